@@ -78,31 +78,24 @@ def _severity(row: LintRow) -> Cell:
 
 
 LINT: Columns[LintRow] = Columns(
-    Column("severity", SHOWN, title="", cell=_severity, layout=on_screen("  Sev", width=6, priority=95)),
-    Column(
-        "sure",
-        SHOWN,
-        cell=lambda row: (row.finding.rule.certainty.value, _colour(row)),
-        layout=on_screen(width=8, priority=60),
-    ),
+    Column("severity", title="", cell=_severity, layout=on_screen(6, "  Sev", priority=95)),
+    Column("sure", cell=lambda row: (row.finding.rule.certainty.value, _colour(row)), layout=on_screen(8, priority=60)),
     Column(
         "subject",
-        SHOWN,
         cell=lambda row: (clean(target(row.finding.found.subject), 200), _colour(row, "strong")),
-        layout=on_screen(min_width=20, max_width=34, priority=98),
+        layout=on_screen((20, 34), priority=98),
     ),
     Column(
         "what",
-        SHOWN,
         cell=lambda row: (clean(row.finding.found.what, 300), _colour(row)),
-        layout=on_screen(flex=3, min_width=24, priority=100),
+        layout=on_screen((24, None), flex=3, priority=100),
     ),
     Column(
         "remedy",
-        SHOWN,
         cell=lambda row: (clean(_answer(row.finding), 300), _colour(row)),
-        layout=on_screen("To mend it", flex=2, min_width=30, priority=50),
+        layout=on_screen((30, None), "To mend it", flex=2, priority=50),
     ),
+    views=SHOWN,
 )
 
 

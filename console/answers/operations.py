@@ -37,8 +37,8 @@ def running_moves_table(
     snapshot: Snapshot, operations: Sequence[Operation] = (), problems: tuple[ReadFailure, ...] = ()
 ) -> Table:
     """Return all reassignments under way. operations: the open ones in this host's journal."""
-    table = table_of("moves", moves.MOVES, moves.running_rows(snapshot, operations), "moving now", "no partition moves")
-    return replace(table, problems=problems)
+    rows = moves.running_rows(snapshot, operations)
+    return table_of("moves", moves.MOVES, rows, "moving now", "no partition moves", problems)
 
 
 def dir_copies_table(
@@ -49,6 +49,4 @@ def dir_copies_table(
     """
     title = "copied between directories of a broker"
     empty = "no replica is copied between directories of a broker"
-    return replace(
-        table_of("dir_copies", moves.COPIES, moves.copy_rows(snapshot, operations), title, empty), problems=problems
-    )
+    return table_of("dir_copies", moves.COPIES, moves.copy_rows(snapshot, operations), title, empty, problems)

@@ -76,10 +76,17 @@ def row_of(columns: Columns[R], row: R) -> Row:
     return Row(columns.texts(row), columns.data(row))
 
 
-def table_of(name: str, columns: Columns[R], rows: Iterable[R], title: str = "", empty: str = "none") -> Table:
-    """Return rows of a noun under its columns."""
+def table_of(
+    name: str,
+    columns: Columns[R],
+    rows: Iterable[R],
+    title: str = "",
+    empty: str = "none",
+    problems: tuple[ReadFailure, ...] = (),
+) -> Table:
+    """Return rows of a noun under its columns. problems: the reads that failed."""
     made = tuple(row_of(columns, row) for row in rows)
-    return Table(name, titles(columns), made, title, empty)
+    return Table(name, titles(columns), made, title, empty, problems=problems)
 
 
 def with_parts(result: Result, names: Collection[str]) -> Result:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from msgspec.structs import replace
-
 from console.answers.results import Table, table_of
 from console.language.errors import CommandError
 from console.language.verbs.watch import Watch
@@ -34,4 +32,4 @@ def watch(statement: Watch, snapshot: Snapshot) -> Table:
     beside = Beside(lags=TopicLags().after(snapshot), troubles=found, absent=absent)
     rows = watch_rows(statement.subjects, snapshot, beside)
     parts = (Part.TOPICS, Part.GROUPS, Part.LAGS, Part.CLUSTER, Part.LOG_DIRS, Part.CONNECT, Part.SCHEMAS)
-    return replace(table_of("watched", WATCHED, rows), problems=problems(snapshot, *parts))
+    return table_of("watched", WATCHED, rows, problems=problems(snapshot, *parts))

@@ -37,19 +37,19 @@ _CONSUMER = {"topic": "READ,DESCRIBE", "group": "READ"}
 
 
 def _acl_options(parser: argparse.ArgumentParser) -> None:
-    def several(name: str, metavar: str, help_: str) -> None:
-        parser.add_argument(name, metavar=metavar, action="append", default=[], help=help_)
+    add = parser.add_argument
 
-    parser.add_argument(
+    def several(name: str, metavar: str, help_: str) -> None:
+        add(name, metavar=metavar, action="append", default=[], help=help_)
+
+    add(
         "--explain",
         metavar="WORD",
         nargs="+",
         help="PRINCIPAL OPERATION RESOURCE [from HOST]: whether it is allowed or denied, and by which ACL; "
         "RESOURCE is topic NAME, group NAME, cluster, …",
     )
-    parser.add_argument(
-        "--exit-code", action="store_true", help="with --explain: exit with 3 if the operation is denied"
-    )
+    add("--exit-code", action="store_true", help="with --explain: exit with 3 if the operation is denied")
     several("--allow-principal", "TYPE:NAME", "a principal that may, such as User:alice; may be repeated")
     several("--deny-principal", "TYPE:NAME", "a principal that may not")
     several("--operation", "OP,OP", "READ, WRITE, … (default: ALL); with --list: only these")
@@ -59,27 +59,23 @@ def _acl_options(parser: argparse.ArgumentParser) -> None:
     several("--delegation-token", "TOKEN", "a delegation token")
     several("--user-principal", "TYPE:NAME", "a user as a resource")
     several("--principal", "TYPE:NAME", "with --list: the principal of the ACLs")
-    parser.add_argument("--cluster", action="store_true", help="the cluster itself")
-    parser.add_argument(
+    add("--cluster", action="store_true", help="the cluster itself")
+    add(
         "--allow-host",
         metavar="HOST",
         default="*",
         help="the address from which the principal may (default: every address)",
     )
-    parser.add_argument("--deny-host", metavar="HOST", default="*", help="the address from which the principal may not")
-    parser.add_argument(
+    add("--deny-host", metavar="HOST", default="*", help="the address from which the principal may not")
+    add(
         "--resource-pattern-type",
         choices=("literal", "prefixed", "any", "match"),
         type=str.lower,
         help="how names match; with --list also any, and match: all ACLs that affect the resource",
     )
-    parser.add_argument(
-        "--producer", action="store_true", help="the rights of a producer: on --topic and --transactional-id"
-    )
-    parser.add_argument("--consumer", action="store_true", help="the rights of a consumer: on --topic and --group")
-    parser.add_argument(
-        "--idempotent", action="store_true", help="with --producer: also IDEMPOTENT_WRITE on the cluster"
-    )
+    add("--producer", action="store_true", help="the rights of a producer: on --topic and --transactional-id")
+    add("--consumer", action="store_true", help="the rights of a consumer: on --topic and --group")
+    add("--idempotent", action="store_true", help="with --producer: also IDEMPOTENT_WRITE on the cluster")
 
 
 def _explanation(words: list[str]) -> Statements:

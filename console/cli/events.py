@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from console.cli.opening import add_duration, with_session
 from console.model.numbers import json_text
 from console.model.parts import FOR_EVENTS, Part
+from console.present.text import clean
 from console.terminal import complain, put, say
 
 if TYPE_CHECKING:
@@ -88,7 +89,6 @@ def _unseen(snapshot: Snapshot, settings: ConnectionSettings, told: tuple[str, .
         told: the parts reported before; None before the first report.
     """
     from console.present.columns import clock
-    from console.present.text import clean
     from console.session.event_reads import gaps, unseen_since
 
     now = datetime.now(UTC)
@@ -130,7 +130,6 @@ def _report(reported: _State, now: _State, passed: float, watched: str, asked: s
     Returns:
         The state reported now.
     """
-    from console.present.text import clean
 
     if now.lost != reported.lost:
         complain(f"no {asked} answers: {clean(now.lost, 300)}" if now.lost else f"{asked}s answer again")

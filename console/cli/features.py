@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from console.answers.results import Column, Row, Table
+from console.answers.results import Column, Row, Table, table_of
 from console.cli.noun import Carry, Change, Found, Noun, OptionsError
 from console.language.quoting import quote_beside_equals
 from console.model.feature_levels import METADATA_VERSION, feature_levels, level_name
@@ -83,7 +83,6 @@ def _meaning(given: argparse.Namespace, action: str) -> Found | Carry:
 def _describe(node_id: int | None) -> Carry:
     async def carry(client: Client, _context: Context) -> Found:
         from console.admin.features import describe_features
-        from console.answers.results import table_of
         from console.model.snapshot import ReadFailure, Snapshot
         from console.present import features as shown
 
@@ -93,7 +92,7 @@ def _describe(node_id: int | None) -> Carry:
             raise OptionsError("no node reports its features" if node_id is None else f"there is no node {node_id}")
         rows = shown.feature_rows(Snapshot(features=replace(features, nodes=nodes)))
         silent = tuple(ReadFailure(Part.FEATURES, f"node {node.id}", node.failure) for node in nodes if node.failure)
-        return Found([replace(table_of("features", shown.FEATURES, rows), problems=silent)])
+        return Found([table_of("features", shown.FEATURES, rows, problems=silent)])
 
     return carry
 

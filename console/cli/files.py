@@ -278,15 +278,12 @@ def _kept(plan: Plan, cluster_id: str, path: Path) -> bool:
 
 def apply_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac apply``."""
+    add = parser.add_argument
     add_file_options(parser)
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument(
-        "--valid-only", action="store_true", help="leave out edits that are refused or impossible, and send the others"
-    )
-    parser.add_argument("--accept", metavar="NAME[=SUBJECT],…", default="", help="continue in spite of these warnings")
-    parser.add_argument(
-        "--force", action="store_true", help="overwrite values that another client has changed since, and name them"
-    )
+    add("--yes", action="store_true", help="do not ask")
+    add("--valid-only", action="store_true", help="leave out edits that are refused or impossible, and send the others")
+    add("--accept", metavar="NAME[=SUBJECT],…", default="", help="continue in spite of these warnings")
+    add("--force", action="store_true", help="overwrite values that another client has changed since, and name them")
 
 
 def run_apply(options: argparse.Namespace) -> int:

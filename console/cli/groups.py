@@ -253,7 +253,7 @@ def _reset(kind: Kind, given: argparse.Namespace) -> noun.Statements | noun.Carr
     places = [(name, getattr(given, name, None)) for name in _PLACES]
     targets = [(name, value) for name, value in places if value not in (None, False)]
     if len(targets) != 1:
-        ways = ", ".join(_flag(name) for name, _ in places if hasattr(given, name))
+        ways = ", ".join(f"--{name.replace('_', '-')}" for name, _ in places if hasattr(given, name))
         raise noun.OptionsError(f"--reset-offsets needs one of {ways}")
     ((target, value),) = targets
     clauses, every = _clauses(kind, given), getattr(given, f"all_{kind.topic}s".replace("-", "_"))
@@ -273,10 +273,6 @@ def _reset(kind: Kind, given: argparse.Namespace) -> noun.Statements | noun.Carr
         to="apply" if given.execute else "show",
         lines=partial(_exported, with_group=len(names) != 1) if export else None,
     )
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def _clauses(kind: Kind, given: argparse.Namespace) -> list[str]:

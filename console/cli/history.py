@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.cli.files import written
 from console.cli.opening import DONE, FAILED, USAGE, context_of, with_session
 from console.model.changes import Status
 from console.model.numbers import is_natural, natural_number, option
+from console.present.text import clean
 from console.safe_files import SHARED
 from console.terminal import complain, leave, put, say, stdout
 
@@ -173,7 +174,6 @@ def _cluster(options: argparse.Namespace, context: Context | None, tables: Table
 
 def cluster_id_of(options: argparse.Namespace) -> str | int:
     """Return the id that the cluster of the options reports; an exit code after printing the reason."""
-    from typing import Any
 
     found: list[str] = []
 
@@ -194,7 +194,6 @@ def print_table(table: Table, output: str, notes: Callable[[], Sequence[str]]) -
         write([table], "csv", stdout())
         return
     from console.answers.results import Printer
-    from console.present.text import clean
 
     Printer(output)(table)
     if output == "text" and (lines := notes()):

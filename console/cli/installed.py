@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 import base64
 import hashlib
-from importlib.metadata import Distribution, PackagePath, distribution, distributions
+from importlib.metadata import Distribution, PackagePath, distribution, distributions, version
 from pathlib import Path
 
 from console.extras import NAME, licences_of_bundle
@@ -19,7 +19,6 @@ _UNTOUCHED, _CHANGED = 0, 1
 
 def release() -> str:
     """Return the version, and in brackets the commit of the build: from the package, else from git."""
-    from importlib.metadata import version
 
     number, made_of = version(NAME), commit()
     return f"{number} ({made_of})" if made_of else number

@@ -27,26 +27,23 @@ _NAMES_A_CLUSTER = ("bootstrap_server", "bootstrap_controller", "command_config"
 
 def lint_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac lint``."""
+    add = parser.add_argument
     files = (
         "wanted files, as for kac apply: kac reports only findings that they bring, or that are on their entities; "
         "their lint: sections accept findings; may be repeated"
     )
-    parser.add_argument("-f", "--file", metavar="FILE", action="append", default=[], help=files)
+    add("-f", "--file", metavar="FILE", action="append", default=[], help=files)
     offline = (
         "with -f: judge the files without a cluster, for three brokers with Kafka's own defaults, or for the brokers "
         "of Strimzi's Kafka and KafkaNodePool; -c selects a cluster if the files have several"
     )
-    parser.add_argument("--offline", action="store_true", help=offline)
+    add("--offline", action="store_true", help=offline)
     rule = "only this rule, with all its findings; may be repeated"
-    parser.add_argument("--rule", metavar="NAME", action="append", default=[], help=rule)
-    parser.add_argument(
-        "--skip", metavar="NAME", action="append", default=[], help="leave this rule out; may be repeated"
-    )
-    parser.add_argument("--all", action="store_true", help="list all findings of each rule")
-    parser.add_argument(
-        "--exit-code", action="store_true", help="exit with 3 if there is a finding that is not accepted"
-    )
-    parser.add_argument("--output", choices=("text", "json", "junit"), default="text", help="form of the report")
+    add("--rule", metavar="NAME", action="append", default=[], help=rule)
+    add("--skip", metavar="NAME", action="append", default=[], help="leave this rule out; may be repeated")
+    add("--all", action="store_true", help="list all findings of each rule")
+    add("--exit-code", action="store_true", help="exit with 3 if there is a finding that is not accepted")
+    add("--output", choices=("text", "json", "junit"), default="text", help="form of the report")
 
 
 def run_lint(options: argparse.Namespace) -> int:

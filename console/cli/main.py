@@ -239,42 +239,28 @@ def parser() -> argparse.ArgumentParser:
         description="The admin console for Apache Kafka. Without a command it opens the screen.",
         epilog=f"commands (kac COMMAND --help says more):\n{_listing()}\n{EXAMPLES}",
         formatter_class=HelpFormatter,
+        argument_default=argparse.SUPPRESS,
     )
     add_connection(top)
-    top.add_argument(
-        "--lake",
-        metavar="PATH",
-        default=argparse.SUPPRESS,
-        help="the lake from which kac reads history, drift and usage",
-    )
-    top.add_argument(
-        "--theme",
-        metavar="dark|light|ansi",
-        default=argparse.SUPPRESS,
-        help="the screen's colours (default: KAC_THEME, the settings, or the terminal's background)",
-    )
+    top.add_argument("--lake", metavar="PATH", help="the lake from which kac reads history, drift and usage")
+    themes = "the screen's colours (default: KAC_THEME, the settings, or the terminal's background)"
+    top.add_argument("--theme", metavar="dark|light|ansi", help=themes)
     top.add_argument(
         "--plain",
         action="store_true",
-        default=argparse.SUPPRESS,
         help="the console as lines, for screen readers and pipes (setting: accessible = true)",
     )
     top.add_argument(
         "--request-log",
         metavar="FILE",
         action="append",
-        default=argparse.SUPPRESS,
         type=_path,
         dest="request_logs",
         help="a broker's request log on this host, which has the throttled clients; may be repeated",
     )
-    top.add_argument(
-        "--watch",
-        metavar="SET",
-        default=argparse.SUPPRESS,
-        dest="watch_set",
-        help="open on the pane Watch with a set of the context",
-    )
+    watched = "open on the pane Watch with a set of the context"
+    top.add_argument("--watch", metavar="SET", dest="watch_set", help=watched)
+    top.set_defaults(version=False, licenses=False, command=None)
     top.add_argument("-V", "--version", action="store_true", help="print the version")
     top.add_argument("--licenses", action="store_true", help="print the licences of kac and all its parts")
     top.add_argument("command", nargs="?", help=argparse.SUPPRESS)

@@ -6,8 +6,6 @@ import argparse
 import asyncio
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from console.cli import noun as cli_noun
 from console.contexts.context import NEVER, Context
 from console.language.quoting import quote_pattern
@@ -77,7 +75,7 @@ def _lag(source: str, mirror: str | None) -> cli_noun.Carry:
         if not rows and not unread:
             raise cli_noun.OptionsError(f"context {source} has no topic that {flow.name} copies: is it {flow.source}?")
         problems = tuple(ReadFailure("mirror lag", flow.name, each) for each in unread)
-        return cli_noun.Found([replace(table_of("mirror_lag", LAGS, rows), problems=problems)])
+        return cli_noun.Found([table_of("mirror_lag", LAGS, rows, problems=problems)])
 
     return carry
 

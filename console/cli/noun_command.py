@@ -15,14 +15,17 @@ from console.cli.noun import Answers, Change, Found, OptionsError
 from console.language.errors import CommandError, LanguageError
 from console.language.grammar import parse
 from console.language.needs import needs_of_script
-from console.language.statements import EditStatement, QueryStatement, Statement
+from console.language.statements import EditStatement, QueryStatement, SecretSlot, Statement
 from console.model.failure import sentences
 from console.model.secret import Secret
+from console.model.snapshot import Snapshot
+from console.plan.edits import Edit
+from console.plan.plan import Plan, StageReport
 from console.present.failures import failure_text
 from console.present.text import clean
 from console.session.reading import read_needs
 from console.session.session import Session
-from console.session.snapshot_reader import Refused
+from console.session.snapshot_reader import Client, Refused
 from console.session.terminal_front import Operator, Terminal, TerminalFront
 from console.terminal import stderr, stdout, write_folded
 
@@ -30,12 +33,7 @@ if TYPE_CHECKING:
     from console.admin.client import AdminClient
     from console.answers.results import Result
     from console.contexts import Context
-    from console.language.statements import SecretSlot
-    from console.model.snapshot import Snapshot
-    from console.plan.edits import Edit
-    from console.plan.plan import Plan, StageReport
     from console.plan.reconcile import ApplyReport
-    from console.session.snapshot_reader import Client
 
 DONE, FAILED, USAGE, DENIED, UNAPPLIED = 0, 1, 2, 3, 3
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import TYPE_CHECKING
 
 from console.cli.moves import ask_operation, confirmed, left
 from console.cli.opening import DONE, FAILED, USAGE, with_session
 from console.cli.status_line import status_line
 from console.language.quoting import quote
-from console.model.numbers import natural_number, option
+from console.model.numbers import natural_number, option, plural
 from console.terminal import complain, leave
 
 if TYPE_CHECKING:
@@ -86,7 +87,6 @@ def run_redrive(options: argparse.Namespace) -> int:
     except LanguageError as error:
         say_error(error, text)
         return USAGE
-    from functools import partial
 
     from console.session.operating import begin, work_on
     from console.session.redriving import desk_of
@@ -124,7 +124,6 @@ async def _run(
     from console.answers.redrive import letters_table, warning_lines
     from console.answers.results import Printer
     from console.contexts.context import HIDDEN
-    from console.model.numbers import plural
     from console.plan.reconcile import ApplyOptions
     from console.plan.risk_rules import accepted
     from console.session.redriving import judged, survey, with_ends

@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
-
-from msgspec.structs import replace
+from typing import TYPE_CHECKING, TypeVar
 
 from console.cli import noun
 from console.language.quoting import quote
@@ -15,12 +13,14 @@ from console.model.numbers import LONG_MAX, LONG_MIN, natural_number, option, wh
 from console.model.parts import Part
 
 if TYPE_CHECKING:
-    from console.answers.results import Table
     from console.contexts import Context
     from console.model.failure import Failure
     from console.model.snapshot import ReadFailure
     from console.model.transactions import Place
+    from console.present.columns import Columns
     from console.session.snapshot_reader import Client
+
+R = TypeVar("R")
 
 _EXAMPLES = """\
 examples:
@@ -83,12 +83,11 @@ def _meaning(given: argparse.Namespace, action: str) -> noun.Statements | noun.C
 def _list(longer_than_ms: int, pattern: str | None) -> noun.Carry:
     async def carry(client: Client, _context: Context) -> noun.Found:
         from console.admin.transactions import list_transactions
-        from console.answers.results import table_of
         from console.present.transactions import COORDINATED, CoordinatedRow
 
         listing = await client.run(list_transactions, longer_than_ms, pattern)
         rows = map(CoordinatedRow, listing.transactions.values())
-        return _found(table_of("transactions", COORDINATED, rows, empty=_VISIBLE), listing.failures)
+        return _found("transactions", COORDINATED, rows, listing.failures, _VISIBLE)
 
     return carry
 
@@ -96,13 +95,12 @@ def _list(longer_than_ms: int, pattern: str | None) -> noun.Carry:
 def _describe(id_: str) -> noun.Carry:
     async def carry(client: Client, _context: Context) -> noun.Found:
         from console.admin.transactions import describe_transactions
-        from console.answers.results import table_of
         from console.present.transactions import DESCRIBED, CoordinatedRow
 
         listing = await client.run(describe_transactions, [id_])
         now_ms = time.time_ns() // 1_000_000
         rows = (CoordinatedRow(each, now_ms) for each in listing.transactions.values())
-        return _found(table_of("transactions", DESCRIBED, rows), listing.failures)
+        return _found("transactions", DESCRIBED, rows, listing.failures)
 
     return carry
 
@@ -110,18 +108,16 @@ def _describe(id_: str) -> noun.Carry:
 def _describe_producers(place: Place, broker_id: int | None) -> noun.Carry:
     async def carry(client: Client, _context: Context) -> noun.Found:
         from console.admin.transactions import describe_producers
-        from console.answers.results import table_of
         from console.present.transactions import PRODUCERS as COLUMNS
 
         listing = await client.run(describe_producers, [place], broker_id)
-        return _found(table_of("producers", COLUMNS, listing.producers.get(place, ())), _named(listing.failures))
+        return _found("producers", COLUMNS, listing.producers.get(place, ()), _named(listing.failures))
 
     return carry
 
 
 def _find_hanging(topic: str | None, partition: int | None, broker_id: int | None) -> noun.Carry:
     async def carry(client: Client, context: Context) -> noun.Found:
-        from console.answers.results import table_of
         from console.language.errors import CommandError
         from console.present import transactions as shown
         from console.session.snapshot_reader import SnapshotReader, read_transactions
@@ -139,9 +135,9 @@ def _find_hanging(topic: str | None, partition: int | None, broker_id: int | Non
         await reader.keep(read_transactions(client, places))
         rows = [row for row in shown.transaction_rows(reader.snapshot) if row.place in set(places)]
         poll = next(iter(reader.snapshot.transactions.values()), None)
-        table = table_of("transactions", shown.TRANSACTIONS, rows, empty="no open transactions")
+        failures = _named(poll.failures if poll is not None else {})
         unread = [each for each in reader.snapshot.failures if each.part in (Part.TOPICS, Part.TRANSACTIONS)]
-        return _found(table, _named(poll.failures if poll is not None else {}), unread)
+        return _found("transactions", shown.TRANSACTIONS, rows, failures, "no open transactions", unread)
 
     return carry
 
@@ -171,11 +167,20 @@ def _named(failures: Mapping[Place, Failure]) -> dict[str, Failure]:
     return {f"{topic}/{number}": failure for (topic, number), failure in failures.items()}
 
 
-def _found(table: Table, failures: Mapping[str, Failure], unread: Iterable[ReadFailure] = ()) -> noun.Found:
+def _found(
+    name: str,
+    columns: Columns[R],
+    rows: Iterable[R],
+    failures: Mapping[str, Failure],
+    empty: str = "none",
+    unread: Iterable[ReadFailure] = (),
+) -> noun.Found:
+    """Return a table of rows with what could not be read. empty: the text of a table without rows."""
+    from console.answers.results import table_of
     from console.model.snapshot import ReadFailure
 
-    problems = (*unread, *(ReadFailure(table.name, what, failure) for what, failure in failures.items()))
-    return noun.Found([replace(table, problems=problems)])
+    problems = (*unread, *(ReadFailure(name, what, failure) for what, failure in failures.items()))
+    return noun.Found([table_of(name, columns, rows, empty=empty, problems=problems)])
 
 
 TRANSACTIONS = noun.Noun(

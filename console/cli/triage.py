@@ -13,12 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from console.admin.errors import AdminError, AuthenticationFailed, RequestTimedOut, Unreachable
 from console.cli.opening import FAILED, USAGE, add_duration, seconds, with_session
 from console.model.numbers import json_text, natural_number, time_of_day
+from console.present.text import clean
 from console.terminal import complain, leave, put, say, waiting
 
 if TYPE_CHECKING:
-    from console.admin.errors import AdminError
     from console.session.session import Session
     from console.session.triage_polls import Poller
     from console.telling.listening import Address
@@ -39,7 +40,7 @@ without a change could lock the account."""
 def triage_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``kac triage``."""
     what = "how long to poll before the verdict, for example 20s (default) or 5m; 0s polls once, without trends"
-    add_duration(parser, what, DEFAULT_SECONDS, _seconds)
+    add_duration(parser, what, DEFAULT_SECONDS, lambda text: 0.0 if text == "0s" else seconds(text))
     parser.add_argument(
         "--expect",
         metavar="'broker N'",
@@ -86,10 +87,6 @@ def triage_options(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="with --replay: the time of the verdict, such as 03:11 or 2026-11-20T03:11 (default: the end)",
     )
-
-
-def _seconds(text: str) -> float:
-    return 0.0 if text == "0s" else seconds(text)
 
 
 def _address(text: str) -> Address:
@@ -289,7 +286,6 @@ async def _ended(watching: Awaitable[Verdict], options: argparse.Namespace, voic
     Raises:
         AdminError, Refused: as `watch_verdicts`; with --watch, no refusal.
     """
-    from console.admin.errors import AuthenticationFailed
     from console.answers.triage import exit_code
     from console.session.snapshot_reader import Refused
 
@@ -314,7 +310,6 @@ async def watch_verdicts(poller: Poller, options: argparse.Namespace, voice: Voi
         AdminError: no broker responds at the beginning (if there is no voice), or without --watch at the end.
         Refused: the cluster is not the context's.
     """
-    from console.admin.errors import AdminError, RequestTimedOut, Unreachable
     from console.triage.diagnosis import diagnose
     from console.triage.observations import after, begin
 
@@ -387,7 +382,6 @@ def _told_again(told: dict[str, str] | None, output: str, asked: str) -> dict[st
 
 def _lost(error: AdminError, asked: str) -> tuple[str, str]:
     """Return the reason why the verdicts stopped, and the next step. asked: broker or controller."""
-    from console.admin.errors import AuthenticationFailed
     from console.telling.news import LOOK
 
     if isinstance(error, AuthenticationFailed):
@@ -425,7 +419,6 @@ def tell_changes(verdict: Verdict, known: dict[str, str] | None, output: str) ->
     """Print the causes that appeared and disappeared since the last verdict, a line each; as JSON, the whole verdict on
     a line if the causes differ. Return the present causes.
     """
-    from console.present.text import clean
     from console.present.triage import cause_id, part_names
 
     now = {cause_id(named.claim): clean(named.claim.title, 200) for named in verdict.causes if not named.claim.members}

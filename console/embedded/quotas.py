@@ -36,14 +36,10 @@ class QuotaTable(IndexedTable[quota.QuotaEntity, quota.QuotaValues]):
 
     def of_types(self, types: frozenset[str]) -> Entries:
         """Yield the entities with exactly these component types, lazily: the table may change during the iteration."""
-        own = {entity: values for entity, values in self._own.items() if _types(entity) == types}
+        own = {entity: values for entity, values in self._own.items() if frozenset(entity.types) == types}
         made = self.source.of_types(types) if self.source is not None else ()
         yield from (item for item in made if item[0] not in own and item[0] not in self._gone)
         yield from own.items()
-
-
-def _types(entity: quota.QuotaEntity) -> frozenset[str]:
-    return frozenset(entity.types)
 
 
 def quota_candidates(quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], wanted: quota.QuotaFilter) -> Entries:

@@ -106,14 +106,6 @@ class _State(msgspec.Struct):
     connect: ConnectState | None = None
 
 
-def _plain(value: Any) -> Any:
-    return int(value) if isinstance(value, Code) else list(value)
-
-
-def _made(type_: type[Any], value: Any) -> Any:
-    return type_(value)
-
-
 KEPT_BYTES = 64 * 1024
 """Maximum number of bytes of records that are stored of a partition."""
 KEPT_TOTAL = 4 * 2**20
@@ -247,7 +239,7 @@ def encode_state(state: ClusterState, scenario: str | None) -> bytes:
         offset=state.log.end,
         tables=_Tables(**{name: _Table(list(table.own.items()), list(table.gone)) for name, table in tables.items()}),
     )
-    plain = msgspec.to_builtins(content, enc_hook=_plain)
+    plain = msgspec.to_builtins(content, enc_hook=lambda value: int(value) if isinstance(value, Code) else list(value))
     # Use `surrogatepass`, as names with lone surrogates must also survive a restart.
     return json_text(plain, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
@@ -289,7 +281,7 @@ def restore_state(state: ClusterState, content: dict[str, Any], path: Path) -> N
     """Fill a state, whose tables have only their sources, from a file's content. Raises StateFileError."""
     try:
         # Decode with strict=False: an infinite limit or NaN is stored as text.
-        kept = msgspec.convert(content, built(_State), strict=False, dec_hook=_made)
+        kept = msgspec.convert(content, built(_State), strict=False, dec_hook=lambda type_, value: type_(value))
         state.cluster_id = kept.cluster_id
         for name in CODECS:
             table, stored = state.tables.named(name), getattr(kept.tables, name)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from console.lint.rule import AT_ONCE, NAMED, Found, Rule, Seen
+from console.lint.rule import AT_ONCE, NAMED, Found, Seen, rule
 from console.model.acl import CLUSTER_NAME, LITERAL, has_type
 from console.model.authorizer import ALLOW, DENY, AclIndex, within_whole
 from console.model.changes import ScramUser
 from console.model.config import broker_resource
+from console.model.grouping import grouped
 from console.model.numbers import first_few
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import host_ranges
-from console.model.tokens import DelegationToken, TokenTarget, ends_soon, is_replaced, period_ms
+from console.model.tokens import TokenTarget, ends_soon, is_replaced, period_ms
 from console.model.transactions import minutes
 from console.plan.amounts import utc_time
 from console.plan.edits import RemoveAcl
@@ -29,6 +30,15 @@ _WRITES = frozenset({"WRITE", "CREATE"})
 _HOUR_MS = 3_600_000
 
 
+@rule(
+    name="acl-matches-nothing",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="an ACL with a * that is not a wildcard, or with a host that no client has",
+    why="Its author expects a right, or a denial, that does not exist",
+    needs=(Part.ACLS, Part.VERSIONS),
+    source="security_authz",
+)
 def _nothing(seen: Seen) -> Iterator[Found]:
     ranges = host_ranges(seen.snapshot)
     for acl in seen.snapshot.acls:
@@ -36,6 +46,16 @@ def _nothing(seen: Seen) -> Iterator[Found]:
             yield Found(acl, why, edits=(RemoveAcl(acl),))
 
 
+@rule(
+    name="acl-without-type",
+    severity=Severity.HIGH,
+    certainty=Certainty.CERTAIN,
+    title="an ACL whose principal has no type",
+    why="A single such ACL makes the authorizer fail at each decision about its resource",
+    needs=(Part.ACLS,),
+    source="StandardAuthorizerData.matchingAclResult",
+    stands_after=AT_ONCE,
+)
 def _untyped(seen: Seen) -> Iterator[Found]:
     for acl in seen.snapshot.acls:
         if not has_type(acl.principal):
@@ -44,6 +64,15 @@ def _untyped(seen: Seen) -> Iterator[Found]:
             yield Found(acl, what, edits=(RemoveAcl(acl),), advice=advice)
 
 
+@rule(
+    name="acl-for-everybody",
+    severity=Severity.HIGH,
+    certainty=Certainty.LIKELY,
+    title="an ACL that lets every user change resources",
+    why="User:* is every client that can connect, also a client without a login",
+    needs=(Part.ACLS,),
+    source="security_authz",
+)
 def _anybody(seen: Seen) -> Iterator[Found]:
     for acl in seen.snapshot.acls:
         if acl.permission != ALLOW or acl.principal != ANYBODY or acl.host != _ANY:
@@ -57,6 +86,15 @@ def _anybody(seen: Seen) -> Iterator[Found]:
             yield Found(acl, text, advice="allow those who need it by name, and remove it then")
 
 
+@rule(
+    name="acl-denied",
+    severity=Severity.INFO,
+    certainty=Certainty.CERTAIN,
+    title="an ACL that allows only what another ACL denies",
+    why="A denial overrides every ACL that allows, so this ACL only misleads",
+    needs=(Part.ACLS,),
+    source="security_authz",
+)
 def _never_allowed(seen: Seen) -> Iterator[Found]:
     """Yield the ALLOWs that one DENY covers completely, with the operations that they imply: they never count, in
     whatever order the ACLs were added.
@@ -77,6 +115,38 @@ def _never_allowed(seen: Seen) -> Iterator[Found]:
             yield Found(acl, what, edits=(RemoveAcl(acl),))
 
 
+@rule(
+    name="principals-alike",
+    severity=Severity.INFO,
+    certainty=Certainty.POSSIBLE,
+    title="principals of ACLs that differ only in case",
+    why="Kafka compares them letter by letter: one principal does not have the rights of the other",
+    needs=(Part.ACLS,),
+    source="security_authz",
+)
+def _same_subjects(seen: Seen) -> Iterator[Found]:
+    """Yield an ACL of each principal that differs from another one only in case."""
+    principals = {acl.principal for acl in seen.snapshot.acls}
+    found = grouped((name.casefold(), name) for name in principals)
+    twins = {name for names in found.values() if len(names) > 1 for name in names}
+    done: set[str] = set()
+    for acl in seen.snapshot.acls if twins else ():
+        if acl.principal in twins and acl.principal not in done:
+            done.add(acl.principal)
+            others = sorted({*found[acl.principal.casefold()]} - {acl.principal})
+            what = f"{acl.principal} and {first_few(others)} are different principals, and differ only in case"
+            yield Found(acl, what, advice="look which of them logs in, and remove the ACLs of the other")
+
+
+@rule(
+    name="scram-iterations",
+    severity=Severity.WARNING,
+    certainty=Certainty.CERTAIN,
+    title="a SCRAM user with fewer iterations than Kafka accepts today",
+    why="An attacker who has the stored key finds the password sooner",
+    needs=(Part.SCRAM,),
+    source="security_sasl_scram_security",
+)
 def _few_iterations(seen: Seen) -> Iterator[Found]:
     for user, credentials in sorted(seen.snapshot.scram.items()):
         for mechanism, iterations in credentials:
@@ -85,11 +155,20 @@ def _few_iterations(seen: Seen) -> Iterator[Found]:
                 yield Found(ScramUser(user, mechanism), what, advice="set its password again")
 
 
+@rule(
+    name="token-expiring",
+    severity=Severity.HIGH,
+    certainty=Certainty.LIKELY,
+    title="a delegation token that expires within a day, later than programs usually renew it",
+    why="From then on brokers refuse clients with this token",
+    needs=(Part.TOKENS,),
+    source="security_token_management",
+    by_time=True,
+    stands_after=AT_ONCE,
+)
 def _ending_tokens(seen: Seen) -> Iterator[Found]:
     now, period = round(seen.at.timestamp() * 1000), period_ms(seen.brokers, seen.snapshot.configs)
-    by_owner: dict[str, list[DelegationToken]] = {}
-    for token in seen.snapshot.tokens.values():
-        by_owner.setdefault(token.owner, []).append(token)
+    by_owner = grouped((token.owner, token) for token in seen.snapshot.tokens.values())
     for token in sorted(seen.snapshot.tokens.values(), key=lambda each: (each.expires, each.id)):
         if not ends_soon(token, now, period) or is_replaced(token, by_owner[token.owner]):
             continue
@@ -109,6 +188,17 @@ def _ending_tokens(seen: Seen) -> Iterator[Found]:
         )
 
 
+@rule(
+    name="certificate-expiring",
+    severity=Severity.HIGH,
+    certainty=Certainty.CERTAIN,
+    title="a listener's certificate in its last 30 days, or in the last fifth of a shorter time",
+    why="After it expires, no client and no broker can connect to that listener",
+    needs=(Part.CERTIFICATES,),
+    source="security_ssl",
+    by_time=True,
+    stands_after=AT_ONCE,
+)
 def _ending_certificates(seen: Seen) -> Iterator[Found]:
     for each in sorted(seen.certificates or (), key=lambda each: each.ends):
         if not each.ends_soon(seen.at):
@@ -129,107 +219,3 @@ def _ending_certificates(seen: Seen) -> Iterator[Found]:
 
 def _days(left: timedelta) -> str:
     return f"{left.days} days" if left.days >= 2 else minutes(int(left.total_seconds() * 1000))
-
-
-def _same_subjects(seen: Seen) -> Iterator[Found]:
-    """Yield an ACL of each principal that differs from another one only in case."""
-    found: dict[str, set[str]] = {}
-    for acl in seen.snapshot.acls:
-        found.setdefault(acl.principal.casefold(), set()).add(acl.principal)
-    twins = {name for names in found.values() if len(names) > 1 for name in names}
-    done: set[str] = set()
-    for acl in seen.snapshot.acls if twins else ():
-        if acl.principal in twins and acl.principal not in done:
-            done.add(acl.principal)
-            others = sorted(found[acl.principal.casefold()] - {acl.principal})
-            what = f"{acl.principal} and {first_few(others)} are different principals, and differ only in case"
-            yield Found(acl, what, advice="look which of them logs in, and remove the ACLs of the other")
-
-
-RULES = (
-    Rule(
-        name="acl-matches-nothing",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="an ACL with a * that is not a wildcard, or with a host that no client has",
-        why="Its author expects a right, or a denial, that does not exist",
-        find=_nothing,
-        reads=(Part.ACLS, Part.VERSIONS),
-        source="security_authz",
-    ),
-    Rule(
-        name="acl-without-type",
-        severity=Severity.HIGH,
-        certainty=Certainty.CERTAIN,
-        title="an ACL whose principal has no type",
-        why="A single such ACL makes the authorizer fail at each decision about its resource",
-        find=_untyped,
-        reads=(Part.ACLS,),
-        source="StandardAuthorizerData.matchingAclResult",
-        stands_after=AT_ONCE,
-    ),
-    Rule(
-        name="acl-for-everybody",
-        severity=Severity.HIGH,
-        certainty=Certainty.LIKELY,
-        title="an ACL that lets every user change resources",
-        why="User:* is every client that can connect, also a client without a login",
-        find=_anybody,
-        reads=(Part.ACLS,),
-        source="security_authz",
-    ),
-    Rule(
-        name="acl-denied",
-        severity=Severity.INFO,
-        certainty=Certainty.CERTAIN,
-        title="an ACL that allows only what another ACL denies",
-        why="A denial overrides every ACL that allows, so this ACL only misleads",
-        find=_never_allowed,
-        reads=(Part.ACLS,),
-        source="security_authz",
-    ),
-    Rule(
-        name="principals-alike",
-        severity=Severity.INFO,
-        certainty=Certainty.POSSIBLE,
-        title="principals of ACLs that differ only in case",
-        why="Kafka compares them letter by letter: one principal does not have the rights of the other",
-        find=_same_subjects,
-        reads=(Part.ACLS,),
-        source="security_authz",
-    ),
-    Rule(
-        name="scram-iterations",
-        severity=Severity.WARNING,
-        certainty=Certainty.CERTAIN,
-        title="a SCRAM user with fewer iterations than Kafka accepts today",
-        why="An attacker who has the stored key finds the password sooner",
-        find=_few_iterations,
-        reads=(Part.SCRAM,),
-        source="security_sasl_scram_security",
-    ),
-    Rule(
-        name="token-expiring",
-        severity=Severity.HIGH,
-        certainty=Certainty.LIKELY,
-        title="a delegation token that expires within a day, later than programs usually renew it",
-        why="From then on brokers refuse clients with this token",
-        find=_ending_tokens,
-        reads=(Part.TOKENS,),
-        source="security_token_management",
-        by_time=True,
-        stands_after=AT_ONCE,
-    ),
-    Rule(
-        name="certificate-expiring",
-        severity=Severity.HIGH,
-        certainty=Certainty.CERTAIN,
-        title="a listener's certificate in its last 30 days, or in the last fifth of a shorter time",
-        why="After it expires, no client and no broker can connect to that listener",
-        find=_ending_certificates,
-        reads=(Part.CERTIFICATES,),
-        source="security_ssl",
-        by_time=True,
-        stands_after=AT_ONCE,
-    ),
-)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from console.lint.places import broker_values, on_brokers, whose, without_own
-from console.lint.rule import AT_WORK, Found, Rule, Seen
+from console.lint.rule import AT_WORK, Found, Seen, rule
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.broker_matrix import BrokerRow, broker_matrix
 from console.model.certificates import client_protocols
 from console.model.codes import BROKER, TOPIC
 from console.model.config import ConfigEntry, broker_resource, is_override, number_in, text_in
+from console.model.grouping import grouped
 from console.model.inheritance import AUTO_CREATE
 from console.model.numbers import first_few
 from console.model.parts import Part
@@ -25,6 +26,7 @@ LEAST_BYTES, TIMES = 10 << 30, 4
 """A directory is out of proportion if it has at least this many bytes, and this many times the bytes of another
 directory."""
 _LONGEST_VALUE = 60
+_CONFIGS = (Part.CLUSTER, BROKER)
 
 
 # -- single settings ---------------------------------------------------------------------------------------------------
@@ -60,26 +62,72 @@ def _own(seen: Seen, broker: int, key: str) -> bool:
     return entry is not None and is_override(entry, broker_resource(broker))
 
 
+@rule(
+    name="auto-create",
+    severity=Severity.INFO,
+    certainty=Certainty.LIKELY,
+    title="brokers that create a topic for any name that a client asks for",
+    why="Such topics have the default numbers of partitions and replicas, and come back after you delete them",
+    needs=_CONFIGS,
+    source="brokerconfigs_auto.create.topics.enable",
+)
 def _auto_create(seen: Seen) -> Iterator[Found]:
     what = "a typing error in a client makes a topic, without an error"
     yield from _set_to(seen, AUTO_CREATE, "true", what, "false")
 
 
+@rule(
+    name="cleaner-off",
+    severity=Severity.HIGH,
+    certainty=Certainty.CERTAIN,
+    title="brokers that do not compact logs",
+    why="The offsets' topic grows without end, and a broker that starts reads all of it before groups can work",
+    needs=_CONFIGS,
+    source="brokerconfigs_log.cleaner.enable",
+)
 def _no_cleaner(seen: Seen) -> Iterator[Found]:
     what = "nothing is compacted, the topics of coordinators neither: they grow, and are read whole at each start"
     yield from _set_to(seen, "log.cleaner.enable", "false", what, "true")
 
 
+@rule(
+    name="controlled-shutdown-off",
+    severity=Severity.WARNING,
+    certainty=Certainty.CERTAIN,
+    title="brokers that stop without handing their leaders over",
+    why="At each restart partitions are without a leader until the controller sees that the broker is gone",
+    needs=_CONFIGS,
+    source="brokerconfigs_controlled.shutdown.enable",
+)
 def _no_handover(seen: Seen) -> Iterator[Found]:
     what = "a broker that stops does not hand its leaders over first"
     yield from _set_to(seen, "controlled.shutdown.enable", "false", what, "true")
 
 
+@rule(
+    name="transactions-unverified",
+    severity=Severity.WARNING,
+    certainty=Certainty.CERTAIN,
+    title="brokers that do not verify the partitions of transactions",
+    why="A hanging transaction stops readers with read_committed until an operator ends it",
+    needs=_CONFIGS,
+    since="3.6",
+    source="KIP-890",
+)
 def _unverified(seen: Seen) -> Iterator[Found]:
     what = "a late write of a producer may begin a transaction that nothing ends"
     yield from _set_to(seen, "transaction.partition.verification.enable", "false", what, "true")
 
 
+@rule(
+    name="lag-time-short",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="replicas that leave the ISR after a few fetches",
+    why="A pause of a second makes partitions under-replicated, and producers with acks=all wait or fail",
+    needs=_CONFIGS,
+    source="brokerconfigs_replica.lag.time.max.ms",
+)
 def _short_lag_time(seen: Seen) -> Iterator[Found]:
     for broker, configs in sorted(seen.of_brokers.items()):
         lag, wait = number_in(configs, LAG_TIME), number_in(configs, FETCH_WAIT)
@@ -89,6 +137,15 @@ def _short_lag_time(seen: Seen) -> Iterator[Found]:
             yield Found(broker_resource(broker), what, LAG_TIME, advice=advice)
 
 
+@rule(
+    name="log-dir-in-tmp",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="records in a directory for temporary files",
+    why="A restart of the host, or its cleaner of temporary files, deletes the broker's records and its identity",
+    needs=_CONFIGS,
+    source="brokerconfigs_log.dirs",
+)
 def _in_tmp(seen: Seen) -> Iterator[Found]:
     for broker, configs in sorted(seen.of_brokers.items()):
         key = next((each for each in ("log.dirs", "log.dir") if text_in(configs, each)), "")
@@ -101,6 +158,15 @@ def _in_tmp(seen: Seen) -> Iterator[Found]:
 # -- listeners ---------------------------------------------------------------------------------------------------------
 
 
+@rule(
+    name="plaintext-next-to-sasl",
+    severity=Severity.WARNING,
+    certainty=Certainty.POSSIBLE,
+    title="a listener in plain text without logins, next to one with logins",
+    why="A client that reaches its port needs no login, and the network carries the records unencrypted",
+    needs=_CONFIGS,
+    source="security_overview",
+)
 def _plain_next_to_login(seen: Seen) -> Iterator[Found]:
     for broker, configs in sorted(seen.of_brokers.items()):
         found = client_protocols(configs)
@@ -111,6 +177,15 @@ def _plain_next_to_login(seen: Seen) -> Iterator[Found]:
             yield Found(broker_resource(broker), what, "listeners", advice="close it to other hosts than brokers")
 
 
+@rule(
+    name="login-without-authorizer",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="brokers with logins and without an authorizer",
+    why="A login limits no client: each user may delete each topic",
+    needs=_CONFIGS,
+    source="brokerconfigs_authorizer.class.name",
+)
 def _login_without_rights(seen: Seen) -> Iterator[Found]:
     key = "authorizer.class.name"
     open_ = [
@@ -129,6 +204,15 @@ def _login_without_rights(seen: Seen) -> Iterator[Found]:
 # -- differences -------------------------------------------------------------------------------------------------------
 
 
+@rule(
+    name="broker-differs",
+    severity=Severity.WARNING,
+    certainty=Certainty.POSSIBLE,
+    title="a broker with a different setting than most brokers of its release",
+    why="A client that works with one broker may fail with another one after a leader moves",
+    needs=(*_CONFIGS, Part.VERSIONS),
+    source="brokerconfigs",
+)
 def _differing(seen: Seen) -> Iterator[Found]:
     sets = seen.of_brokers
     # With two brokers, either may be the odd one. Brokers of different releases differ in their defaults.
@@ -158,14 +242,20 @@ def _shown(entry: ConfigEntry) -> str:
 
 
 def _releases(seen: Seen) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for broker, version in sorted(seen.snapshot.versions.items()):
-        release = proven_release(version.apis, version.supported_features)
-        if release:
-            found.setdefault(release, []).append(broker)
-    return found
+    versions = sorted(seen.snapshot.versions.items())
+    known = ((proven_release(each.apis, each.supported_features), broker) for broker, each in versions)
+    return grouped((release, broker) for release, broker in known if release)
 
 
+@rule(
+    name="releases-differ",
+    severity=Severity.INFO,
+    certainty=Certainty.LIKELY,
+    title="brokers of several releases, as after an unfinished upgrade",
+    why="Features wait for the oldest broker, and the bugs of each release are there",
+    needs=(Part.CLUSTER, Part.VERSIONS),
+    source="upgrade",
+)
 def _several_releases(seen: Seen) -> Iterator[Found]:
     found = _releases(seen)
     if len(found) > 1:
@@ -177,6 +267,15 @@ def _several_releases(seen: Seen) -> Iterator[Found]:
 # -- disks -------------------------------------------------------------------------------------------------------------
 
 
+@rule(
+    name="log-dir-offline",
+    severity=Severity.HIGH,
+    certainty=Certainty.CERTAIN,
+    title="a log directory that its broker can't use",
+    why="Its partitions have one replica less until you replace the disk",
+    needs=(Part.CLUSTER, Part.LOG_DIRS),
+    source="KIP-112",
+)
 def _failed_dirs(seen: Seen) -> Iterator[Found]:
     for broker, dirs in sorted(seen.snapshot.log_dirs.items()):
         for each in dirs:
@@ -187,6 +286,15 @@ def _failed_dirs(seen: Seen) -> Iterator[Found]:
                 )
 
 
+@rule(
+    name="log-dirs-uneven",
+    severity=Severity.INFO,
+    certainty=Certainty.LIKELY,
+    title="a log directory with many times the bytes of another directory of the same broker",
+    why="One disk fills while another is empty, because Kafka places partitions by number, not by bytes",
+    needs=(Part.CLUSTER, Part.LOG_DIRS),
+    source="KIP-113",
+)
 def _uneven_dirs(seen: Seen) -> Iterator[Found]:
     for broker, dirs in sorted(seen.snapshot.log_dirs.items()):
         usable = [each for each in dirs if each.failure is None and not each.cordoned]
@@ -199,6 +307,16 @@ def _uneven_dirs(seen: Seen) -> Iterator[Found]:
             yield Found(broker_resource(broker), what, "log.dirs", advice=advice)
 
 
+@rule(
+    name="replication-throttled",
+    severity=Severity.WARNING,
+    certainty=Certainty.CERTAIN,
+    title="a replication throttle that no move uses",
+    why="A broker that comes back can't catch up faster than the throttle, and stays out of sync for hours",
+    needs=(*_CONFIGS, Part.TOPICS, Part.REASSIGNMENTS, Part.LOG_DIRS),
+    source="rep-throttle",
+    stands_after=AT_WORK,
+)
 def _leftover_throttles(seen: Seen) -> Iterator[Found]:
     # Report throttles of topics first: their lists of replicas show which replicas are slow.
     for each in sorted(stale_throttles(seen.snapshot), key=lambda each: each.edit.resource.type != TOPIC):
@@ -219,153 +337,3 @@ def _limits_nothing(seen: Seen) -> bool:
         return False
     entries = (configs.get(key) for configs, _ in seen.sets for key in LISTS)
     return not any(each is not None and each.value for each in entries)
-
-
-# -- the rules ---------------------------------------------------------------------------------------------------------
-
-_CONFIGS = (Part.CLUSTER, Part.CONFIGS)
-
-RULES = (
-    Rule(
-        name="auto-create",
-        severity=Severity.INFO,
-        certainty=Certainty.LIKELY,
-        title="brokers that create a topic for any name that a client asks for",
-        why="Such topics have the default numbers of partitions and replicas, and come back after you delete them",
-        find=_auto_create,
-        reads=_CONFIGS,
-        configs_of=(BROKER,),
-        source="brokerconfigs_auto.create.topics.enable",
-    ),
-    Rule(
-        name="cleaner-off",
-        severity=Severity.HIGH,
-        certainty=Certainty.CERTAIN,
-        title="brokers that do not compact logs",
-        why="The offsets' topic grows without end, and a broker that starts reads all of it before groups can work",
-        find=_no_cleaner,
-        reads=_CONFIGS,
-        configs_of=(BROKER,),
-        source="brokerconfigs_log.cleaner.enable",
-    ),
-    Rule(
-        name="controlled-shutdown-off",
-        severity=Severity.WARNING,
-        certainty=Certainty.CERTAIN,
-        title="brokers that stop without handing their leaders over",
-        why="At each restart partitions are without a leader until the controller sees that the broker is gone",
-        find=_no_handover,
-        reads=_CONFIGS,
-        configs_of=(BROKER,),
-        source="brokerconfigs_controlled.shutdown.enable",
-    ),
-    Rule(
-        name="transactions-unverified",
-        severity=Severity.WARNING,
-        certainty=Certainty.CERTAIN,
-        title="brokers that do not verify the partitions of transactions",
-        why="A hanging transaction stops readers with read_committed until an operator ends it",
-        find=_unverified,
-        reads=_CONFIGS,
-        configs_of=(BROKER,),
-        since="3.6",
-        source="KIP-890",
-    ),
-    Rule(
-        name="lag-time-short",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="replicas that leave the ISR after a few fetches",
-        why="A pause of a second makes partitions under-replicated, and producers with acks=all wait or fail",
-        find=_short_lag_time,
-        reads=_CONFIGS,
-        configs_of=(BROKER,),
-        source="brokerconfigs_replica.lag.time.max.ms",
-    ),
-    Rule(
-        name="log-dir-in-tmp",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="records in a directory for temporary files",
-        why="A restart of the host, or its cleaner of temporary files, deletes the broker's records and its identity",
-        find=_in_tmp,
-        reads=_CONFIGS,
-        configs_of=(BROKER,),
-        source="brokerconfigs_log.dirs",
-    ),
-    Rule(
-        name="plaintext-next-to-sasl",
-        severity=Severity.WARNING,
-        certainty=Certainty.POSSIBLE,
-        title="a listener in plain text without logins, next to one with logins",
-        why="A client that reaches its port needs no login, and the network carries the records unencrypted",
-        find=_plain_next_to_login,
-        reads=_CONFIGS,
-        configs_of=(BROKER,),
-        source="security_overview",
-    ),
-    Rule(
-        name="login-without-authorizer",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="brokers with logins and without an authorizer",
-        why="A login limits no client: each user may delete each topic",
-        find=_login_without_rights,
-        reads=_CONFIGS,
-        configs_of=(BROKER,),
-        source="brokerconfigs_authorizer.class.name",
-    ),
-    Rule(
-        name="broker-differs",
-        severity=Severity.WARNING,
-        certainty=Certainty.POSSIBLE,
-        title="a broker with a different setting than most brokers of its release",
-        why="A client that works with one broker may fail with another one after a leader moves",
-        find=_differing,
-        reads=(*_CONFIGS, Part.VERSIONS),
-        configs_of=(BROKER,),
-        source="brokerconfigs",
-    ),
-    Rule(
-        name="releases-differ",
-        severity=Severity.INFO,
-        certainty=Certainty.LIKELY,
-        title="brokers of several releases, as after an unfinished upgrade",
-        why="Features wait for the oldest broker, and the bugs of each release are there",
-        find=_several_releases,
-        reads=(Part.CLUSTER, Part.VERSIONS),
-        source="upgrade",
-    ),
-    Rule(
-        name="log-dir-offline",
-        severity=Severity.HIGH,
-        certainty=Certainty.CERTAIN,
-        title="a log directory that its broker can't use",
-        why="Its partitions have one replica less until you replace the disk",
-        find=_failed_dirs,
-        reads=(Part.CLUSTER, Part.LOG_DIRS),
-        source="KIP-112",
-    ),
-    Rule(
-        name="log-dirs-uneven",
-        severity=Severity.INFO,
-        certainty=Certainty.LIKELY,
-        title="a log directory with many times the bytes of another directory of the same broker",
-        why="One disk fills while another is empty, because Kafka places partitions by number, not by bytes",
-        find=_uneven_dirs,
-        reads=(Part.CLUSTER, Part.LOG_DIRS),
-        source="KIP-113",
-    ),
-    Rule(
-        name="replication-throttled",
-        severity=Severity.WARNING,
-        certainty=Certainty.CERTAIN,
-        title="a replication throttle that no move uses",
-        why="A broker that comes back can't catch up faster than the throttle, and stays out of sync for hours",
-        find=_leftover_throttles,
-        reads=(*_CONFIGS, Part.TOPICS, Part.REASSIGNMENTS, Part.LOG_DIRS),
-        configs_of=(BROKER,),
-        source="rep-throttle",
-        stands_after=AT_WORK,
-    ),
-)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from console.lint.rule import NAMED, Found, Rule, Seen
+from console.lint.rule import NAMED, Found, Seen, rule
 from console.model import connect
 from console.model.config import ConfigResource, ConfigSet, is_override
 from console.model.connect import ConnectCluster, Connector, ConnectTarget, connector_resource
+from console.model.grouping import grouped
 from console.model.numbers import first_few, long_number, plural
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
@@ -33,6 +34,16 @@ def _sinks(seen: Seen) -> Iterator[tuple[ConfigResource, Connector, ConfigSet]]:
     return (each for each in _connectors(seen) if each[1].kind == connect.SINK)
 
 
+@rule(
+    name="sink-drops-records",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="a sink that tolerates all errors and has no topic for dead letters",
+    why="A record that the sink can't convert or deliver is lost, and the connector is still RUNNING",
+    needs=(Part.CONNECT,),
+    since="2.0",
+    source="KIP-298",
+)
 def _tolerates_all(seen: Seen) -> Iterator[Found]:
     for resource, _, config in _sinks(seen):
         if connect.value_of(config, connect.TOLERANCE) != "all" or connect.value_of(config, connect.DEAD_LETTERS):
@@ -45,6 +56,15 @@ def _tolerates_all(seen: Seen) -> Iterator[Found]:
         yield Found(resource, what, connect.TOLERANCE, advice=advice)
 
 
+@rule(
+    name="sink-tasks-idle",
+    severity=Severity.INFO,
+    certainty=Certainty.CERTAIN,
+    title="a sink with more tasks than partitions in its topics",
+    why="Only one task reads a partition, so the other tasks wait, and each holds its connections",
+    needs=(Part.CONNECT, Part.TOPICS),
+    source="sinkconnectorconfigs_tasks.max",
+)
 def _idle_tasks(seen: Seen) -> Iterator[Found]:
     for resource, _, config in _sinks(seen):
         names = connect.listed_topics(config)
@@ -60,6 +80,16 @@ def _idle_tasks(seen: Seen) -> Iterator[Found]:
             yield Found(resource, what, TASKS, (SetConfig(resource, TASKS, str(partitions)),))
 
 
+@rule(
+    name="dead-letter-topic-missing",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="a sink whose topic for dead letters does not exist",
+    why="Workers create it when a task starts, so it was deleted later, or they may not create it",
+    needs=(Part.CONNECT, Part.TOPICS),
+    since="2.0",
+    source="KIP-298",
+)
 def _no_dead_letter_topic(seen: Seen) -> Iterator[Found]:
     for resource, _, config in _sinks(seen):
         topic = connect.value_of(config, connect.DEAD_LETTERS)
@@ -69,6 +99,15 @@ def _no_dead_letter_topic(seen: Seen) -> Iterator[Found]:
             yield Found(resource, what, connect.DEAD_LETTERS, advice=advice)
 
 
+@rule(
+    name="connector-secret-in-clear",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="a secret in the config of a connector, instead of a reference to a config provider",
+    why="Connect's REST API shows configs to every client that it answers, and its config topic keeps them",
+    needs=(Part.CONNECT,),
+    source="KIP-297",
+)
 def _secrets(seen: Seen) -> Iterator[Found]:
     for resource, _, config in _connectors(seen):
         for entry in config:
@@ -78,6 +117,15 @@ def _secrets(seen: Seen) -> Iterator[Found]:
                 yield Found(resource, what, entry.name, advice=advice)
 
 
+@rule(
+    name="connect-one-worker",
+    severity=Severity.INFO,
+    certainty=Certainty.POSSIBLE,
+    title="a Connect cluster with one worker",
+    why="No other worker takes its tasks over when it stops or is upgraded",
+    needs=(Part.CONNECT,),
+    source="connect_running",
+)
 def _one_worker(seen: Seen) -> Iterator[Found]:
     for name, cluster in sorted(seen.snapshot.connect.items()):
         known = {each.worker for each in cluster.connectors.values()}
@@ -88,12 +136,18 @@ def _one_worker(seen: Seen) -> Iterator[Found]:
             yield Found(ConnectTarget(name), what, advice=advice)
 
 
+@rule(
+    name="connect-versions-differ",
+    severity=Severity.INFO,
+    certainty=Certainty.LIKELY,
+    title="workers of different releases, or a plugin in two versions",
+    why="A task behaves as the worker that runs it, and another worker may run it after the next rebalance",
+    needs=(Part.CONNECT,),
+    source="connect_plugindiscovery",
+)
 def _versions(seen: Seen) -> Iterator[Found]:
     for name, cluster in sorted(seen.snapshot.connect.items()):
-        of_workers: dict[str, list[str]] = {}
-        for worker in cluster.workers:
-            if worker.failure is None:
-                of_workers.setdefault(worker.version, []).append(worker.address)
+        of_workers = grouped((each.version, each.address) for each in cluster.workers if each.failure is None)
         if len(of_workers) > 1:
             said = "; ".join(f"{version} on {first_few(some, NAMED)}" for version, some in sorted(of_workers.items()))
             yield Found(ConnectTarget(name), f"its workers differ: {said}", advice="finish the upgrade")
@@ -101,10 +155,8 @@ def _versions(seen: Seen) -> Iterator[Found]:
 
 
 def _plugins(name: str, cluster: ConnectCluster) -> Iterator[Found]:
-    found: dict[tuple[str, str], set[str]] = {}
-    for plugin in cluster.plugins:
-        found.setdefault((plugin.class_name, plugin.kind), set()).add(plugin.version)
-    twice = {class_name: sorted(some) for (class_name, _), some in sorted(found.items()) if len(some) > 1}
+    found = grouped(sorted({((each.class_name, each.kind), each.version) for each in cluster.plugins}))
+    twice = {class_name: some for (class_name, _), some in found.items() if len(some) > 1}
     if twice:
         class_name, some = next(iter(twice.items()))
         more = f", and {plural(len(twice) - 1, 'plugin')} more" if twice.keys() - {class_name} else ""
@@ -112,69 +164,3 @@ def _plugins(name: str, cluster: ConnectCluster) -> Iterator[Found]:
         yield Found(
             ConnectTarget(name), what, advice="remove the one that is not meant from plugin.path of all workers"
         )
-
-
-RULES = (
-    Rule(
-        name="sink-drops-records",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="a sink that tolerates all errors and has no topic for dead letters",
-        why="A record that the sink can't convert or deliver is lost, and the connector is still RUNNING",
-        find=_tolerates_all,
-        reads=(Part.CONNECT,),
-        since="2.0",
-        source="KIP-298",
-    ),
-    Rule(
-        name="sink-tasks-idle",
-        severity=Severity.INFO,
-        certainty=Certainty.CERTAIN,
-        title="a sink with more tasks than partitions in its topics",
-        why="Only one task reads a partition, so the other tasks wait, and each holds its connections",
-        find=_idle_tasks,
-        reads=(Part.CONNECT, Part.TOPICS),
-        source="sinkconnectorconfigs_tasks.max",
-    ),
-    Rule(
-        name="dead-letter-topic-missing",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="a sink whose topic for dead letters does not exist",
-        why="Workers create it when a task starts, so it was deleted later, or they may not create it",
-        find=_no_dead_letter_topic,
-        reads=(Part.CONNECT, Part.TOPICS),
-        since="2.0",
-        source="KIP-298",
-    ),
-    Rule(
-        name="connector-secret-in-clear",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="a secret in the config of a connector, instead of a reference to a config provider",
-        why="Connect's REST API shows configs to every client that it answers, and its config topic keeps them",
-        find=_secrets,
-        reads=(Part.CONNECT,),
-        source="KIP-297",
-    ),
-    Rule(
-        name="connect-one-worker",
-        severity=Severity.INFO,
-        certainty=Certainty.POSSIBLE,
-        title="a Connect cluster with one worker",
-        why="No other worker takes its tasks over when it stops or is upgraded",
-        find=_one_worker,
-        reads=(Part.CONNECT,),
-        source="connect_running",
-    ),
-    Rule(
-        name="connect-versions-differ",
-        severity=Severity.INFO,
-        certainty=Certainty.LIKELY,
-        title="workers of different releases, or a plugin in two versions",
-        why="A task behaves as the worker that runs it, and another worker may run it after the next rebalance",
-        find=_versions,
-        reads=(Part.CONNECT,),
-        source="connect_plugindiscovery",
-    ),
-)

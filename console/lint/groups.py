@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from console.lint.rule import AT_ONCE, NAMED, Found, Rule, Seen
+from console.lint.rule import AT_ONCE, NAMED, Found, Seen, rule
 from console.model.changes import GroupTarget
 from console.model.cluster import Topic
 from console.model.codes import GROUP
 from console.model.config import ConfigResource, topic_resource
+from console.model.grouping import grouped
 from console.model.numbers import first_few, plural
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
@@ -19,6 +20,16 @@ _WITH_DEAD_LETTERS = 2
 """The level of the feature share.version from which on share groups may have a dead-letter topic (KIP-1191)."""
 
 
+@rule(
+    name="group-half-moved",
+    severity=Severity.INFO,
+    certainty=Certainty.LIKELY,
+    title="a group with members of the classic and of the new protocol",
+    why="A migration was not finished, for example because a deployment stopped half way",
+    needs=(Part.GROUPS, Part.LAGS),
+    since="4.0",
+    source="KIP-848",
+)
 def _half_moved(seen: Seen) -> Iterator[Found]:
     for name, group in sorted(seen.snapshot.groups.items()):
         members = group.members or ()
@@ -31,6 +42,16 @@ def _half_moved(seen: Seen) -> Iterator[Found]:
             yield Found(GroupTarget(name), what, advice=advice)
 
 
+@rule(
+    name="share-group-without-dead-letters",
+    severity=Severity.INFO,
+    certainty=Certainty.POSSIBLE,
+    title="a share group without a topic for records that it can't process",
+    why="Such a record is lost without a trace after its last delivery",
+    needs=(Part.GROUPS, Part.FEATURES, GROUP),
+    since="4.4",
+    source="KIP-1191",
+)
 def _no_dead_letters(seen: Seen) -> Iterator[Found]:
     features = seen.snapshot.features
     if features is None or features.finalized.get("share.version", 0) < _WITH_DEAD_LETTERS:
@@ -44,12 +65,18 @@ def _no_dead_letters(seen: Seen) -> Iterator[Found]:
             yield Found(ConfigResource(GROUP, name), what, DEAD_LETTERS, advice=advice)
 
 
+@rule(
+    name="names-collide",
+    severity=Severity.INFO,
+    certainty=Certainty.CERTAIN,
+    title="topics whose names differ only in . and _",
+    why="Their metrics overwrite each other; today brokers refuse to create such a topic",
+    needs=(Part.TOPICS,),
+    source="Topic.hasCollision",
+)
 def _colliding(seen: Seen) -> Iterator[Found]:
-    found: dict[str, list[str]] = {}
-    for name in seen.topics:
-        if "." in name or "_" in name:
-            found.setdefault(name.replace(".", "_"), []).append(name)
-    for twins in found.values():
+    dotted = (name for name in seen.topics if "." in name or "_" in name)
+    for twins in grouped((name.replace(".", "_"), name) for name in dotted).values():
         if len(twins) > 1:
             first, *others = sorted(twins)
             what = f"its metrics have the same name as those of {first_few(others, NAMED)}: . counts as _ there"
@@ -60,6 +87,16 @@ def _size(topic: Topic) -> int:
     return len(topic.partitions)
 
 
+@rule(
+    name="mirror-loop",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="topics that a mirror copies into themselves: x, p.x and p.p.x",
+    why="If MirrorMaker has two aliases for one cluster, it copies each copy again, until names are too long",
+    needs=(Part.TOPICS,),
+    source="KIP-382",
+    stands_after=AT_ONCE,
+)
 def _mirrored_into_itself(seen: Seen) -> Iterator[Found]:
     topics = seen.topics
     found: dict[str, list[str]] = {}
@@ -86,51 +123,3 @@ def _mirrored_into_itself(seen: Seen) -> Iterator[Found]:
             "copies then"
         )
         yield Found(topic_resource(first), what, advice=advice)
-
-
-RULES = (
-    Rule(
-        name="group-half-moved",
-        severity=Severity.INFO,
-        certainty=Certainty.LIKELY,
-        title="a group with members of the classic and of the new protocol",
-        why="A migration was not finished, for example because a deployment stopped half way",
-        find=_half_moved,
-        reads=(Part.GROUPS, Part.LAGS),
-        since="4.0",
-        source="KIP-848",
-    ),
-    Rule(
-        name="share-group-without-dead-letters",
-        severity=Severity.INFO,
-        certainty=Certainty.POSSIBLE,
-        title="a share group without a topic for records that it can't process",
-        why="Such a record is lost without a trace after its last delivery",
-        find=_no_dead_letters,
-        reads=(Part.GROUPS, Part.FEATURES, Part.CONFIGS),
-        configs_of=(GROUP,),
-        since="4.4",
-        source="KIP-1191",
-    ),
-    Rule(
-        name="names-collide",
-        severity=Severity.INFO,
-        certainty=Certainty.CERTAIN,
-        title="topics whose names differ only in . and _",
-        why="Their metrics overwrite each other; today brokers refuse to create such a topic",
-        find=_colliding,
-        reads=(Part.TOPICS,),
-        source="Topic.hasCollision",
-    ),
-    Rule(
-        name="mirror-loop",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="topics that a mirror copies into themselves: x, p.x and p.p.x",
-        why="If MirrorMaker has two aliases for one cluster, it copies each copy again, until names are too long",
-        find=_mirrored_into_itself,
-        reads=(Part.TOPICS,),
-        source="KIP-382",
-        stands_after=AT_ONCE,
-    ),
-)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from console.lint.rule import QUORUM, SETTLED, Found, Rule, Seen
+from console.lint.rule import QUORUM, SETTLED, Found, Seen, rule
 from console.model.changes import FeatureTarget
 from console.model.cluster import ClusterFeatures
 from console.model.feature_levels import KRAFT_VERSION, METADATA_VERSION, feature_levels, level_name, missing_needs
@@ -24,6 +24,16 @@ def _voters(seen: Seen) -> int:
     return len(quorum.voters) if quorum is not None else 0
 
 
+@rule(
+    name="voters-few",
+    severity=Severity.WARNING,
+    certainty=Certainty.CERTAIN,
+    title="fewer than three voters for three brokers or more",
+    why="If the quorum loses its leader, no topic can be created, and no partition gets another leader",
+    needs=(Part.CLUSTER, Part.QUORUM),
+    since="3.3",
+    source="kraft_deployment",
+)
 def _few_voters(seen: Seen) -> Iterator[Found]:
     voters, brokers = _voters(seen), len(seen.brokers)
     if 0 < voters < FEWEST_VOTERS and brokers >= FEWEST_VOTERS:
@@ -31,6 +41,16 @@ def _few_voters(seen: Seen) -> Iterator[Found]:
         yield Found(QUORUM, what, advice="add controllers until there are three voters")
 
 
+@rule(
+    name="voters-even",
+    severity=Severity.INFO,
+    certainty=Certainty.CERTAIN,
+    title="an even number of voters",
+    why="As many voters may fail as with one voter fewer, and each record waits for one voter more",
+    needs=(Part.CLUSTER, Part.QUORUM),
+    since="3.3",
+    source="kraft_deployment",
+)
 def _even_voters(seen: Seen) -> Iterator[Found]:
     voters = _voters(seen)
     if voters >= FEWEST_VOTERS and voters % 2 == 0:
@@ -39,6 +59,18 @@ def _even_voters(seen: Seen) -> Iterator[Found]:
         yield Found(QUORUM, what, advice="add a controller, or remove one")
 
 
+@rule(
+    name="metadata-version-behind",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="a metadata version of an older release than all nodes run",
+    why="The functions of the new release are off, and the next release may refuse such an old level",
+    needs=(Part.FEATURES,),
+    since="3.3",
+    source="upgrade",
+    by_time=True,
+    stands_after=SETTLED,
+)
 def _level_behind(seen: Seen) -> Iterator[Found]:
     features = seen.features
     if features is None or METADATA_VERSION not in features.finalized or _is_mixed(features):
@@ -54,6 +86,18 @@ def _level_behind(seen: Seen) -> Iterator[Found]:
         yield Found(FeatureTarget(METADATA_VERSION), what, edits=(SetFeature(METADATA_VERSION, most),), advice=advice)
 
 
+@rule(
+    name="feature-behind",
+    severity=Severity.INFO,
+    certainty=Certainty.LIKELY,
+    title="a feature below the level of a new cluster",
+    why="You raise the metadata version and each other feature separately: this one was left out",
+    needs=(Part.FEATURES,),
+    since="4.0",
+    source="KIP-1022",
+    by_time=True,
+    stands_after=SETTLED,
+)
 def _feature_behind(seen: Seen) -> Iterator[Found]:
     features = seen.features
     if features is None or METADATA_VERSION not in features.finalized or _is_mixed(features):
@@ -89,55 +133,3 @@ def _release(level: int) -> str:
 def _named(level: int) -> str:
     name = level_name(METADATA_VERSION, level)
     return f"{level} ({name})" if name else str(level)
-
-
-RULES = (
-    Rule(
-        name="voters-few",
-        severity=Severity.WARNING,
-        certainty=Certainty.CERTAIN,
-        title="fewer than three voters for three brokers or more",
-        why="If the quorum loses its leader, no topic can be created, and no partition gets another leader",
-        find=_few_voters,
-        reads=(Part.CLUSTER, Part.QUORUM),
-        since="3.3",
-        source="kraft_deployment",
-    ),
-    Rule(
-        name="voters-even",
-        severity=Severity.INFO,
-        certainty=Certainty.CERTAIN,
-        title="an even number of voters",
-        why="As many voters may fail as with one voter fewer, and each record waits for one voter more",
-        find=_even_voters,
-        reads=(Part.CLUSTER, Part.QUORUM),
-        since="3.3",
-        source="kraft_deployment",
-    ),
-    Rule(
-        name="metadata-version-behind",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="a metadata version of an older release than all nodes run",
-        why="The functions of the new release are off, and the next release may refuse such an old level",
-        find=_level_behind,
-        reads=(Part.FEATURES,),
-        since="3.3",
-        source="upgrade",
-        by_time=True,
-        stands_after=SETTLED,
-    ),
-    Rule(
-        name="feature-behind",
-        severity=Severity.INFO,
-        certainty=Certainty.LIKELY,
-        title="a feature below the level of a new cluster",
-        why="You raise the metadata version and each other feature separately: this one was left out",
-        find=_feature_behind,
-        reads=(Part.FEATURES,),
-        since="4.0",
-        source="KIP-1022",
-        by_time=True,
-        stands_after=SETTLED,
-    ),
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from console.lint.places import broker_values, on_brokers, whose
-from console.lint.rule import Found, Rule, Seen
+from console.lint.rule import Found, Seen, rule
 from console.model.codes import BROKER
 from console.model.config import ConfigSet
 from console.model.numbers import long_number
@@ -36,6 +36,15 @@ def _wrong(seen: Seen, judge: Callable[[str, float], str]) -> Iterator[Found]:
             yield Found(entity, what, key, (UnsetQuota(entity, key),))
 
 
+@rule(
+    name="quota-near-zero",
+    severity=Severity.HIGH,
+    certainty=Certainty.LIKELY,
+    title="a quota so low that its clients can't work",
+    why="Brokers delay each answer so long that clients give up",
+    needs=(Part.QUOTAS,),
+    source="design_quotas",
+)
 def _near_zero(seen: Seen) -> Iterator[Found]:
     def judge(key: str, value: float) -> str:
         if key not in BY_KEY or not 0 <= value < BY_KEY[key].near_zero:
@@ -45,6 +54,15 @@ def _near_zero(seen: Seen) -> Iterator[Found]:
     return _wrong(seen, judge)
 
 
+@rule(
+    name="quota-without-effect",
+    severity=Severity.INFO,
+    certainty=Certainty.LIKELY,
+    title="a quota above the rate that a broker can reach",
+    why="It looks like a limit, but limits no client",
+    needs=(Part.CLUSTER, Part.QUOTAS, BROKER),
+    source="design_quotas",
+)
 def _no_limit(seen: Seen) -> Iterator[Found]:
     most = max((n for configs in seen.of_brokers.values() if (n := _threads(configs)) is not None), default=None)
 
@@ -65,6 +83,15 @@ def _threads(configs: ConfigSet) -> int | None:
     return sum(known) if len(known) == 2 else None
 
 
+@rule(
+    name="connections-below-members",
+    severity=Severity.HIGH,
+    certainty=Certainty.LIKELY,
+    title="an address may open fewer connections than it has group members",
+    why="If they start together, some of them can't connect to a broker that they need",
+    needs=(Part.CLUSTER, Part.TOPICS, Part.GROUPS, Part.LAGS, BROKER),
+    source="brokerconfigs_max.connections.per.ip",
+)
 def _few_connections(seen: Seen) -> Iterator[Found]:
     used = limit_risks.used_connections(seen.topics, seen.snapshot.groups.values())
     for value, brokers, _entry in broker_values(seen, limit_risks.BY_ADDRESS):
@@ -78,39 +105,3 @@ def _few_connections(seen: Seen) -> Iterator[Found]:
             )
             advice = f"allow twice as many as there are: {2 * members}"
             yield Found(whose(seen, brokers), what, limit_risks.BY_ADDRESS, advice=advice)
-
-
-RULES = (
-    Rule(
-        name="quota-near-zero",
-        severity=Severity.HIGH,
-        certainty=Certainty.LIKELY,
-        title="a quota so low that its clients can't work",
-        why="Brokers delay each answer so long that clients give up",
-        find=_near_zero,
-        reads=(Part.QUOTAS,),
-        source="design_quotas",
-    ),
-    Rule(
-        name="quota-without-effect",
-        severity=Severity.INFO,
-        certainty=Certainty.LIKELY,
-        title="a quota above the rate that a broker can reach",
-        why="It looks like a limit, but limits no client",
-        find=_no_limit,
-        reads=(Part.CLUSTER, Part.QUOTAS, Part.CONFIGS),
-        configs_of=(BROKER,),
-        source="design_quotas",
-    ),
-    Rule(
-        name="connections-below-members",
-        severity=Severity.HIGH,
-        certainty=Certainty.LIKELY,
-        title="an address may open fewer connections than it has group members",
-        why="If they start together, some of them can't connect to a broker that they need",
-        find=_few_connections,
-        reads=(Part.CLUSTER, Part.TOPICS, Part.GROUPS, Part.LAGS, Part.CONFIGS),
-        configs_of=(BROKER,),
-        source="brokerconfigs_max.connections.per.ip",
-    ),
-)

@@ -9,7 +9,7 @@ from functools import partial
 from operator import le, lt
 
 from console.lint.places import Place, places
-from console.lint.rule import Found, Rule, Seen
+from console.lint.rule import Found, Seen, rule
 from console.model import config
 from console.model.broker_keys import TOPIC_SYNONYMS, UpdateMode, update_mode
 from console.model.cluster import Topic
@@ -30,6 +30,7 @@ LEAST_SEGMENT_MS = 60_000
 """A log that begins a segment more often than once a minute soon has more files than a broker may open."""
 REQUEST = "socket.request.max.bytes"
 _RAISE = "set it higher where it is set"
+_CONFIGS = (Part.CLUSTER, Part.TOPICS, TOPIC)
 
 
 def _policy(configs: config.ConfigSet) -> frozenset[str]:
@@ -88,6 +89,15 @@ def _back(seen: Seen, place: Place, key: str, is_fine: Callable[[int], bool]) ->
 # -- retention ---------------------------------------------------------------------------------------------------------
 
 
+@rule(
+    name="retention-behind-segment",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="a retention time shorter than a segment's time, on a topic that does not fill its segments",
+    why="Records stay longer than the topic's retention says, on disks and perhaps against a promise",
+    needs=(*_CONFIGS, Part.LOG_DIRS),
+    source="topicconfigs_segment.ms",
+)
 def _late_by_time(seen: Seen) -> Iterator[Found]:
     def is_late(configs: config.ConfigSet) -> bool:
         limit, segment = topic_risks.kept(configs), config.number_in(configs, SEGMENT_MS)
@@ -120,6 +130,15 @@ def _inherit(seen: Seen, topics: Iterable[Topic], key: str) -> bool:
     return all(entry is not None and not config.is_override(entry, config.topic_resource("")) for entry in entries)
 
 
+@rule(
+    name="retention-below-segment",
+    severity=Severity.WARNING,
+    certainty=Certainty.CERTAIN,
+    title="a retention size that is smaller than a segment",
+    why="Brokers delete only whole segments, so a partition grows beyond its limit",
+    needs=_CONFIGS,
+    source="topicconfigs_segment.bytes",
+)
 def _late_by_size(seen: Seen) -> Iterator[Found]:
     def is_late(configs: config.ConfigSet) -> bool:
         limit, segment = topic_risks.kept(configs), config.number_in(configs, SEGMENT_BYTES)
@@ -139,6 +158,15 @@ def _late_by_size(seen: Seen) -> Iterator[Found]:
         yield Found(place.resource, what + place.origin, key, edits)
 
 
+@rule(
+    name="retention-tiny",
+    severity=Severity.HIGH,
+    certainty=Certainty.LIKELY,
+    title="a retention of less than five minutes, which operators set to empty a topic",
+    why="A reader that restarts loses records; often the value was temporary, and was never changed back",
+    needs=_CONFIGS,
+    source="brokerconfigs_log.retention.check.interval.ms",
+)
 def _tiny(seen: Seen) -> Iterator[Found]:
     def is_tiny(configs: config.ConfigSet) -> bool:
         limit = topic_risks.kept(configs)
@@ -154,6 +182,15 @@ def _tiny(seen: Seen) -> Iterator[Found]:
 # -- compaction --------------------------------------------------------------------------------------------------------
 
 
+@rule(
+    name="compaction-never",
+    severity=Severity.WARNING,
+    certainty=Certainty.CERTAIN,
+    title="a compacted topic whose dirty ratio no log exceeds",
+    why="It keeps every version of each key, and grows for ever",
+    needs=_CONFIGS,
+    source="topicconfigs_min.cleanable.dirty.ratio",
+)
 def _never_compacted(seen: Seen) -> Iterator[Found]:
     def never(configs: config.ConfigSet) -> bool:
         entry = configs.get(DIRTY)
@@ -170,6 +207,15 @@ def _never_compacted(seen: Seen) -> Iterator[Found]:
         yield Found(place.resource, what + place.origin, place.key, edits)
 
 
+@rule(
+    name="compaction-after-retention",
+    severity=Severity.WARNING,
+    certainty=Certainty.CERTAIN,
+    title="a topic that deletes its records before it may compact them",
+    why="The latest value of a key is lost when it is old, although the topic is compacted",
+    needs=_CONFIGS,
+    source="topicconfigs_min.compaction.lag.ms",
+)
 def _compacted_too_late(seen: Seen) -> Iterator[Found]:
     def too_late(configs: config.ConfigSet) -> bool:
         limit, lag = topic_risks.kept(configs), config.number_in(configs, MIN_LAG)
@@ -189,6 +235,15 @@ def _compacted_too_late(seen: Seen) -> Iterator[Found]:
 # -- segments, flushes and sizes ---------------------------------------------------------------------------------------
 
 
+@rule(
+    name="segments-tiny",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="segments of less than 1 MiB, or of less than a minute",
+    why="A broker keeps the files of each segment open and reads them when it starts",
+    needs=_CONFIGS,
+    source="topicconfigs_segment.bytes",
+)
 def _tiny_segments(seen: Seen) -> Iterator[Found]:
     for key, least in ((SEGMENT_BYTES, topic_risks.TINY_BYTES), (SEGMENT_MS, LEAST_SEGMENT_MS)):
 
@@ -203,6 +258,15 @@ def _tiny_segments(seen: Seen) -> Iterator[Found]:
             yield Found(place.resource, what + place.origin, place.key, edits, advice=_RAISE)
 
 
+@rule(
+    name="flush-each-batch",
+    severity=Severity.INFO,
+    certainty=Certainty.LIKELY,
+    title="a topic that waits for the disk after each batch",
+    why="Writes are many times slower; Kafka relies on replicas and advises against it",
+    needs=_CONFIGS,
+    source="topicconfigs_flush.messages",
+)
 def _flushes(seen: Seen) -> Iterator[Found]:
     key = "flush.messages"
     for place in _where(seen, key, lambda configs: topic_risks.config_number(configs, key, 2) == 1):
@@ -211,6 +275,15 @@ def _flushes(seen: Seen) -> Iterator[Found]:
         yield Found(place.resource, what + place.origin, place.key, edits, advice=_RAISE)
 
 
+@rule(
+    name="batch-above-request",
+    severity=Severity.WARNING,
+    certainty=Certainty.CERTAIN,
+    title="batches that may be larger than the largest request",
+    why="A producer with such a batch loses its connection again and again, and can't show a reason",
+    needs=(*_CONFIGS, BROKER),
+    source="brokerconfigs_socket.request.max.bytes",
+)
 def _above_request(seen: Seen) -> Iterator[Found]:
     limits = [n for configs in seen.of_brokers.values() if (n := config.number_in(configs, REQUEST)) is not None]
     if not limits:
@@ -229,6 +302,16 @@ def _above_request(seen: Seen) -> Iterator[Found]:
         yield Found(place.resource, what + place.origin, place.key, edits)
 
 
+@rule(
+    name="remote-without-storage",
+    severity=Severity.HIGH,
+    certainty=Certainty.CERTAIN,
+    title="a tiered topic on brokers without remote storage",
+    why="Brokers copy nothing, and no client can read the records in remote storage",
+    needs=(*_CONFIGS, BROKER),
+    since="3.6",
+    source="brokerconfigs_remote.log.storage.system.enable",
+)
 def _not_remote(seen: Seen) -> Iterator[Found]:
     key, of_broker = "remote.storage.enable", "remote.log.storage.system.enable"
     off = [
@@ -245,20 +328,78 @@ def _not_remote(seen: Seen) -> Iterator[Found]:
                 )
 
 
-# -- topics of other software ------------------------------------------------------------------------------------------
+# -- findings of an analysis in this session ---------------------------------------------------------------------------
 
 
-def _owned_wrongly(seen: Seen) -> Iterator[Found]:
-    # Any topic may be called GROUP-changelog, so check that the group is one of Kafka Streams.
-    applications = {name for name, group in seen.snapshot.groups.items() if group.type.lower() == "streams"}
-    for configs, topics in seen.sets:
-        policy, limit = _policy(configs), topic_risks.kept(configs)
-        if not policy:
+def _analyses(seen: Seen) -> Iterator[tuple[Topic, TopicAnalysis, str]]:
+    """Yield the topics that were analyzed, with the analysis and the number of its records as text."""
+    for name, facts in seen.snapshot.analyses.items():
+        topic = seen.topics.get(name)
+        if topic is not None and facts.records:
+            of = "" if facts.is_whole else " that were read"
+            yield topic, facts, f"{plural(facts.records, 'record')}{of}"
+
+
+@rule(
+    name="hot-key",
+    severity=Severity.WARNING,
+    certainty=Certainty.POSSIBLE,
+    title="a key that overfills its partition, in a topic that this session analyzed",
+    why="All records of a key are in one partition, so one broker and one consumer carry the load",
+    needs=(Part.TOPICS,),
+    source="producerconfigs_partitioner.class",
+)
+def _hot_key(seen: Seen) -> Iterator[Found]:
+    for topic, facts, records in _analyses(seen):
+        if (hot := facts.hot) is not None:
+            share = f"{100 * facts.share(hot.seen.value):.0f} %"
+            place = f"partition {hot.partition}" if hot.partition >= 0 else "its partition"
+            what = f"one key has {share} of the {records}: {place} gets them all, and one consumer of each group"
+            advice = "give such records a finer key if their order need not be kept; analyze names the key"
+            yield Found(config.topic_resource(topic.name), what, advice=advice)
+
+
+@rule(
+    name="keyless-under-compaction",
+    severity=Severity.HIGH,
+    certainty=Certainty.LIKELY,
+    title="records without a key in a compacted topic that this session analyzed",
+    why="Brokers refuse such records in a compacted topic, and the cleaner deletes the existing ones",
+    needs=_CONFIGS,
+    source="design_compactionbasics",
+)
+def _keyless(seen: Seen) -> Iterator[Found]:
+    for topic, facts, records in _analyses(seen):
+        configs = seen.snapshot.configs.get(config.topic_resource(topic.name))
+        if facts.keyless and configs is not None and COMPACT in _policy(configs):
+            has = "has" if facts.keyless == 1 else "have"
+            what = f"{facts.keyless:,} of the {records} {has} no key: compaction deletes them"
+            advice = f"let the producer set a key, or set {topic_risks.POLICY}=delete"
+            yield Found(config.topic_resource(topic.name), what, topic_risks.POLICY, advice=advice)
+
+
+@rule(
+    name="times-ahead",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="records whose times are in the future, in a topic that this session analyzed",
+    why="Retention counts from the newest time in a segment, so the segment stays until that time has passed",
+    needs=_CONFIGS,
+    source="topicconfigs_retention.ms",
+)
+def _ahead(seen: Seen) -> Iterator[Found]:
+    for topic, facts, records in _analyses(seen):
+        configs = seen.snapshot.configs.get(config.topic_resource(topic.name))
+        if not facts.times.ahead or configs is None or not topic_risks.ages_by_producers(configs):
             continue
-        for topic in topics:
-            owner = system_topic(topic.name, len(topic.partitions), ",".join(sorted(policy)), applications)
-            if owner is not None:
-                yield from _of_owner(topic, owner, policy, limits=(limit.ms, limit.size))
+        by = duration(facts.times.furthest_ms // 1000 * 1000).removeprefix("≈ ")
+        stays = "stays" if facts.times.ahead == 1 else "stay"
+        what = f"{facts.times.ahead:,} of the {records} {stays} up to {by} longer: their times are in the future"
+        advice = "mend the producer's clock; message.timestamp.after.max.ms refuses such records"
+        yield Found(config.topic_resource(topic.name), what, topic_risks.BY_TIME, advice=advice)
+
+
+# -- topics of other software ------------------------------------------------------------------------------------------
 
 
 def _of_owner(topic: Topic, owner: SystemTopic, policy: frozenset[str], *, limits: tuple[int, int]) -> Iterator[Found]:
@@ -277,196 +418,23 @@ def _of_owner(topic: Topic, owner: SystemTopic, policy: frozenset[str], *, limit
                 yield Found(resource, what, key, (SetConfig(resource, key, "-1"),))
 
 
-# -- findings of an analysis in this session ---------------------------------------------------------------------------
-
-
-def _analyses(seen: Seen) -> Iterator[tuple[Topic, TopicAnalysis, str]]:
-    """Yield the topics that were analyzed, with the analysis and the number of its records as text."""
-    for name, facts in seen.snapshot.analyses.items():
-        topic = seen.topics.get(name)
-        if topic is not None and facts.records:
-            of = "" if facts.is_whole else " that were read"
-            yield topic, facts, f"{plural(facts.records, 'record')}{of}"
-
-
-def _hot_key(seen: Seen) -> Iterator[Found]:
-    for topic, facts, records in _analyses(seen):
-        if (hot := facts.hot) is not None:
-            share = f"{100 * facts.share(hot.seen.value):.0f} %"
-            place = f"partition {hot.partition}" if hot.partition >= 0 else "its partition"
-            what = f"one key has {share} of the {records}: {place} gets them all, and one consumer of each group"
-            advice = "give such records a finer key if their order need not be kept; analyze names the key"
-            yield Found(config.topic_resource(topic.name), what, advice=advice)
-
-
-def _keyless(seen: Seen) -> Iterator[Found]:
-    for topic, facts, records in _analyses(seen):
-        configs = seen.snapshot.configs.get(config.topic_resource(topic.name))
-        if facts.keyless and configs is not None and COMPACT in _policy(configs):
-            has = "has" if facts.keyless == 1 else "have"
-            what = f"{facts.keyless:,} of the {records} {has} no key: compaction deletes them"
-            advice = f"let the producer set a key, or set {topic_risks.POLICY}=delete"
-            yield Found(config.topic_resource(topic.name), what, topic_risks.POLICY, advice=advice)
-
-
-def _ahead(seen: Seen) -> Iterator[Found]:
-    for topic, facts, records in _analyses(seen):
-        configs = seen.snapshot.configs.get(config.topic_resource(topic.name))
-        if not facts.times.ahead or configs is None or not topic_risks.ages_by_producers(configs):
-            continue
-        by = duration(facts.times.furthest_ms // 1000 * 1000).removeprefix("≈ ")
-        stays = "stays" if facts.times.ahead == 1 else "stay"
-        what = f"{facts.times.ahead:,} of the {records} {stays} up to {by} longer: their times are in the future"
-        advice = "mend the producer's clock; message.timestamp.after.max.ms refuses such records"
-        yield Found(config.topic_resource(topic.name), what, topic_risks.BY_TIME, advice=advice)
-
-
-# -- the rules ---------------------------------------------------------------------------------------------------------
-
-_CONFIGS = (Part.CLUSTER, Part.TOPICS, Part.CONFIGS)
-
-RULES = (
-    Rule(
-        name="retention-behind-segment",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="a retention time shorter than a segment's time, on a topic that does not fill its segments",
-        why="Records stay longer than the topic's retention says, on disks and perhaps against a promise",
-        find=_late_by_time,
-        reads=(*_CONFIGS, Part.LOG_DIRS),
-        configs_of=(TOPIC,),
-        source="topicconfigs_segment.ms",
-    ),
-    Rule(
-        name="retention-below-segment",
-        severity=Severity.WARNING,
-        certainty=Certainty.CERTAIN,
-        title="a retention size that is smaller than a segment",
-        why="Brokers delete only whole segments, so a partition grows beyond its limit",
-        find=_late_by_size,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
-        source="topicconfigs_segment.bytes",
-    ),
-    Rule(
-        name="retention-tiny",
-        severity=Severity.HIGH,
-        certainty=Certainty.LIKELY,
-        title="a retention of less than five minutes, which operators set to empty a topic",
-        why="A reader that restarts loses records; often the value was temporary, and was never changed back",
-        find=_tiny,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
-        source="brokerconfigs_log.retention.check.interval.ms",
-    ),
-    Rule(
-        name="compaction-never",
-        severity=Severity.WARNING,
-        certainty=Certainty.CERTAIN,
-        title="a compacted topic whose dirty ratio no log exceeds",
-        why="It keeps every version of each key, and grows for ever",
-        find=_never_compacted,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
-        source="topicconfigs_min.cleanable.dirty.ratio",
-    ),
-    Rule(
-        name="compaction-after-retention",
-        severity=Severity.WARNING,
-        certainty=Certainty.CERTAIN,
-        title="a topic that deletes its records before it may compact them",
-        why="The latest value of a key is lost when it is old, although the topic is compacted",
-        find=_compacted_too_late,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
-        source="topicconfigs_min.compaction.lag.ms",
-    ),
-    Rule(
-        name="segments-tiny",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="segments of less than 1 MiB, or of less than a minute",
-        why="A broker keeps the files of each segment open and reads them when it starts",
-        find=_tiny_segments,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
-        source="topicconfigs_segment.bytes",
-    ),
-    Rule(
-        name="flush-each-batch",
-        severity=Severity.INFO,
-        certainty=Certainty.LIKELY,
-        title="a topic that waits for the disk after each batch",
-        why="Writes are many times slower; Kafka relies on replicas and advises against it",
-        find=_flushes,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
-        source="topicconfigs_flush.messages",
-    ),
-    Rule(
-        name="batch-above-request",
-        severity=Severity.WARNING,
-        certainty=Certainty.CERTAIN,
-        title="batches that may be larger than the largest request",
-        why="A producer with such a batch loses its connection again and again, and can't show a reason",
-        find=_above_request,
-        reads=_CONFIGS,
-        configs_of=(TOPIC, BROKER),
-        source="brokerconfigs_socket.request.max.bytes",
-    ),
-    Rule(
-        name="remote-without-storage",
-        severity=Severity.HIGH,
-        certainty=Certainty.CERTAIN,
-        title="a tiered topic on brokers without remote storage",
-        why="Brokers copy nothing, and no client can read the records in remote storage",
-        find=_not_remote,
-        reads=_CONFIGS,
-        configs_of=(TOPIC, BROKER),
-        since="3.6",
-        source="brokerconfigs_remote.log.storage.system.enable",
-    ),
-    Rule(
-        name="hot-key",
-        severity=Severity.WARNING,
-        certainty=Certainty.POSSIBLE,
-        title="a key that overfills its partition, in a topic that this session analyzed",
-        why="All records of a key are in one partition, so one broker and one consumer carry the load",
-        find=_hot_key,
-        reads=(Part.TOPICS,),
-        source="producerconfigs_partitioner.class",
-    ),
-    Rule(
-        name="keyless-under-compaction",
-        severity=Severity.HIGH,
-        certainty=Certainty.LIKELY,
-        title="records without a key in a compacted topic that this session analyzed",
-        why="Brokers refuse such records in a compacted topic, and the cleaner deletes the existing ones",
-        find=_keyless,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
-        source="design_compactionbasics",
-    ),
-    Rule(
-        name="times-ahead",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="records whose times are in the future, in a topic that this session analyzed",
-        why="Retention counts from the newest time in a segment, so the segment stays until that time has passed",
-        find=_ahead,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
-        source="topicconfigs_retention.ms",
-    ),
-    Rule(
-        name="system-topic-policy",
-        severity=Severity.HIGH,
-        certainty=Certainty.CERTAIN,
-        title="a topic of coordinators, Connect, Streams or a schema registry that deletes data which its owner needs",
-        why="Offsets, transactions, connectors or schemas vanish after the retention",
-        find=_owned_wrongly,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
-        source="GroupCoordinatorService.groupMetadataTopicConfigs",
-    ),
+@rule(
+    name="system-topic-policy",
+    severity=Severity.HIGH,
+    certainty=Certainty.CERTAIN,
+    title="a topic of coordinators, Connect, Streams or a schema registry that deletes data which its owner needs",
+    why="Offsets, transactions, connectors or schemas vanish after the retention",
+    needs=_CONFIGS,
+    source="GroupCoordinatorService.groupMetadataTopicConfigs",
 )
+def _owned_wrongly(seen: Seen) -> Iterator[Found]:
+    # Any topic may be called GROUP-changelog, so check that the group is one of Kafka Streams.
+    applications = {name for name, group in seen.snapshot.groups.items() if group.type.lower() == "streams"}
+    for configs, topics in seen.sets:
+        policy, limit = _policy(configs), topic_risks.kept(configs)
+        if not policy:
+            continue
+        for topic in topics:
+            owner = system_topic(topic.name, len(topic.partitions), ",".join(sorted(policy)), applications)
+            if owner is not None:
+                yield from _of_owner(topic, owner, policy, limits=(limit.ms, limit.size))

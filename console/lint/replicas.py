@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from console.lint.places import Place, broker_values, on_brokers, places, whose
-from console.lint.rule import NAMED, SETTLED, Found, Rule, Seen
+from console.lint.rule import NAMED, SETTLED, Found, Seen, rule
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.cluster import Topic
 from console.model.codes import BROKER, DEFAULT_CONFIG, TOPIC, AclResourceType
@@ -39,11 +39,22 @@ _IN_SYNC = {
     SHARES: "share.coordinator.state.topic.min.isr",
 }
 _TRANSACTIONAL_ID = AclResourceType.parse("TRANSACTIONAL_ID")
+_PLACED = (Part.CLUSTER, Part.TOPICS, Part.REASSIGNMENTS)
+_CONFIGS = (*_PLACED, TOPIC)
 
 
 # -- the number of replicas --------------------------------------------------------------------------------------------
 
 
+@rule(
+    name="single-replica",
+    severity=Severity.HIGH,
+    certainty=Certainty.LIKELY,
+    title="a topic with one replica, in a cluster of several brokers",
+    why="It can't be written or read while its broker restarts, and is lost with its disk",
+    needs=_PLACED,
+    source="topicconfigs_min.insync.replicas",
+)
 def _single(seen: Seen) -> Iterator[Found]:
     brokers = len(seen.brokers)
     for name, topic in seen.topics.items():
@@ -53,6 +64,15 @@ def _single(seen: Seen) -> Iterator[Found]:
             yield Found(topic_resource(name), what, command=("replication", "topic", name, count))
 
 
+@rule(
+    name="coordinator-single-replica",
+    severity=Severity.HIGH,
+    certainty=Certainty.CERTAIN,
+    title="offsets, transactions or shares with one replica, in a cluster of several brokers",
+    why="While its broker is away, no group and no transaction of a partition works; a lost disk loses them",
+    needs=_PLACED,
+    source="brokerconfigs_offsets.topic.replication.factor",
+)
 def _single_coordinators(seen: Seen) -> Iterator[Found]:
     brokers = len(seen.brokers)
     for name in _FACTORS:
@@ -63,6 +83,15 @@ def _single_coordinators(seen: Seen) -> Iterator[Found]:
             yield Found(topic_resource(name), what, command=("replication", "topic", name, count))
 
 
+@rule(
+    name="single-replica-default",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="three or more brokers that create topics with one replica",
+    why="Topics that clients create, and coordinators' topics that don't exist yet, get one replica",
+    needs=(Part.CLUSTER, Part.TOPICS, BROKER),
+    source="brokerconfigs_default.replication.factor",
+)
 def _single_by_default(seen: Seen) -> Iterator[Found]:
     if len(seen.brokers) < SPREAD:
         return
@@ -75,6 +104,17 @@ def _single_by_default(seen: Seen) -> Iterator[Found]:
                 yield Found(whose(seen, brokers), what, key, advice=f"set {key}={SPREAD} in the brokers' files")
 
 
+@rule(
+    name="coordinator-unavailable",
+    severity=Severity.HIGH,
+    certainty=Certainty.CERTAIN,
+    title="a coordinators' topic that brokers can't create, or will create with too few replicas",
+    why="Brokers create it when the first client needs it: until they can, the client waits without an error",
+    needs=(Part.CLUSTER, Part.TOPICS, BROKER, Part.LOG_DIRS),
+    also=(Part.ACLS, Part.GROUPS),
+    source="brokerconfigs_transaction.state.log.replication.factor",
+    stands_after=SETTLED,
+)
 def _not_made(seen: Seen) -> Iterator[Found]:
     """Yield findings for coordinators' topics that brokers can't create, and for those that they will create with too
     few replicas in sync. Brokers create such a topic at its first use, with exactly the configured number of replicas.
@@ -131,6 +171,15 @@ def _needed(seen: Seen, name: str, key: str) -> tuple[str, Severity]:
     return "transaction can begin", Severity.WARNING if is_set else Severity.INFO
 
 
+@rule(
+    name="replicas-unequal",
+    severity=Severity.WARNING,
+    certainty=Certainty.CERTAIN,
+    title="a topic whose partitions have different numbers of replicas",
+    why="Some records survive fewer failures than others, and tools show only the first partition's number",
+    needs=_PLACED,
+    source="basic_ops_increase_replication_factor",
+)
 def _unequal(seen: Seen) -> Iterator[Found]:
     for name, topic in seen.topics.items():
         counts = [len(partition.replicas) for partition in topic.partitions]
@@ -144,6 +193,15 @@ def _unequal(seen: Seen) -> Iterator[Found]:
 # -- replicas in sync --------------------------------------------------------------------------------------------------
 
 
+@rule(
+    name="min-isr-impossible",
+    severity=Severity.HIGH,
+    certainty=Certainty.CERTAIN,
+    title="a min ISR above the number of replicas",
+    why="Brokers refuse writes with acks=all, either always or after one replica is away",
+    needs=_CONFIGS,
+    source="topicconfigs_min.insync.replicas",
+)
 def _above_factor(seen: Seen) -> Iterator[Found]:
     enough = are_all_enough(seen.snapshot.versions.values())
     for topic in seen.topics.values():
@@ -152,6 +210,15 @@ def _above_factor(seen: Seen) -> Iterator[Found]:
             yield _fewer(topic, wanted)
 
 
+@rule(
+    name="min-isr-equals-factor",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="a min ISR equal to the number of replicas",
+    why="Each restart of a broker stops producers with acks=all",
+    needs=_CONFIGS,
+    source="topicconfigs_min.insync.replicas",
+)
 def _equal_factor(seen: Seen) -> Iterator[Found]:
     for topic in seen.topics.values():
         wanted = seen.min_isr.get(topic.name, 0)
@@ -165,6 +232,15 @@ def _fewer(topic: Topic, wanted: int) -> Found:
     return Found(resource, text, ISR, (SetConfig(resource, ISR, str(max(1, topic.replication - 1))),))
 
 
+@rule(
+    name="min-isr-one",
+    severity=Severity.WARNING,
+    certainty=Certainty.POSSIBLE,
+    title="topics of three replicas that accept a write on one replica alone",
+    why="While replicas are behind, acks=all then promises no more than acks=1",
+    needs=_CONFIGS,
+    source="topicconfigs_min.insync.replicas",
+)
 def _one_of_three(seen: Seen) -> Iterator[Found]:
     def has_spread(topic: Topic) -> bool:
         return topic.replication >= SPREAD and not topic.internal
@@ -190,6 +266,15 @@ def _inherits_isr(configs: ConfigSet) -> bool:
     return entry is not None and entry.source.name != "DYNAMIC_TOPIC_CONFIG"
 
 
+@rule(
+    name="unclean-election",
+    severity=Severity.HIGH,
+    certainty=Certainty.LIKELY,
+    title="topics on which a replica that is behind may become the leader",
+    why="Acknowledged records are lost, without an error in any client",
+    needs=_CONFIGS,
+    source="topicconfigs_unclean.leader.election.enable",
+)
 def _unclean(seen: Seen) -> Iterator[Found]:
     def has_several(topic: Topic) -> bool:
         return topic.replication != 1
@@ -203,6 +288,16 @@ def _unclean(seen: Seen) -> Iterator[Found]:
 # -- placement of replicas ---------------------------------------------------------------------------------------------
 
 
+@rule(
+    name="replica-without-broker",
+    severity=Severity.HIGH,
+    certainty=Certainty.CERTAIN,
+    title="replicas on brokers that are not registered",
+    why="They never get in sync: the topic has fewer replicas than it seems to have",
+    needs=_PLACED,
+    since="4.0",
+    source="KIP-1073",
+)
 def _unknown_brokers(seen: Seen) -> Iterator[Found]:
     if not seen.snapshot.cluster.shows_fenced:
         return  # without fenced brokers, a broker that is down looks like one that does not exist
@@ -215,6 +310,15 @@ def _unknown_brokers(seen: Seen) -> Iterator[Found]:
             yield Found(topic_resource(name), what, advice=advice)
 
 
+@rule(
+    name="one-rack",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="partitions whose replicas are all in one of several racks",
+    why="If that rack fails, these partitions fail",
+    needs=_PLACED,
+    source="basic_ops_racks",
+)
 def _one_rack(seen: Seen) -> Iterator[Found]:
     of = rack_risks.racks(seen.brokers)
     if len(of) < len(seen.brokers):
@@ -238,6 +342,15 @@ def _one_rack(seen: Seen) -> Iterator[Found]:
             yield Found(topic_resource(name), what, command=("balance",))
 
 
+@rule(
+    name="rack-missing",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="brokers without a rack, while others have one",
+    why="Brokers place replicas as if these brokers were a separate rack, wherever they are",
+    needs=(Part.CLUSTER,),
+    source="brokerconfigs_broker.rack",
+)
 def _some_racks(seen: Seen) -> Iterator[Found]:
     without = [broker.id for broker in seen.brokers if broker.rack is None]
     if not without or len(without) == len(seen.brokers):
@@ -251,6 +364,16 @@ def _some_racks(seen: Seen) -> Iterator[Found]:
         )
 
 
+@rule(
+    name="broker-empty",
+    severity=Severity.INFO,
+    certainty=Certainty.LIKELY,
+    title="a broker without any replica, as after you added it",
+    why="Kafka moves nothing by itself: the broker takes no load of existing topics",
+    needs=_PLACED,
+    source="basic_ops_cluster_expansion",
+    stands_after=SETTLED,
+)
 def _empty_brokers(seen: Seen) -> Iterator[Found]:
     holding: set[int] = set()
     partitions = replicas = 0
@@ -277,6 +400,15 @@ def is_cordoned(snapshot: Snapshot, broker: int) -> bool:
     return bool(dirs) and all(each.cordoned for each in dirs)
 
 
+@rule(
+    name="leaders-uneven",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="a broker that leads many more partitions than the others",
+    why="It serves most writes and reads, and all its leaders move at once when it fails",
+    needs=_PLACED,
+    source="basic_ops_leader_balancing",
+)
 def _uneven_leaders(seen: Seen) -> Iterator[Found]:
     leads: dict[int, int] = defaultdict(int)
     preferred: dict[int, int] = defaultdict(int)
@@ -296,162 +428,3 @@ def _uneven_leaders(seen: Seen) -> Iterator[Found]:
             # An election helps if the preferred leaders are spread well; otherwise replicas have to move.
             command = ("elect", "preferred", "all") if preferred[broker] <= UNEVEN * mean else ("balance",)
             yield Found(broker_resource(broker), what, command=command)
-
-
-# -- the rules ---------------------------------------------------------------------------------------------------------
-
-_PLACED = (Part.CLUSTER, Part.TOPICS, Part.REASSIGNMENTS)
-_CONFIGS = (*_PLACED, Part.CONFIGS)
-
-RULES = (
-    Rule(
-        name="single-replica",
-        severity=Severity.HIGH,
-        certainty=Certainty.LIKELY,
-        title="a topic with one replica, in a cluster of several brokers",
-        why="It can't be written or read while its broker restarts, and is lost with its disk",
-        find=_single,
-        reads=_PLACED,
-        source="topicconfigs_min.insync.replicas",
-    ),
-    Rule(
-        name="coordinator-single-replica",
-        severity=Severity.HIGH,
-        certainty=Certainty.CERTAIN,
-        title="offsets, transactions or shares with one replica, in a cluster of several brokers",
-        why="While its broker is away, no group and no transaction of a partition works; a lost disk loses them",
-        find=_single_coordinators,
-        reads=_PLACED,
-        source="brokerconfigs_offsets.topic.replication.factor",
-    ),
-    Rule(
-        name="single-replica-default",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="three or more brokers that create topics with one replica",
-        why="Topics that clients create, and coordinators' topics that don't exist yet, get one replica",
-        find=_single_by_default,
-        reads=(Part.CLUSTER, Part.TOPICS, Part.CONFIGS),
-        configs_of=(BROKER,),
-        source="brokerconfigs_default.replication.factor",
-    ),
-    Rule(
-        name="coordinator-unavailable",
-        severity=Severity.HIGH,
-        certainty=Certainty.CERTAIN,
-        title="a coordinators' topic that brokers can't create, or will create with too few replicas",
-        why="Brokers create it when the first client needs it: until they can, the client waits without an error",
-        find=_not_made,
-        reads=(Part.CLUSTER, Part.TOPICS, Part.CONFIGS, Part.LOG_DIRS),
-        also=(Part.ACLS, Part.GROUPS),
-        configs_of=(BROKER,),
-        source="brokerconfigs_transaction.state.log.replication.factor",
-        stands_after=SETTLED,
-    ),
-    Rule(
-        name="replicas-unequal",
-        severity=Severity.WARNING,
-        certainty=Certainty.CERTAIN,
-        title="a topic whose partitions have different numbers of replicas",
-        why="Some records survive fewer failures than others, and tools show only the first partition's number",
-        find=_unequal,
-        reads=_PLACED,
-        source="basic_ops_increase_replication_factor",
-    ),
-    Rule(
-        name="min-isr-impossible",
-        severity=Severity.HIGH,
-        certainty=Certainty.CERTAIN,
-        title="a min ISR above the number of replicas",
-        why="Brokers refuse writes with acks=all, either always or after one replica is away",
-        find=_above_factor,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
-        source="topicconfigs_min.insync.replicas",
-    ),
-    Rule(
-        name="min-isr-equals-factor",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="a min ISR equal to the number of replicas",
-        why="Each restart of a broker stops producers with acks=all",
-        find=_equal_factor,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
-        source="topicconfigs_min.insync.replicas",
-    ),
-    Rule(
-        name="min-isr-one",
-        severity=Severity.WARNING,
-        certainty=Certainty.POSSIBLE,
-        title="topics of three replicas that accept a write on one replica alone",
-        why="While replicas are behind, acks=all then promises no more than acks=1",
-        find=_one_of_three,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
-        source="topicconfigs_min.insync.replicas",
-    ),
-    Rule(
-        name="unclean-election",
-        severity=Severity.HIGH,
-        certainty=Certainty.LIKELY,
-        title="topics on which a replica that is behind may become the leader",
-        why="Acknowledged records are lost, without an error in any client",
-        find=_unclean,
-        reads=_CONFIGS,
-        configs_of=(TOPIC,),
-        source="topicconfigs_unclean.leader.election.enable",
-    ),
-    Rule(
-        name="replica-without-broker",
-        severity=Severity.HIGH,
-        certainty=Certainty.CERTAIN,
-        title="replicas on brokers that are not registered",
-        why="They never get in sync: the topic has fewer replicas than it seems to have",
-        find=_unknown_brokers,
-        reads=_PLACED,
-        since="4.0",
-        source="KIP-1073",
-    ),
-    Rule(
-        name="one-rack",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="partitions whose replicas are all in one of several racks",
-        why="If that rack fails, these partitions fail",
-        find=_one_rack,
-        reads=_PLACED,
-        source="basic_ops_racks",
-    ),
-    Rule(
-        name="rack-missing",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="brokers without a rack, while others have one",
-        why="Brokers place replicas as if these brokers were a separate rack, wherever they are",
-        find=_some_racks,
-        reads=(Part.CLUSTER,),
-        source="brokerconfigs_broker.rack",
-    ),
-    Rule(
-        name="broker-empty",
-        severity=Severity.INFO,
-        certainty=Certainty.LIKELY,
-        title="a broker without any replica, as after you added it",
-        why="Kafka moves nothing by itself: the broker takes no load of existing topics",
-        find=_empty_brokers,
-        reads=_PLACED,
-        source="basic_ops_cluster_expansion",
-        stands_after=SETTLED,
-    ),
-    Rule(
-        name="leaders-uneven",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="a broker that leads many more partitions than the others",
-        why="It serves most writes and reads, and all its leaders move at once when it fails",
-        find=_uneven_leaders,
-        reads=_PLACED,
-        source="basic_ops_leader_balancing",
-    ),
-)

@@ -12,6 +12,7 @@ from console.lint.rules import BY_NAME, RULES
 from console.model.changes import Target
 from console.model.codes import TOPIC
 from console.model.config import broker_resource, topic_resource
+from console.model.grouping import grouped
 from console.model.numbers import plural
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
@@ -166,11 +167,11 @@ def partly(seen: Seen) -> Iterable[str]:
     # If no topic's configs were read, either no rule needs them, or the report names the rules that lack them.
     if not failed and 0 < lacking < len(seen.topics):
         yield f"configs of {plural(lacking, 'topic')} were not read"
-    counts: dict[tuple[str, str], list[str]] = {}
-    for each in seen.snapshot.failures:
-        if each.entity not in ("", each.part):
-            part = each.part.removesuffix(" of")  # of a single group
-            counts.setdefault((part, each.failure.told), []).append(each.entity)
+    counts = grouped(
+        ((each.part.removesuffix(" of"), each.failure.told), each.entity)  # "… of" is a part of a single group
+        for each in seen.snapshot.failures
+        if each.entity not in ("", each.part)
+    )
     for (part, why), entities in counts.items():
         more = f" and {len(entities) - 1:,} more" if len(entities) > 1 else ""
         yield f"{part.replace('_', ' ')} of {entities[0]}{more} could not be read: {why}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -83,11 +83,10 @@ class Rule(Struct, frozen=True, kw_only=True):
     why: str
     """The reason why the problem matters, in a sentence without its full stop."""
     find: Callable[[Seen], Iterable[Found]]
-    reads: tuple[Part, ...]
+    needs: tuple[Part | codes.ResourceType, ...]
+    """The parts of the snapshot that the rule reads, and the types of resources whose configs it reads."""
     also: tuple[Part, ...] = ()
     """The parts that the rule also uses if they were read; it looks without them, too."""
-    configs_of: tuple[codes.ResourceType, ...] = ()
-    """The types of resources whose configs the rule reads."""
     since: str = ""
     """The first release of Kafka in which the rule can find something; empty for all releases that kac knows."""
     source: str
@@ -101,9 +100,29 @@ class Rule(Struct, frozen=True, kw_only=True):
     that, an operator may still be working on it. Zero: at once, as the state is never unfinished work. None: Now only
     counts such findings. Only for rules that are certain."""
 
+    @property
+    def reads(self) -> tuple[Part, ...]:
+        """The parts that the rule reads, in their order."""
+        return tuple(dict.fromkeys(each if isinstance(each, Part) else Part.CONFIGS for each in self.needs))
+
+    @property
+    def configs_of(self) -> tuple[codes.ResourceType, ...]:
+        """The types of resources whose configs the rule reads."""
+        return tuple(each for each in self.needs if not isinstance(each, Part))
+
     def stands(self, found: Found) -> bool:
         """Return whether a finding is a cause in Now, and not only counted there."""
         return self.stands_after is not None and found.severity is not Severity.INFO
+
+
+def rule(**facts: Any) -> Callable[[Callable[[Seen], Iterable[Found]]], Rule]:
+    """Make a rule of the function that finds its defects. facts: the rule's other fields."""
+    return lambda find: Rule(find=find, **facts)
+
+
+def rules_in(names: Mapping[str, object]) -> tuple[Rule, ...]:
+    """Return the rules among a module's names, in the module's order."""
+    return tuple(each for each in names.values() if isinstance(each, Rule))
 
 
 class Seen(Struct, frozen=True, dict=True):

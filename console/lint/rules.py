@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from console.lint import access, brokers, connect, groups, quorum, quotas, records, replicas, schemas
-from console.lint.rule import Rule
+from console.lint.rule import Rule, rules_in
 
 SUBJECTS: tuple[tuple[str, tuple[Rule, ...]], ...] = (
-    ("Replicas", replicas.RULES),
-    ("Records", records.RULES),
-    ("Brokers", brokers.RULES),
-    ("The quorum and features", quorum.RULES),
-    ("Access", access.RULES),
-    ("Quotas and connections", quotas.RULES),
-    ("Groups and names", groups.RULES),
-    ("Connect", connect.RULES),
-    ("Schemas", schemas.RULES),
+    ("Replicas", rules_in(vars(replicas))),
+    ("Records", rules_in(vars(records))),
+    ("Brokers", rules_in(vars(brokers))),
+    ("The quorum and features", rules_in(vars(quorum))),
+    ("Access", rules_in(vars(access))),
+    ("Quotas and connections", rules_in(vars(quotas))),
+    ("Groups and names", rules_in(vars(groups))),
+    ("Connect", rules_in(vars(connect))),
+    ("Schemas", rules_in(vars(schemas))),
 )
 """Subject -> the rules about it, in the order of the page."""
 RULES = tuple(rule for _, rules in SUBJECTS for rule in rules)

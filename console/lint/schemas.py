@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from console.lint.rule import Found, Rule, Seen
+from console.lint.rule import Found, Seen, rule
 from console.model import subjects
 from console.model.avro_compatibility import breaks, problems
 from console.model.config import entry_in, own_value, topic_resource
@@ -18,6 +18,15 @@ from console.plan.schema_texts import read_versions
 AVRO_RESOLUTION = "https://avro.apache.org/docs/1.12.0/specification/#schema-resolution"
 
 
+@rule(
+    name="schema-unchecked",
+    severity=Severity.WARNING,
+    certainty=Certainty.POSSIBLE,
+    title="a subject whose compatibility is NONE, or a default that is NONE",
+    why="A producer can register a version that no reader can read",
+    needs=(Part.SCHEMAS,),
+    source=AVRO_RESOLUTION,
+)
 def _unchecked(seen: Seen) -> Iterator[Found]:
     """Yield the default, or the subjects with their own level, whose level is NONE."""
     for name in ("", *sorted(seen.snapshot.schemas)):
@@ -30,6 +39,15 @@ def _unchecked(seen: Seen) -> Iterator[Found]:
         yield Found(resource, f"the registry accepts any new {whose}", subjects.COMPATIBILITY, (edit,))
 
 
+@rule(
+    name="schema-unused",
+    severity=Severity.INFO,
+    certainty=Certainty.POSSIBLE,
+    title="a subject that is named after a topic that does not exist",
+    why="It may belong to a deleted topic, and the next topic of that name gets it",
+    needs=(Part.SCHEMAS, Part.TOPICS),
+    source=AVRO_RESOLUTION,
+)
 def _unused(seen: Seen) -> Iterator[Found]:
     """Yield a finding for each subject whose topic does not exist and to which no other schema refers."""
     for name, subject in seen.snapshot.schemas.items():
@@ -41,6 +59,15 @@ def _unused(seen: Seen) -> Iterator[Found]:
             yield Found(subjects.SubjectTarget(name), what, advice="delete it softly if no other cluster uses it")
 
 
+@rule(
+    name="records-without-schema",
+    severity=Severity.WARNING,
+    certainty=Certainty.POSSIBLE,
+    title="a topic with a subject, whose newest records, as far as kac has read them, have no schema",
+    why="A reader that expects the schema's id fails at the first such record",
+    needs=(Part.SCHEMAS, Part.TOPICS),
+    source=AVRO_RESOLUTION,
+)
 def _bare(seen: Seen) -> Iterator[Found]:
     """Yield topics with a subject of their name, whose newest records, as far as they were read, lack a schema."""
     for topic, sample in sorted(seen.snapshot.schema_samples.items()):
@@ -51,19 +78,15 @@ def _bare(seen: Seen) -> Iterator[Found]:
             yield Found(topic_resource(topic), what, advice=advice)
 
 
-def _breaking(seen: Seen) -> Iterator[Found]:
-    """Yield subjects with versions that can't be read by readers with the version before or after them."""
-    for name in sorted(seen.snapshot.schemas):
-        versions = read_versions(seen.snapshot, name)
-        for (old, before), (new, after) in pairwise(versions):
-            lines = [f"version {new} can't read records of {old}: {each}" for each in problems(after, before)]
-            lines += [f"version {old} can't read records of {new}: {each}" for each in problems(before, after)]
-            if lines:
-                advice = f"describe schema {name} shows the differences; keep readers of both until the old records end"
-                yield Found(subjects.SubjectTarget(name), first_few(lines, 2), advice=advice)
-                break
-
-
+@rule(
+    name="schema-refused",
+    severity=Severity.HIGH,
+    certainty=Certainty.LIKELY,
+    title="a subject whose newest version is refused by its own compatibility level",
+    why="A registry with the versions before it would not accept it, and readers that rely on the level fail",
+    needs=(Part.SCHEMAS,),
+    source=AVRO_RESOLUTION,
+)
 def _refused(seen: Seen) -> Iterator[Found]:
     """Yield subjects whose newest version their compatibility level refuses, compared with the versions before it."""
     for name in sorted(seen.snapshot.schemas):
@@ -78,55 +101,23 @@ def _refused(seen: Seen) -> Iterator[Found]:
             yield Found(subjects.SubjectTarget(name), what, advice=advice)
 
 
-RULES = (
-    Rule(
-        name="schema-unchecked",
-        severity=Severity.WARNING,
-        certainty=Certainty.POSSIBLE,
-        title="a subject whose compatibility is NONE, or a default that is NONE",
-        why="A producer can register a version that no reader can read",
-        find=_unchecked,
-        reads=(Part.SCHEMAS,),
-        source=AVRO_RESOLUTION,
-    ),
-    Rule(
-        name="schema-unused",
-        severity=Severity.INFO,
-        certainty=Certainty.POSSIBLE,
-        title="a subject that is named after a topic that does not exist",
-        why="It may belong to a deleted topic, and the next topic of that name gets it",
-        find=_unused,
-        reads=(Part.SCHEMAS, Part.TOPICS),
-        source=AVRO_RESOLUTION,
-    ),
-    Rule(
-        name="records-without-schema",
-        severity=Severity.WARNING,
-        certainty=Certainty.POSSIBLE,
-        title="a topic with a subject, whose newest records, as far as kac has read them, have no schema",
-        why="A reader that expects the schema's id fails at the first such record",
-        find=_bare,
-        reads=(Part.SCHEMAS, Part.TOPICS),
-        source=AVRO_RESOLUTION,
-    ),
-    Rule(
-        name="schema-refused",
-        severity=Severity.HIGH,
-        certainty=Certainty.LIKELY,
-        title="a subject whose newest version is refused by its own compatibility level",
-        why="A registry with the versions before it would not accept it, and readers that rely on the level fail",
-        find=_refused,
-        reads=(Part.SCHEMAS,),
-        source=AVRO_RESOLUTION,
-    ),
-    Rule(
-        name="schema-versions-break",
-        severity=Severity.WARNING,
-        certainty=Certainty.LIKELY,
-        title="versions of a subject that readers with the next or the previous version can't read",
-        why="A reader fails at the first record of the other version",
-        find=_breaking,
-        reads=(Part.SCHEMAS,),
-        source=AVRO_RESOLUTION,
-    ),
+@rule(
+    name="schema-versions-break",
+    severity=Severity.WARNING,
+    certainty=Certainty.LIKELY,
+    title="versions of a subject that readers with the next or the previous version can't read",
+    why="A reader fails at the first record of the other version",
+    needs=(Part.SCHEMAS,),
+    source=AVRO_RESOLUTION,
 )
+def _breaking(seen: Seen) -> Iterator[Found]:
+    """Yield subjects with versions that can't be read by readers with the version before or after them."""
+    for name in sorted(seen.snapshot.schemas):
+        versions = read_versions(seen.snapshot, name)
+        for (old, before), (new, after) in pairwise(versions):
+            lines = [f"version {new} can't read records of {old}: {each}" for each in problems(after, before)]
+            lines += [f"version {old} can't read records of {new}: {each}" for each in problems(before, after)]
+            if lines:
+                advice = f"describe schema {name} shows the differences; keep readers of both until the old records end"
+                yield Found(subjects.SubjectTarget(name), first_few(lines, 2), advice=advice)
+                break

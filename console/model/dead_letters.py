@@ -65,19 +65,27 @@ SPRING_DROPS = (
     b"springDeserializerException",
 )
 PASSED_OVER = "kac"
-_OWN = b"kac.passed-over."
+_OWN, _CONNECTS = b"kac.passed-over.", b"__connect.errors."
+_STREAMS, _SHARE = b"__streams.errors.", b"__dlq.errors."
+
+
+def _prefixed(
+    name: str,
+    prefix: bytes,
+    exceptions: tuple[bytes, ...] = (),
+    *,
+    message: bytes = b"message",
+    group: bytes = b"",
+    may_be_empty: bool = False,
+) -> Convention:
+    """Return a convention whose headers all begin with a prefix. message: the rest of the header with the text."""
+    places = prefix + b"topic", prefix + b"partition", prefix + b"offset"
+    return Convention(name, *places, exceptions, prefix + message, group, (prefix,), may_be_empty=may_be_empty)
+
+
 CONVENTIONS = (
     # kac's own convention comes first: a record that was passed over may itself be a letter of another tool.
-    Convention(
-        PASSED_OVER,
-        _OWN + b"topic",
-        _OWN + b"partition",
-        _OWN + b"offset",
-        (),
-        _OWN + b"message",
-        _OWN + b"group",
-        (_OWN,),
-    ),
+    _prefixed(PASSED_OVER, _OWN, group=_OWN + b"group"),
     Convention(
         "Spring Kafka",
         b"kafka_dlt-original-topic",
@@ -100,37 +108,9 @@ CONVENTIONS = (
         SPRING_DROPS,
         is_binary=True,
     ),
-    Convention(
-        "Kafka Connect",
-        b"__connect.errors.topic",
-        b"__connect.errors.partition",
-        b"__connect.errors.offset",
-        (b"__connect.errors.exception.class.name",),
-        b"__connect.errors.exception.message",
-        b"",
-        (b"__connect.errors.",),
-    ),
-    Convention(
-        "Kafka Streams",
-        b"__streams.errors.topic",
-        b"__streams.errors.partition",
-        b"__streams.errors.offset",
-        (b"__streams.errors.exception",),
-        b"__streams.errors.message",
-        b"",
-        (b"__streams.errors.",),
-    ),
-    Convention(
-        "share group",
-        b"__dlq.errors.topic",
-        b"__dlq.errors.partition",
-        b"__dlq.errors.offset",
-        (),
-        b"__dlq.errors.message",
-        b"__dlq.errors.group",
-        (b"__dlq.errors.",),
-        may_be_empty=True,
-    ),
+    _prefixed("Kafka Connect", _CONNECTS, (_CONNECTS + b"exception.class.name",), message=b"exception.message"),
+    _prefixed("Kafka Streams", _STREAMS, (_STREAMS + b"exception",)),
+    _prefixed("share group", _SHARE, group=_SHARE + b"group", may_be_empty=True),
 )
 """The conventions. If a letter has headers of several, the first of these counts."""
 _DROPS = tuple(dict.fromkeys(each for convention in CONVENTIONS for each in convention.drops))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 from console.model.numbers import is_natural
@@ -204,6 +204,17 @@ def _plural(word: str) -> str:
     return word if word.endswith("s") else f"{word}s"
 
 
+_limited = partial(
+    EntityType,
+    number=None,
+    pane="quotas",
+    lister=Lister.QUOTAS,
+    has_default=True,
+    section="quotas",
+    form=FileForm.QUOTAS,
+)
+"""Makes a type that has quotas and no configs."""
+
 ENTITY_TYPES = (
     EntityType(
         word="topic",
@@ -351,50 +362,32 @@ ENTITY_TYPES = (
             KnownKey("mode", "STRING", "READWRITE", _MODES),
         ),
     ),
-    EntityType(
+    _limited(
         word="ip",
         name="IP",
-        number=None,
         one="an address",
         spoken="addresses",
         help="quotas of an address",
         usage=("ip ADDRESS",),
         asked="an IP address or <default>",
-        pane="quotas",
-        lister=Lister.QUOTAS,
-        has_default=True,
-        section="quotas",
-        form=FileForm.QUOTAS,
     ),
-    EntityType(
+    _limited(
         word="client",
         name="CLIENT",
-        number=None,
         one="a client id",
         spoken="clients",
         help="quotas of a client id",
         usage=("client NAME",),
         asked="a client id or <default>",
-        pane="quotas",
-        lister=Lister.QUOTAS,
-        has_default=True,
-        section="quotas",
-        form=FileForm.QUOTAS,
     ),
-    EntityType(
+    _limited(
         word="user",
         name="USER",
-        number=None,
         one="a user",
         spoken="users",
         help="quotas of a user, and of its clients",
         usage=("user NAME [client NAME]",),
         asked="the NAME of a user or <default>",
-        pane="quotas",
-        lister=Lister.QUOTAS,
-        has_default=True,
-        section="quotas",
-        form=FileForm.QUOTAS,
     ),
 )
 

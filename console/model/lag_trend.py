@@ -335,11 +335,9 @@ def _stands(now: PartitionLag, at: float, passed: float, before: Standing | None
     if before is None:
         return stands._replace(high=now.lag, next_high=now.lag)
     high, next_high = max(before.high, now.lag), max(before.next_high, now.lag)
-    return (
-        stands
-        if (stands.high, stands.next_high) == (high, next_high)
-        else stands._replace(high=high, next_high=next_high)
-    )
+    if (stands.high, stands.next_high) == (high, next_high):
+        return stands
+    return stands._replace(high=high, next_high=next_high)
 
 
 def _stood(now: PartitionLag, at: float, passed: float, before: Standing | None) -> Standing:

@@ -14,6 +14,10 @@ from typing import NamedTuple
 Cut = Callable[["re.Match[str]", str], str]
 
 
+def _behind(found: re.Match[str], hidden: str) -> str:
+    return f"{found[1]}{hidden}"
+
+
 class Form(NamedTuple):
     """One form of secrets.
 
@@ -21,16 +25,13 @@ class Form(NamedTuple):
         marks: every text of the form has one of them, in lower case: a search for them is many times faster than the
             pattern.
         pattern: the candidate.
-        cut: returns it with a text in place of the secret; unchanged if it is not a secret.
+        cut: returns it with a text in place of the secret; unchanged if it is not a secret. Default: the secret is
+            what follows the first group.
     """
 
     marks: tuple[str, ...]
     pattern: re.Pattern[str]
-    cut: Cut
-
-
-def _behind(found: re.Match[str], hidden: str) -> str:
-    return f"{found[1]}{hidden}"
+    cut: Cut = _behind
 
 
 _MOST_BASE64 = 4096
@@ -74,18 +75,16 @@ FORMS = (
     Form(
         ("private key",),
         re.compile(r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----).*?(?=-----END|\Z)", re.DOTALL),
-        _behind,
     ),
     # URLs: a token in place of the user, and the password before the @. A password may have a slash, unless it looks
     # like a port. A URL may have escaped slashes, as some JSON encoders write them, or be part of another URL.
-    Form(("://",), re.compile(r"(://)[\w.~-]{20,}+(?=(?::(?:x-oauth-basic)?)?@)", re.ASCII), _behind),
+    Form(("://",), re.compile(r"(://)[\w.~-]{20,}+(?=(?::(?:x-oauth-basic)?)?@)", re.ASCII)),
     Form(
         ("//", "\\/"),
         re.compile(
             r"""(:(?:\\{0,31}/){2}(?!\[)[^\s/:@"'<>\\]*+:)"""
             rf"""(?:[^\s/"'<>]+(?=@)|(?!{_PORT}(?:[/?#,;\\'"]|\Z))[^\s"<>]{{1,200}}?(?=@))"""
         ),
-        _behind,
     ),
     Form(
         ("%3a%2f%2f",),
@@ -93,12 +92,10 @@ FORMS = (
             rf"""(%3A%2F%2F[^\s/:@"'<>%]{{0,100}}+%3A)(?!{_PORT}(?:%2F|%3F|[\s&"']|\Z))[^\s"'<>&]{{1,200}}?(?=%40)""",
             re.IGNORECASE,
         ),
-        _behind,
     ),
     Form(
         ("-u", "--"),
         re.compile(r"""((?<![\w-])(?:-u|--(?:proxy-)?user)[ =]["']?[^\s:"']{1,100}:)[^\s"']+"""),
-        _behind,
     ),
     Form(
         ("cookie",),
@@ -106,14 +103,12 @@ FORMS = (
             rf"""(\b(?:set-)?cookie2?{_QUOTE}\s{{0,8}}[:=]\s{{0,8}}{_QUOTE})(?=[^\s=;"']{{1,100}}=)[^\r\n"']{{4,}}+""",
             re.IGNORECASE,
         ),
-        _behind,
     ),
     # HTTP headers. Schemes that are also common words count only before a base64 pair; a header without a known scheme
     # counts, too.
     Form(
         ("bearer",),
         re.compile(rf"""(\bbearer\s++{_QUOTE})(?![=:]|{_OF_SENTENCES})[^\s"',;\\}}]++""", re.IGNORECASE),
-        _behind,
     ),
     Form(("basic",), re.compile(r"(\bbasic\s++)([A-Za-z0-9+/_-]{4,}+={0,2})", re.IGNORECASE), _user_and_password),
     Form(
@@ -124,7 +119,6 @@ FORMS = (
             rf"""(?!basic\b|bearer\b)(?=[^\s"',;\\}}\d]{{0,200}}\d)[^\s"',;\\}}]{{8,}}+""",
             re.IGNORECASE,
         ),
-        _behind,
     ),
     # Signed URLs, and headers with such parameters; also within the query of another URL.
     Form(
@@ -132,7 +126,6 @@ FORMS = (
         re.compile(
             rf"""((?:(?<![\w-])|(?<=%26)|(?<=%3F))(?:{_NAMED})(?:=|%3D){_QUOTE})[^\s&"'<>,;\\]{{4,}}+""", re.IGNORECASE
         ),
-        _behind,
     ),
     Form(("eyj",), re.compile(r"[A-Za-z0-9_.-]{20,}+"), _signed_token),
     # Tokens that begin with the prefix of a service; behind it they have digits, unlike the names of topics.
@@ -151,7 +144,7 @@ FORMS = (
         ),
         lambda _, hidden: hidden,
     ),
-    Form(("hooks.slack.com",), re.compile(r"(hooks\.slack\.com/(?:services|workflows|triggers)/)[\w/-]+"), _behind),
+    Form(("hooks.slack.com",), re.compile(r"(hooks\.slack\.com/(?:services|workflows|triggers)/)[\w/-]+")),
 )
 
 

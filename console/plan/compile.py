@@ -96,12 +96,10 @@ def predict(snapshot: Snapshot, plan: Plan) -> Snapshot:
     Returns:
         A new snapshot; parts that no edit changes are the same objects, so that callers compare them by identity.
     """
-    edits: dict[Batch, list[Edit]] = {}
     staged = [each.edit for each in plan.staged]
     implied = [each for edit in staged for each in kind_of(edit).implies(edit)]
     # Implied edits come first: an edit staged for the same slot overrides them, as in the request.
-    for edit in (*implied, *staged):
-        edits.setdefault(kind_of(edit).batch, []).append(edit)
+    edits = grouped((kind_of(edit).batch, edit) for edit in (*implied, *staged))
     for batch in BATCHES:
         if batch in edits:
             snapshot = batch.predict(snapshot, edits[batch])

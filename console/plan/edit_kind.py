@@ -42,7 +42,8 @@ class Reversal(NamedTuple):
 class EditKind:
     """The interface of one kind of edit: the seam between a noun and the plan, which knows no kind by name.
 
-    Methods are pure and read nothing but their arguments; `Any` stands for the kind's own edit and state.
+    Methods are pure and read nothing but their arguments; `Any` stands for the kind's own edit and state. A kind's
+    method takes `object` where it does not read an argument.
 
     Args:
         edit: an edit of the class in the attribute `edit`.
@@ -57,6 +58,8 @@ class EditKind:
     """The class of the edits; each kind has its own."""
     verb: str
     """The verb of its lines in a diff, in an operator's terms: ``set``, ``delete``."""
+    words = ""
+    """The change of a whole target, with ``{old}`` and ``{new}`` for the texts of both values."""
     state: Any
     """The type of the target's state in plan files and journals: the state's own type, or that of `kept`."""
     batch: Batch
@@ -145,9 +148,11 @@ class EditKind:
         """Return a note on an effect that the operator may not expect; ``""`` for no note."""
         return ""
 
-    def phrase(self, line: DiffLine, old: str, new: str) -> str:
-        """Return the change of a whole target as text, from its line and the texts of both values."""
-        return line.verb
+    def phrase(self, edit: Any, line: DiffLine, old: str, new: str) -> str:
+        """Return the change of a whole target as text, from its line and the texts of both values; by default `words`,
+        or the line's verb without them.
+        """
+        return self.words.format(old=old, new=new) if self.words else line.verb
 
     def implies(self, edit: Any) -> tuple[Edit, ...]:
         """Return the additional edits that this edit makes; none by default. A staged edit overrides an additional edit

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from console.model.changes import Outcome, ShownOnce, Status, Target
 from console.model.failure import Failure
+from console.model.grouping import grouped
 from console.model.numbers import time_of_day
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import Conflict
@@ -109,14 +110,12 @@ def verdicts(request: Iterable[Staged], now: Snapshot) -> Mapping[Slot, Status]:
     edits = tuple(request)
     # First compare each edit alone: an edit with a visible effect also decides about the others of its entity.
     alone = {each.edit.slot: verdict(each.edit, each.was, current_state(each.edit, seen)) for each in edits}
-    of_subject: dict[Target, set[Status]] = {}
-    for slot, status in alone.items():
-        of_subject.setdefault(subject(slot.target), set()).add(status)
-    return {slot: _with_its_kin(status, of_subject[subject(slot.target)]) for slot, status in alone.items()}
+    kin = grouped((subject(slot.target), status) for slot, status in alone.items())
+    return {slot: _with_its_kin(status, kin[subject(slot.target)]) for slot, status in alone.items()}
 
 
-def _with_its_kin(status: Status, kin: set[Status]) -> Status:
-    seen = kin - {Status.UNKNOWN}
+def _with_its_kin(status: Status, kin: Iterable[Status]) -> Status:
+    seen = {*kin} - {Status.UNKNOWN}
     return next(iter(seen)) if status is Status.UNKNOWN and len(seen) == 1 else status
 
 

@@ -110,36 +110,25 @@ _REST: tuple[columns.Column[AclRow], ...] = (
     columns.Column("resource_name", columns.LISTED, lambda row: row.acl.resource_name, title="Name"),
     columns.Column(
         "pattern_type",
-        columns.EVERYWHERE,
-        lambda row: row.acl.pattern_type.name,
-        "word",
+        get=lambda row: row.acl.pattern_type.name,
+        type="word",
         cell=lambda row: row.acl.pattern_type.name.lower(),
         text=lambda row: row.acl.pattern_type.name,
-        layout=columns.on_screen("Pattern", width=8, priority=40),
+        layout=columns.on_screen(8, "Pattern", priority=40),
     ),
     columns.Column(
         "permission",
-        columns.EVERYWHERE,
-        lambda row: row.acl.permission.name,
-        "word",
+        get=lambda row: row.acl.permission.name,
+        type="word",
         title="Permission",
         cell=lambda row: ("deny", "danger") if row.acl.permission == DENY else row.acl.permission.name.lower(),
         text=lambda row: row.acl.permission.name,
-        layout=columns.on_screen("Perm", width=5, priority=90),
+        layout=columns.on_screen(5, "Perm", priority=90),
     ),
     columns.Column(
-        "operation",
-        columns.EVERYWHERE,
-        lambda row: row.acl.operation.name,
-        "word",
-        layout=columns.on_screen(min_width=9, max_width=18, priority=85),
+        "operation", get=lambda row: row.acl.operation.name, type="word", layout=columns.on_screen((9, 18), priority=85)
     ),
-    columns.Column(
-        "host",
-        columns.EVERYWHERE,
-        lambda row: row.acl.host,
-        layout=columns.on_screen(min_width=4, max_width=18, priority=50),
-    ),
+    columns.Column("host", get=lambda row: row.acl.host, layout=columns.on_screen((4, 18), priority=50)),
 )
 
 
@@ -151,16 +140,15 @@ def _columns(by: By) -> columns.Columns[AclRow]:
 
     principal: columns.Column[AclRow] = columns.Column(
         "principal",
-        columns.EVERYWHERE,
-        lambda row: row.acl.principal,
+        get=lambda row: row.acl.principal,
         cell=lambda row: (clean(row.acl.principal), grouped("principal", row)),
-        layout=columns.on_screen(flex=1, min_width=14, max_width=44, priority=95),
+        layout=columns.on_screen((14, 44), flex=1, priority=95),
     )
     resource: columns.Column[AclRow] = columns.Column(
         "resource",
         columns.SCREEN,
         cell=lambda row: (resource_text(row.acl), grouped("resource", row)),
-        layout=columns.on_screen(flex=1, min_width=14, max_width=60, priority=95),
+        layout=columns.on_screen((14, 60), flex=1, priority=95),
     )
     # Begin with the columns of the grouping, so that equal words are below each other.
     first = (principal, resource) if by == "principal" else (resource, principal)

@@ -251,37 +251,33 @@ def _load_column(
         title=title,
         cell=cell,
         unknown=True,
-        layout=columns.on_screen(label, align="right", **layout),
+        layout=columns.on_screen(label=label, **layout),
     )
 
 
 BROKERS: columns.Columns[BrokerRow] = columns.Columns(
-    columns.Column("state", columns.SHOWN, title="", cell=_state, layout=columns.on_screen(width=1, gutter=True)),
+    columns.Column("state", columns.SHOWN, title="", cell=_state, layout=columns.on_screen(1, gutter=True)),
     columns.letter_column("staged", lambda row: ("*", "pending") if row.edited else ""),
     columns.Column("id", columns.DATA, _by_broker(lambda broker: broker.id), "number"),
-    columns.Column("broker", columns.SHOWN, title="Broker", cell=_id, layout=columns.on_screen("Id", min_width=9)),
+    columns.Column("broker", columns.SHOWN, title="Broker", cell=_id, layout=columns.on_screen((9, None), "Id")),
     columns.Column("host", columns.DATA | columns.DETAIL, _by_broker(lambda broker: broker.host or None)),
     columns.Column(
         "port", columns.DATA | columns.DETAIL, _by_broker(lambda broker: known_number(broker.port)), "number"
     ),
     columns.Column(
-        "address",
-        columns.SHOWN,
-        title="Address",
-        cell=_where,
-        layout=columns.on_screen("Host", flex=1, min_width=15, max_width=60),
+        "address", columns.SHOWN, title="Address", cell=_where, layout=columns.on_screen((15, 60), "Host", flex=1)
     ),
     columns.Column(
         "rack",
         columns.EVERYWHERE | columns.DETAIL,
         _by_broker(lambda broker: broker.rack),
-        layout=columns.on_screen(min_width=8, max_width=16, priority=55),
+        layout=columns.on_screen((8, 16), priority=55),
     ),
     columns.Column(
         "release",
         columns.EVERYWHERE | columns.DETAIL,
         lambda row: columns.ABSENT if row.broker is None else row.release or None,
-        layout=columns.on_screen("Kafka", width=5, priority=45),
+        layout=columns.on_screen(5, "Kafka", priority=45),
     ),
     columns.Column(
         "controller",
@@ -323,7 +319,8 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
         Unit.BYTES,
         cell=lambda row: disk(row.dirs),
         order=lambda row: -sum(d.size for d in row.dirs or ()),
-        layout=columns.on_screen(min_width=11, max_width=16, priority=65, sort_key="Z"),
+        left=True,
+        layout=columns.on_screen((11, 16), priority=65, sort_key="Z"),
     ),
     *columns.rate_columns(_rate, bytes_priority=49, records_priority=25),
     columns.Column(
@@ -335,14 +332,11 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
         key="disk_full_in_seconds",
         cell=_full_in,
         order=lambda row: inf if row.full_in is None else row.full_in,
-        layout=columns.on_screen(width=8, align="right", priority=47, sort_key="I"),
+        layout=columns.on_screen(8, priority=47, sort_key="I"),
     ),
     columns.overrides_column(lambda row: row.overrides, 50, order=lambda row: -(row.overrides or 0)),
     columns.Column(
-        "quorum",
-        columns.SHOWN,
-        text=lambda row: row.quorum,
-        layout=columns.on_screen(min_width=12, max_width=22, priority=35),
+        "quorum", columns.SHOWN, text=lambda row: row.quorum, layout=columns.on_screen((12, 22), priority=35)
     ),
     lead=lambda row: row.broker is not None,
     tie=lambda row: row.key,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
-from functools import partial
 from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
@@ -20,6 +19,7 @@ from console.model.rates import Rate
 from console.plan.amounts import Unit, measured_time, size
 from console.present.names import NOTHING
 from console.present.text import Cell, clean, plain
+from widgets.cells import Align
 from widgets.row_source import Column as ScreenColumn
 
 if TYPE_CHECKING:
@@ -59,8 +59,19 @@ R = TypeVar("R")
 
 BLANK = " "
 """The label of a screen's column without a label."""
-on_screen = partial(ScreenColumn, "")
-"""Makes the place of a column on the screen: its id, and by default its label, is the name of the column."""
+
+
+def on_screen(width: int | tuple[int, int | None] | None = None, label: str = "", **more: Any) -> ScreenColumn:
+    """Return the place of a column on the screen. Its id, and by default its label, is the name of the column.
+
+    Args:
+        width: in cells; two numbers are the least and the most for a column as wide as its rows, None is no limit.
+        more: the other fields of the widget's column.
+    """
+    if not isinstance(width, tuple):
+        return ScreenColumn("", label, width, **more)
+    least, most = width
+    return ScreenColumn("", label, min_width=least, max_width=most, **more)
 
 
 class Column(NamedTuple, Generic[R]):
@@ -68,8 +79,8 @@ class Column(NamedTuple, Generic[R]):
 
     name: str
     """The key by which `list` filters."""
-    views: frozenset[View]
-    """The views that show it."""
+    views: frozenset[View] = frozenset()
+    """The views that show it. Default: the views of its table."""
     get: Callable[[R], Data | Absent] | None = None
     """Returns the value of a row, of type `type` and in `unit`; None becomes null. Default: the row's field of this
     name."""
@@ -94,7 +105,7 @@ class Column(NamedTuple, Generic[R]):
     unknown: bool = False
     """Whether None means unknown rather than absent."""
     left: bool = False
-    """Whether `list` aligns its numbers left."""
+    """Whether its numbers are aligned left."""
 
     @property
     def value(self) -> Callable[[R], Data | Absent]:
@@ -113,8 +124,10 @@ class Column(NamedTuple, Generic[R]):
         return (self.layout.label if self.layout is not None else "") or self._words
 
     def placed(self, layout: ScreenColumn) -> ScreenColumn:
-        """Return the column's place on the screen, with its id and its label."""
-        return layout._replace(id=self.name, label=layout.label or ("" if layout.gutter else self._words))
+        """Return the column's place on the screen, with its id and its label; numbers are aligned right."""
+        label = layout.label or ("" if layout.gutter else self._words)
+        align: Align = "right" if self.type == "number" and not self.left else layout.align
+        return layout._replace(id=self.name, label=label, align=align)
 
     def shown(self, row: R) -> str:
         """Return the text of a row in `list`; it is untrusted and not cleaned."""
@@ -146,6 +159,7 @@ class Columns(Generic[R]):
         orders: the names of columns in the order of a view, if that differs; columns that it does not name come last.
         tie: the sort key of rows that are equal in the sorted column; None to keep their order.
         lead: the sort key that comes before that of any column, smallest first.
+        views: the views of the columns that name none.
     """
 
     def __init__(
@@ -154,10 +168,11 @@ class Columns(Generic[R]):
         orders: Mapping[View, Sequence[str]] = MappingProxyType({}),
         tie: Callable[[R], Any] | None = None,
         lead: Callable[[R], Any] | None = None,
+        views: frozenset[View] = EVERYWHERE,
     ) -> None:
-        self.all = columns
+        self.all = tuple(column if column.views else column._replace(views=views) for column in columns)
         self._orders, self._tie, self._lead = orders, tie, lead
-        self.layout = tuple(c.placed(c.layout) for c in columns if "screen" in c.views and c.layout is not None)
+        self.layout = tuple(c.placed(c.layout) for c in self.all if "screen" in c.views and c.layout is not None)
         # Collect these once per noun, not for each of 100,000 rows.
         self._data = self._getters("data")
         self._detail = self._getters("detail")
@@ -233,7 +248,7 @@ def letter_column(name: str, cell: Callable[[R], Cell], width: int = 1) -> Colum
     Args:
         width: the width in cells.
     """
-    return Column(name, SCREEN, cell=cell, layout=on_screen(width=width, gutter=True))
+    return Column(name, SCREEN, cell=cell, layout=on_screen(width, gutter=True))
 
 
 def overrides_column(
@@ -252,7 +267,7 @@ def overrides_column(
         count = get(row)
         return "·" if count is None else (str(count), "override") if count else ""
 
-    layout = on_screen("Over", width=5, align="right", priority=priority, sort_key="O")
+    layout = on_screen(5, "Over", priority=priority, sort_key="O")
     return Column("overrides", SCREEN, get, "number", cell=cell, order=order, layout=layout)
 
 
@@ -268,7 +283,7 @@ def changed_column(get: Callable[[R], datetime | None]) -> Column[R]:
     def order(row: R) -> float:
         return -at.timestamp() if (at := get(row)) is not None else 0
 
-    layout = on_screen(width=8, priority=30, sort_key="C")
+    layout = on_screen(8, priority=30, sort_key="C")
     return Column("changed", SCREEN, value, cell=cell, order=order, layout=layout)
 
 
@@ -341,7 +356,7 @@ def rate_columns(
             unknown=True,
             cell=cell(lambda rate: rate.bytes, bytes_cell),
             order=order(lambda rate: rate.bytes),
-            layout=on_screen("Bytes/s", width=8, align="right", priority=bytes_priority, sort_key="B"),
+            layout=on_screen(8, "Bytes/s", priority=bytes_priority, sort_key="B"),
         ),
         Column(
             "records_per_second",
@@ -351,6 +366,6 @@ def rate_columns(
             unknown=True,
             cell=cell(lambda rate: rate.records, records_cell),
             order=order(lambda rate: rate.records),
-            layout=on_screen("Rec/s", width=7, align="right", priority=records_priority, sort_key="S"),
+            layout=on_screen(7, "Rec/s", priority=records_priority, sort_key="S"),
         ),
     )

@@ -204,34 +204,22 @@ def _names(values: Sequence[str]) -> str:
 _BEHIND: columns.Column[ConnectorRow] = behind_column(lambda row: row.behind, columns.OVER_POLLS)
 
 CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
-    columns.Column(
-        "name",
-        columns.EVERYWHERE,
-        lambda row: row.name,
-        layout=columns.on_screen("Connector", flex=1, min_width=18, max_width=60, sort_key="N"),
-    ),
+    columns.Column("name", columns.EVERYWHERE, layout=columns.on_screen((18, 60), "Connector", flex=1, sort_key="N")),
     columns.Column("cluster", columns.DATA, lambda row: row.cluster.name),
     columns.Column(
-        "kind",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.connector.kind,
-        "word",
-        layout=columns.on_screen(width=6, priority=60, sort_key="K"),
+        "kind", get=lambda row: row.connector.kind, type="word", layout=columns.on_screen(6, priority=60, sort_key="K")
     ),
     columns.Column(
         "state",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.state,
-        "word",
+        type="word",
         cell=lambda row: (clean(row.state, 30), state_meaning(row.state)),
-        layout=columns.on_screen(min_width=7, max_width=10, priority=97, sort_key="S"),
+        layout=columns.on_screen((7, 10), priority=97, sort_key="S"),
     ),
     columns.Column(
         "tasks",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: tasks_text(row.connector.tasks),
+        get=lambda row: tasks_text(row.connector.tasks),
         cell=_tasks_cell,
-        layout=columns.on_screen(min_width=21, max_width=40, priority=96, sort_key="T"),
+        layout=columns.on_screen((21, 40), priority=96, sort_key="T"),
         order=lambda row: (-len(row.connector.tasks_in(connect.FAILED)), -len(row.connector.tasks)),
     ),
     # The screen has one column for these three numbers; a filter can compare each of them.
@@ -244,28 +232,24 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         lambda row: None if row.seen is None else row.seen.since.isoformat(),
         cell=since_text,
         order=lambda row: 0.0 if row.seen is None else -row.seen.since.timestamp(),
-        layout=columns.on_screen(min_width=8, max_width=10, priority=45, sort_key="I"),
+        layout=columns.on_screen((8, 10), priority=45, sort_key="I"),
     ),
     columns.Column(
         "lag",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: columns.ABSENT if row.group is None else None if row.lag is None else row.lag.known_total,
-        "number",
+        get=lambda row: columns.ABSENT if row.group is None else None if row.lag is None else row.lag.known_total,
+        type="number",
         part=lambda row: row.lag is not None and row.lag.is_part,
         unknown=True,
         cell=lambda row: "" if row.group is None else "·" if row.lag is None else lag_total(row.lag),
         text=lambda row: "" if row.group is None else lag_total(row.lag),
-        layout=columns.on_screen(min_width=6, max_width=14, align="right", priority=85, sort_key="L"),
+        layout=columns.on_screen((6, 14), priority=85, sort_key="L"),
     ),
     _BEHIND._replace(
         get=lambda row: columns.ABSENT if row.group is None else _BEHIND.value(row),
         cell=lambda row: "" if row.group is None else _BEHIND.drawn(row),
     ),
     columns.Column(
-        "worker",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.connector.worker,
-        layout=columns.on_screen(min_width=14, max_width=32, priority=50, sort_key="W"),
+        "worker", get=lambda row: row.connector.worker, layout=columns.on_screen((14, 32), priority=50, sort_key="W")
     ),
     columns.Column("class", columns.DATA | columns.DETAIL, lambda row: row.class_name),
     columns.Column("version", columns.DATA | columns.DETAIL, lambda row: row.version or None),
@@ -273,8 +257,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         "plugin",
         columns.SHOWN,
         lambda row: " ".join(filter(None, (row.class_name.rsplit(".", 1)[-1], row.version))),
-        title="Class",
-        layout=columns.on_screen("Class", min_width=22, max_width=44, priority=55, sort_key="P"),
+        layout=columns.on_screen((22, 44), "Class", priority=55, sort_key="P"),
     ),
     columns.Column(
         "topics",
@@ -283,7 +266,7 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         "names",
         cell=lambda row: clean(_names(row.topics), 200),
         order=lambda row: row.topics,
-        layout=columns.on_screen(min_width=10, max_width=40, priority=40),
+        layout=columns.on_screen((10, 40), priority=40),
     ),
     columns.Column(
         "group", columns.DATA | columns.DETAIL, lambda row: columns.ABSENT if row.group is None else row.group
@@ -293,19 +276,19 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
         columns.DATA | columns.SCREEN | columns.DETAIL,
         lambda row: row.dead_letters or None,
         cell=_dead_cell,
-        layout=columns.on_screen(min_width=12, max_width=40, priority=35),
+        layout=columns.on_screen((12, 40), priority=35),
     ),
     columns.Column(
         "dead_letter_records", columns.DATA | columns.DETAIL, lambda row: row.waiting, "number", unknown=True
     ),
     columns.Column(
         "cause",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.cause or None,
+        get=lambda row: row.cause or None,
         cell=lambda row: (clean(row.cause, LONGEST_CAUSE), "failed"),
-        layout=columns.on_screen(flex=2, min_width=16, max_width=200, priority=92),
+        layout=columns.on_screen((16, 200), flex=2, priority=92),
     ),
     tie=lambda row: row.name,
+    views=columns.EVERYWHERE | columns.DETAIL,
 )
 """The columns of connectors. since: the time at which kac first saw these states, with ``<`` before it if they may be
 older."""
@@ -316,30 +299,24 @@ older."""
 TASKS: columns.Columns[connect.Task] = columns.Columns(
     columns.Column(
         "task",
-        columns.EVERYWHERE,
-        lambda row: row.number,
-        "number",
-        title="Task",
+        get=lambda row: row.number,
+        type="number",
         cell=lambda row: "itself" if row.number == ITSELF else str(row.number),
         order=lambda row: row.number,
-        layout=columns.on_screen(width=6, align="right", sort_key="N"),
+        layout=columns.on_screen(6, sort_key="N"),
     ),
     columns.Column(
         "state",
-        columns.EVERYWHERE,
         type="word",
         cell=lambda row: (clean(row.state, 30), state_meaning(row.state)),
-        layout=columns.on_screen(min_width=8, max_width=12, priority=97, sort_key="S"),
+        layout=columns.on_screen((8, 12), priority=97, sort_key="S"),
     ),
-    columns.Column(
-        "worker", columns.EVERYWHERE, layout=columns.on_screen(min_width=14, max_width=40, priority=90, sort_key="W")
-    ),
+    columns.Column("worker", layout=columns.on_screen((14, 40), priority=90, sort_key="W")),
     columns.Column(
         "cause",
-        columns.EVERYWHERE,
-        lambda row: connect.cause_line(row.trace) or None,
+        get=lambda row: connect.cause_line(row.trace) or None,
         cell=lambda row: (clean(connect.cause_line(row.trace), LONGEST_CAUSE), "failed"),
-        layout=columns.on_screen(flex=1, min_width=20, max_width=250, priority=80),
+        layout=columns.on_screen((20, 250), flex=1, priority=80),
     ),
     columns.Column("trace", columns.OBJECT, lambda row: row.trace or None),
 )
@@ -463,36 +440,29 @@ def worker_rows(snapshot: Snapshot, named: Mapping[str, Sequence[str]] = NO_ADDR
             yield WorkerRow(name, replace(each, failure=silent[name]) if name in silent else each)
 
 
-_CLUSTER_LAYOUT = columns.on_screen("Connect", min_width=8, max_width=24, priority=80, sort_key="C")
+_CLUSTER_LAYOUT = columns.on_screen((8, 24), "Connect", priority=80, sort_key="C")
 
 WORKERS: columns.Columns[WorkerRow] = columns.Columns(
-    columns.Column("cluster", columns.EVERYWHERE, title="Connect", layout=_CLUSTER_LAYOUT),
+    columns.Column("cluster", title="Connect", layout=_CLUSTER_LAYOUT),
     columns.Column(
-        "address",
-        columns.EVERYWHERE,
-        lambda row: row.worker.address,
-        layout=columns.on_screen("Worker", min_width=26, max_width=60, sort_key="N"),
+        "address", get=lambda row: row.worker.address, layout=columns.on_screen((26, 60), "Worker", sort_key="N")
     ),
     columns.Column(
         "version",
-        columns.EVERYWHERE,
-        lambda row: row.worker.version or None,
-        layout=columns.on_screen("Kafka", min_width=6, max_width=16, priority=70, sort_key="V"),
+        get=lambda row: row.worker.version or None,
+        layout=columns.on_screen((6, 16), "Kafka", priority=70, sort_key="V"),
     ),
     columns.Column("commit", columns.DATA, lambda row: row.worker.commit or None),
     columns.Column(
         "kafka_cluster",
-        columns.EVERYWHERE,
-        lambda row: row.worker.kafka_cluster_id or None,
-        title="Kafka cluster",
-        layout=columns.on_screen(min_width=22, max_width=24, priority=50),
+        get=lambda row: row.worker.kafka_cluster_id or None,
+        layout=columns.on_screen((22, 24), priority=50),
     ),
     columns.Column(
         "problem",
-        columns.EVERYWHERE,
-        lambda row: row.problem or None,
+        get=lambda row: row.problem or None,
         cell=lambda row: (clean(row.problem, 400), "failed"),
-        layout=columns.on_screen(flex=1, min_width=10, max_width=200, priority=90),
+        layout=columns.on_screen((10, 200), flex=1, priority=90),
     ),
 )
 
@@ -519,33 +489,27 @@ def plugin_rows(snapshot: Snapshot) -> Iterator[PluginRow]:
 _FIRST = (connect.SOURCE, connect.SINK)
 
 PLUGINS: columns.Columns[PluginRow] = columns.Columns(
-    columns.Column("cluster", columns.EVERYWHERE, title="Connect", layout=_CLUSTER_LAYOUT),
+    columns.Column("cluster", title="Connect", layout=_CLUSTER_LAYOUT),
     columns.Column(
-        "class",
-        columns.EVERYWHERE,
-        lambda row: row.plugin.class_name,
-        layout=columns.on_screen(flex=1, min_width=20, max_width=90, sort_key="N"),
+        "class", get=lambda row: row.plugin.class_name, layout=columns.on_screen((20, 90), flex=1, sort_key="N")
     ),
     columns.Column(
         "kind",
-        columns.EVERYWHERE,
-        lambda row: row.plugin.kind,
-        "word",
-        layout=columns.on_screen(min_width=6, max_width=18, priority=90, sort_key="K"),
+        get=lambda row: row.plugin.kind,
+        type="word",
+        layout=columns.on_screen((6, 18), priority=90, sort_key="K"),
     ),
     columns.Column(
         "version",
-        columns.EVERYWHERE,
-        lambda row: row.plugin.version or None,
-        layout=columns.on_screen(min_width=8, max_width=24, priority=85, sort_key="V"),
+        get=lambda row: row.plugin.version or None,
+        layout=columns.on_screen((8, 24), priority=85, sort_key="V"),
     ),
     columns.Column(
         "connectors",
-        columns.EVERYWHERE,
-        lambda row: row.used,
-        "number",
+        get=lambda row: row.used,
+        type="number",
         cell=lambda row: str(row.used or ""),
-        layout=columns.on_screen("Used by", min_width=7, max_width=8, align="right", priority=60, sort_key="U"),
+        layout=columns.on_screen((7, 8), "Used by", priority=60, sort_key="U"),
     ),
 )
 
@@ -561,27 +525,23 @@ class LoggerRow(NamedTuple):
 
 
 LOGGERS: columns.Columns[LoggerRow] = columns.Columns(
-    columns.Column("cluster", columns.EVERYWHERE, title="Connect", layout=_CLUSTER_LAYOUT),
+    columns.Column("cluster", title="Connect", layout=_CLUSTER_LAYOUT),
     columns.Column(
-        "logger",
-        columns.EVERYWHERE,
-        lambda row: row.logger.name,
-        layout=columns.on_screen(flex=1, min_width=20, max_width=100, sort_key="N"),
+        "logger", get=lambda row: row.logger.name, layout=columns.on_screen((20, 100), flex=1, sort_key="N")
     ),
     columns.Column(
         "level",
-        columns.EVERYWHERE,
-        lambda row: row.logger.level,
-        "word",
-        layout=columns.on_screen(min_width=6, max_width=10, priority=90, sort_key="V"),
+        get=lambda row: row.logger.level,
+        type="word",
+        layout=columns.on_screen((6, 10), priority=90, sort_key="V"),
     ),
     columns.Column(
         "changed",
-        columns.EVERYWHERE,
-        lambda row: row.logger.changed_ms,
-        "number",
+        get=lambda row: row.logger.changed_ms,
+        type="number",
+        left=True,
         cell=lambda row: _utc(row.logger.changed_ms),
-        layout=columns.on_screen(min_width=8, max_width=20, priority=60),
+        layout=columns.on_screen((8, 20), priority=60),
     ),
 )
 
@@ -598,10 +558,6 @@ class OffsetRow(NamedTuple):
 
 
 OFFSETS: columns.Columns[OffsetRow] = columns.Columns(
-    columns.Column(
-        "partition", columns.EVERYWHERE, layout=columns.on_screen(flex=1, min_width=20, max_width=120, sort_key="N")
-    ),
-    columns.Column(
-        "offset", columns.EVERYWHERE, layout=columns.on_screen(flex=1, min_width=10, max_width=120, priority=90)
-    ),
+    columns.Column("partition", layout=columns.on_screen((20, 120), flex=1, sort_key="N")),
+    columns.Column("offset", layout=columns.on_screen((10, 120), flex=1, priority=90)),
 )

@@ -188,11 +188,9 @@ def _named(event: triage_events.Event) -> str:
 def place_text(place: triage_events.Place) -> str:
     """Return the name of a place."""
     about = place.about
-    return (
-        names.partition(about.topic, about.number)
-        if isinstance(about, changes.PartitionTarget | changes.MoveTarget)
-        else names.target(about)
-    )
+    if isinstance(about, changes.PartitionTarget | changes.MoveTarget):
+        return names.partition(about.topic, about.number)
+    return names.target(about)
 
 
 # -- the entity of an event --------------------------------------------------------------------------------------------
@@ -291,55 +289,46 @@ EVENTS: columns.Columns[triage_events.Event] = columns.Columns(
     columns.Column("v", columns.OBJECT, lambda _event: 1, "number"),
     columns.Column(
         "trouble",
-        columns.OBJECT | columns.SCREEN,
         type="boolean",
         cell=lambda event: ("!", "danger") if event.trouble else "",
-        layout=columns.on_screen(width=2, gutter=True),
+        layout=columns.on_screen(2, gutter=True),
     ),
     columns.Column(
         "at",
-        columns.OBJECT | columns.SCREEN,
-        lambda event: _moment(event.until),
+        get=lambda event: _moment(event.until),
         cell=lambda event: (columns.clock(event.until), "muted"),
-        layout=columns.on_screen("When", min_width=8, max_width=11, priority=98),
+        layout=columns.on_screen((8, 11), "When", priority=98),
     ),
     columns.Column("since", columns.OBJECT, lambda event: _moment(event.since) if event.since is not None else None),
     columns.Column("kind", columns.OBJECT, lambda event: event.kind.value),
     columns.Column("severity", columns.OBJECT, lambda event: event.severity.value),
-    columns.Column(
-        "what",
-        columns.OBJECT | columns.SCREEN,
-        what_text,
-        layout=columns.on_screen(flex=3, min_width=24, max_width=90, priority=97),
-    ),
+    columns.Column("what", get=what_text, layout=columns.on_screen((24, 90), flex=3, priority=97)),
     columns.Column("key", columns.OBJECT, lambda event: event.place.key),
     columns.Column(
         "was",
-        columns.OBJECT | columns.SCREEN,
-        lambda event: _plain(event.was, event.kind),
+        get=lambda event: _plain(event.was, event.kind),
         cell=lambda event: (side(event, event.was), "muted"),
-        layout=columns.on_screen(flex=1, min_width=8, max_width=40, priority=92),
+        layout=columns.on_screen((8, 40), flex=1, priority=92),
     ),
     columns.Column(
         "became",
-        columns.OBJECT | columns.SCREEN,
-        lambda event: _plain(event.became, event.kind),
+        get=lambda event: _plain(event.became, event.kind),
         cell=lambda event: side(event, event.became),
-        layout=columns.on_screen(flex=1, min_width=8, max_width=40, priority=94),
+        layout=columns.on_screen((8, 40), flex=1, priority=94),
     ),
     columns.Column("count", columns.OBJECT, type="number"),
     columns.Column("places", columns.OBJECT, lambda event: [_subject(each.about) for each in event.places], "object"),
     columns.Column(
         "who",
-        columns.OBJECT | columns.SCREEN,
-        lambda event: event.author.who if event.author is not None else None,
+        get=lambda event: event.author.who if event.author is not None else None,
         cell=lambda event: (who_text(event), "muted"),
-        layout=columns.on_screen(min_width=7, max_width=14, priority=90),
+        layout=columns.on_screen((7, 14), priority=90),
     ),
     columns.Column(
         "change", columns.OBJECT, lambda event: event.author.number if event.author is not None else None, "number"
     ),
     orders={"data": ("v", "at", "since", "kind", "severity", "trouble")},
+    views=columns.OBJECT | columns.SCREEN,
 )
 """The fields of events. ``places`` has the places that are kept, ``count`` the number of all. ``was`` and ``became``
 are null without a value, if places have different values, and if brokers hide the value."""

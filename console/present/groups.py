@@ -82,7 +82,7 @@ def behind_column(get: Callable[[R], Behind], views: frozenset[columns.View]) ->
         unknown=True,
         cell=lambda row: columns.behind_text(get(row)),
         order=lambda row: columns.highest_first(get(row).seconds),
-        layout=columns.on_screen("Behind", min_width=7, max_width=11, align="right", priority=88, sort_key="B"),
+        layout=columns.on_screen((7, 11), "Behind", priority=88, sort_key="B"),
     )
 
 
@@ -98,7 +98,7 @@ def _rate_column(get: Callable[[R], float | None], views: frozenset[columns.View
         unknown=True,
         cell=lambda row: rate_text(get(row)),
         order=lambda row: columns.highest_first(get(row)),
-        layout=columns.on_screen("Rate/s", min_width=6, max_width=12, align="right", priority=priority, sort_key="R"),
+        layout=columns.on_screen((6, 12), "Rate/s", priority=priority, sort_key="R"),
     )
 
 
@@ -111,7 +111,7 @@ def _left_column(get: Callable[[R], float | None], views: frozenset[columns.View
         "number",
         Unit.SECONDS,
         cell=lambda row: columns.time_text(get(row)),
-        layout=columns.on_screen("Left", min_width=5, max_width=9, align="right", priority=priority),
+        layout=columns.on_screen((5, 9), "Left", priority=priority),
     )
 
 
@@ -156,23 +156,21 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
     columns.Column(
         "name",
         columns.EVERYWHERE,
-        lambda row: row.group.name,
-        layout=columns.on_screen("Group", flex=1, min_width=20, max_width=80, sort_key="N"),
+        get=lambda row: row.group.name,
+        layout=columns.on_screen((20, 80), "Group", flex=1, sort_key="N"),
     ),
     columns.Column(
         "state",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.group.state,
-        "word",
+        get=lambda row: row.group.state,
+        type="word",
         cell=lambda row: (clean(row.group.state), state_meaning(row.group.state)),
-        layout=columns.on_screen(min_width=8, max_width=20, priority=80, sort_key="S"),
+        layout=columns.on_screen((8, 20), priority=80, sort_key="S"),
     ),
     columns.Column(
         "type",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.group.type,
-        "word",
-        layout=columns.on_screen(min_width=8, max_width=12, priority=40, sort_key="T"),
+        get=lambda row: row.group.type,
+        type="word",
+        layout=columns.on_screen((8, 12), priority=40, sort_key="T"),
     ),
     columns.Column("protocol", columns.LISTED | columns.DETAIL, lambda row: row.group.protocol),
     columns.Column("topic", columns.FILTER, _topics_read, "names", unknown=True),
@@ -184,18 +182,17 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
         "number",
         cell=lambda row: "·" if row.group.members is None else str(len(row.group.members)),
         order=lambda row: -len(row.group.members or ()),
-        layout=columns.on_screen("Memb", width=6, align="right", priority=60, sort_key="M"),
+        layout=columns.on_screen(6, "Memb", priority=60, sort_key="M"),
     ),
     columns.Column(
         "lag",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: None if row.lag is None else row.lag.known_total,
-        "number",
+        get=lambda row: None if row.lag is None else row.lag.known_total,
+        type="number",
         part=lambda row: row.lag is not None and row.lag.is_part,
         unknown=True,
         cell=lambda row: "·" if row.lag is None else _lag_spans(row.lag),
         text=lambda row: lag_total(row.lag),
-        layout=columns.on_screen(min_width=8, max_width=16, align="right", priority=90, sort_key="L"),
+        layout=columns.on_screen((8, 16), priority=90, sort_key="L"),
     ),
     behind_column(lambda row: row.behind, columns.EVERYWHERE | columns.DETAIL),
     columns.Column(
@@ -205,7 +202,7 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
         "word",
         unknown=True,
         cell=lambda row: _trend_cell(direction(row.rate)),
-        layout=columns.on_screen(width=7, priority=70),
+        layout=columns.on_screen(7, priority=70),
     ),
     _rate_column(lambda row: row.rate, columns.OVER_POLLS | columns.DETAIL, 65),
     _left_column(
@@ -217,19 +214,19 @@ GROUPS: columns.Columns[GroupRow] = columns.Columns(
         type="number",
         unknown=True,
         cell=lambda row: (f"{row.stuck:,}", "failed") if row.stuck else "",
-        layout=columns.on_screen(min_width=5, max_width=7, align="right", priority=85, sort_key="K"),
+        layout=columns.on_screen((5, 7), priority=85, sort_key="K"),
     ),
     columns.Column(
         "coordinator",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: known_number(row.group.coordinator),
-        "number",
+        get=lambda row: known_number(row.group.coordinator),
+        type="number",
         title="Coordinator",
         text=lambda row: "" if row.group.coordinator < 0 else str(row.group.coordinator),
-        layout=columns.on_screen("Coord", width=5, align="right", priority=30),
+        layout=columns.on_screen(5, "Coord", priority=30),
     ),
     orders={"detail": ("state", "type", "protocol", "coordinator", "lag")},
     tie=lambda row: row.group.name,
+    views=columns.EVERYWHERE | columns.DETAIL,
 )
 """The columns of groups. On the screen, a dot marks a column that was not read yet. Trend, rate (records per second)
 and the seconds to catch up need two polls; a single command has one. lag_seconds: the longest wait of a next record in
@@ -320,43 +317,34 @@ def _by_place(
 
 
 LAGS: columns.Columns[PartitionRow] = columns.Columns(
-    columns.Column(
-        "topic",
-        columns.EVERYWHERE,
-        lambda row: row.at.topic,
-        layout=columns.on_screen(flex=1, min_width=20, max_width=80, sort_key="N"),
-    ),
+    columns.Column("topic", get=lambda row: row.at.topic, layout=columns.on_screen((20, 80), flex=1, sort_key="N")),
     columns.Column(
         "partition",
-        columns.EVERYWHERE,
-        lambda row: row.at.partition,
-        "number",
+        get=lambda row: row.at.partition,
+        type="number",
         title="Partition",
-        layout=columns.on_screen("Part", width=5, align="right", priority=90),
+        layout=columns.on_screen(5, "Part", priority=90),
     ),
     columns.Column(
         "committed",
-        columns.EVERYWHERE,
-        lambda row: known_number(row.at.committed),
-        "number",
+        get=lambda row: known_number(row.at.committed),
+        type="number",
         text=lambda row: count(row.at.committed),
-        layout=columns.on_screen(min_width=9, max_width=20, align="right", priority=60),
+        layout=columns.on_screen((9, 20), priority=60),
     ),
     columns.Column(
         "end",
-        columns.EVERYWHERE,
-        lambda row: known_number(row.at.end),
-        "number",
+        get=lambda row: known_number(row.at.end),
+        type="number",
         text=lambda row: count(row.at.end),
-        layout=columns.on_screen(min_width=9, max_width=20, align="right", priority=50),
+        layout=columns.on_screen((9, 20), priority=50),
     ),
     columns.Column(
         "lag",
-        columns.EVERYWHERE,
-        lambda row: known_number(row.at.lag),
-        "number",
+        get=lambda row: known_number(row.at.lag),
+        type="number",
         cell=lambda row: (count(row.at.lag), "strong") if row.at.lag > 0 else count(row.at.lag),
-        layout=columns.on_screen(min_width=6, max_width=20, align="right", priority=95, sort_key="L"),
+        layout=columns.on_screen((6, 20), priority=95, sort_key="L"),
     ),
     behind_column(lambda row: row.behind, columns.OVER_POLLS),
     columns.Column("lag_seconds_unknown", columns.DATA, lambda row: row.behind.why or None),
@@ -366,7 +354,7 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
         lambda row: row.word,
         "word",
         cell=lambda row: _trend_cell(row.word),
-        layout=columns.on_screen(min_width=7, max_width=12, priority=80),
+        layout=columns.on_screen((7, 12), priority=80),
     ),
     _rate_column(lambda row: row.rate, columns.OVER_POLLS, 70),
     _left_column(lambda row: time_left(row.at.lag, row.rate), columns.OVER_POLLS, 30),
@@ -377,7 +365,7 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
         "number",
         Unit.SECONDS,
         cell=lambda row: columns.time_text((row.trend and row.trend.still) or None),
-        layout=columns.on_screen(min_width=5, max_width=9, align="right", priority=35),
+        layout=columns.on_screen((5, 9), priority=35),
     ),
     columns.Column("member", columns.LISTED, lambda row: row.at.member or None),
     columns.Column(
@@ -385,13 +373,12 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
         columns.DATA | columns.SCREEN,
         lambda row: clients(row.owners) or None,
         cell=lambda row: clean(clients(row.owners), 120),
-        layout=columns.on_screen("Member", min_width=10, max_width=40, priority=40, sort_key="M"),
+        layout=columns.on_screen((10, 40), "Member", priority=40, sort_key="M"),
     ),
     columns.Column(
         "target",
-        columns.EVERYWHERE,
         cell=lambda row: (clean(row.target or "", 120), "changed"),
-        layout=columns.on_screen(min_width=6, max_width=40, priority=20),
+        layout=columns.on_screen((6, 40), priority=20),
     ),
     tie=lambda row: (row.at.topic, row.at.partition),
 )
@@ -406,11 +393,9 @@ def _objects(places: cluster.Places | None, name: str = "topic") -> Data:
 
 
 def _tasks_object(tasks: cluster.StreamsTasks | None) -> Data:
-    return (
-        None
-        if tasks is None
-        else {role: _objects(of_role, "subtopology") for role, of_role in zip(tasks._fields, tasks, strict=True)}
-    )
+    if tasks is None:
+        return None
+    return {role: _objects(of_role, "subtopology") for role, of_role in zip(tasks._fields, tasks, strict=True)}
 
 
 def _tasks_text(tasks: cluster.StreamsTasks | None) -> str:
@@ -499,9 +484,9 @@ subtopologies."""
 
 
 NODES: columns.Columns[cluster.StreamsNode] = columns.Columns(
-    columns.Column("subtopology", columns.LISTED, lambda row: row.subtopology or None, title="Subtopology"),
-    columns.Column("node", columns.LISTED, lambda row: row.name, title="Node"),
-    columns.Column("role", columns.LISTED, lambda row: row.role, title="Role"),
+    columns.Column("subtopology", columns.LISTED, lambda row: row.subtopology or None),
+    columns.Column("node", columns.LISTED, lambda row: row.name),
+    columns.Column("role", columns.LISTED),
     _names_column("topics", "Topics", lambda row: row.topics),
     _names_column("stores", "Stores", lambda row: row.stores),
     _names_column("after", "Goes to", lambda row: row.after),

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
 from console.model import half_hour
+from console.model.grouping import grouped
 from console.model.half_hour import HalfHour, Kind, Measure
 from console.plan.amounts import size
 from console.present.columns import clock, time_text
@@ -378,10 +379,8 @@ def cluster_graphs(known: HalfHour) -> dict[Measure, Sentence]:
     """Return the last half hour of the cluster as sentences, in the order of `_OF_CLUSTER`, without the measures that
     stayed within `CALM`.
     """
-    series: dict[Measure, list[tuple[int, float]]] = {}
-    for sample in known.samples:
-        for measure, value in sample.values.items():
-            series.setdefault(measure, []).append((sample.slot * half_hour.EVERY, value))
+    samples = ((each.slot * half_hour.EVERY, each.values) for each in known.samples)
+    series = grouped((measure, (at, value)) for at, values in samples for measure, value in values.items())
     order = list(_OF_CLUSTER)
     told: dict[Measure, Sentence] = {}
     for measure in sorted(series, key=lambda each: (order.index(each.what), each.about)):

@@ -197,37 +197,27 @@ def _moment_column(
 ) -> columns.Column[DelegationToken]:
     return columns.Column(
         name,
-        columns.EVERYWHERE,
-        lambda row: None if time_of(at(row)) is None else utc_time(at(row)),
+        get=lambda row: None if time_of(at(row)) is None else utc_time(at(row)),
         title=title,
         cell=lambda row: utc_time(at(row))[: len(_TO_THE_MINUTE)].replace("T", " "),
         text=lambda row: utc_time(at(row)),
         order=at,
-        layout=columns.on_screen(title, width=len(_TO_THE_MINUTE), priority=priority, sort_key=sort_key),
+        layout=columns.on_screen(len(_TO_THE_MINUTE), title, priority=priority, sort_key=sort_key),
     )
 
 
 TOKENS: columns.Columns[DelegationToken] = columns.Columns(
+    columns.Column("id", layout=columns.on_screen((22, 40), "Token", priority=97, sort_key="N")),
+    columns.Column("owner", layout=columns.on_screen((12, 40), flex=1, sort_key="O")),
     columns.Column(
-        "id",
-        columns.EVERYWHERE,
-        layout=columns.on_screen("Token", min_width=22, max_width=40, priority=97, sort_key="N"),
-    ),
-    columns.Column(
-        "owner", columns.EVERYWHERE, layout=columns.on_screen(flex=1, min_width=12, max_width=40, sort_key="O")
-    ),
-    columns.Column(
-        "requester",
-        columns.DATA | columns.SCREEN,
-        layout=columns.on_screen("Asked for by", min_width=12, max_width=30, priority=30),
+        "requester", columns.DATA | columns.SCREEN, layout=columns.on_screen((12, 30), "Asked for by", priority=30)
     ),
     columns.Column(
         "renewers",
-        columns.EVERYWHERE,
-        lambda row: ",".join(row.renewers),
+        get=lambda row: ",".join(row.renewers),
         cell=lambda row: clean(",".join(row.renewers), 200) or NOTHING,
         text=lambda row: ",".join(row.renewers),
-        layout=columns.on_screen(min_width=10, max_width=40, priority=70),
+        layout=columns.on_screen((10, 40), priority=70),
     ),
     _moment_column("issued", "Issued", "I", lambda row: row.issued, 40),
     _moment_column("expires", "Expires", "X", lambda row: row.expires, 95),

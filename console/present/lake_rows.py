@@ -79,40 +79,19 @@ HISTORY: columns.Columns[Dated] = columns.Columns(
     columns.Column("entity_type", columns.OBJECT, lambda row: row.change.entity_type),
     columns.Column("entity_key", columns.OBJECT, lambda row: row.change.entity_key),
     columns.Column("entity", columns.LIST, text=lambda row: row.words.entity),
-    columns.Column("attr", columns.TOLD, lambda row: row.change.attr, title="Key", text=lambda row: row.words.key),
-    columns.Column(
-        "old_value",
-        columns.TOLD,
-        lambda row: row.change.old_value,
-        title="Was",
-        text=lambda row: row.words.old,
-    ),
-    columns.Column(
-        "new_value",
-        columns.TOLD,
-        lambda row: row.change.new_value,
-        title="Became",
-        text=lambda row: row.words.new,
-    ),
+    columns.Column("attr", get=lambda row: row.change.attr, title="Key", text=lambda row: row.words.key),
+    columns.Column("old_value", get=lambda row: row.change.old_value, title="Was", text=lambda row: row.words.old),
+    columns.Column("new_value", get=lambda row: row.change.new_value, title="Became", text=lambda row: row.words.new),
     columns.Column("valid_from", columns.OBJECT, lambda row: row.change.valid_from.isoformat()),
     columns.Column("valid_to", columns.OBJECT, lambda row: _iso(row.change.valid_to)),
     columns.Column("is_current", columns.OBJECT, lambda row: row.change.is_current, "boolean"),
     columns.Column("is_deleted", columns.OBJECT, lambda row: row.change.is_deleted, "boolean"),
+    columns.Column("principal", get=lambda row: row.change.principal, title="Who", text=lambda row: row.words.who),
     columns.Column(
-        "principal",
-        columns.TOLD,
-        lambda row: row.change.principal,
-        title="Who",
-        text=lambda row: row.words.who,
-    ),
-    columns.Column(
-        "attribution",
-        columns.TOLD,
-        lambda row: row.change.attribution,
-        title="Known by",
-        text=lambda row: row.words.how,
+        "attribution", get=lambda row: row.change.attribution, title="Known by", text=lambda row: row.words.how
     ),
     columns.Column("source", columns.OBJECT, lambda row: row.change.source),
+    views=columns.TOLD,
 )
 """The columns of a lake's timeline on the command line: entity and key are separate, values and times are complete."""
 
@@ -221,14 +200,12 @@ def drift_columns(scope: str, peers: Sequence[str]) -> columns.Columns[DriftRow]
     most = {"baseline": "Wanted", START: "At start"}.get(scope, "Most")
     return columns.Columns(
         columns.letter_column("severity", lambda row: lake.SEVERITIES.get(row.severity, ("?", "muted")), width=2),
-        columns.Column(
-            "key", columns.SCREEN, row_name, layout=columns.on_screen(flex=2, min_width=22, max_width=70, sort_key="N")
-        ),
+        columns.Column("key", columns.SCREEN, row_name, layout=columns.on_screen((22, 70), flex=2, sort_key="N")),
         columns.Column(
             "most",
             columns.SCREEN,
             cell=lambda row: (row.majority, "muted"),
-            layout=columns.on_screen(most, flex=1, min_width=8, max_width=30, priority=95),
+            layout=columns.on_screen((8, 30), most, flex=1, priority=95),
         ),
         *(
             _peer_column(name, "Now" if scope == START else clean(name, 16), 90 - min(place, 80))
@@ -243,10 +220,7 @@ def _peer_column(name: str, label: str, priority: int) -> columns.Column[DriftRo
         return (SAME, "muted") if odd is None else (f"!{lake.drift_sides(odd)[1]}", "failed")
 
     return columns.Column(
-        f"peer-{name}",
-        columns.SCREEN,
-        cell=cell,
-        layout=columns.on_screen(label, min_width=5, max_width=24, priority=priority),
+        f"peer-{name}", columns.SCREEN, cell=cell, layout=columns.on_screen((5, 24), label, priority=priority)
     )
 
 
@@ -260,29 +234,19 @@ def drifted_columns(zone: tzinfo | None) -> columns.Columns[Drifted]:
         zone: the time zone of the times; None for this host's.
     """
     return columns.Columns(
-        columns.Column("severity", columns.TOLD),
-        columns.Column("scope", columns.TOLD, title="Among", text=lambda row: _PEERS.get(row.scope, row.scope)),
+        columns.Column("severity"),
+        columns.Column("scope", title="Among", text=lambda row: _PEERS.get(row.scope, row.scope)),
         columns.Column("cluster", columns.LIST, text=lambda row: row.cluster_id),
         columns.Column("cluster_id", columns.OBJECT),
-        columns.Column("entity_key", columns.TOLD, title="Entity", text=lambda row: lake.typed_text(row.entity_key)),
-        columns.Column("attr", columns.TOLD, title="Key", text=lambda row: lake.attr_text(row.attr)),
-        columns.Column("majority_value", columns.TOLD, title="Most", text=lambda row: lake.drift_sides(row)[0]),
-        columns.Column("this_value", columns.TOLD, title="This", text=lambda row: lake.drift_sides(row)[1]),
+        columns.Column("entity_key", title="Entity", text=lambda row: lake.typed_text(row.entity_key)),
+        columns.Column("attr", title="Key", text=lambda row: lake.attr_text(row.attr)),
+        columns.Column("majority_value", title="Most", text=lambda row: lake.drift_sides(row)[0]),
+        columns.Column("this_value", title="This", text=lambda row: lake.drift_sides(row)[1]),
         columns.Column("peers", columns.OBJECT, type="number"),
-        columns.Column(
-            "differing",
-            columns.TOLD,
-            type="number",
-            title="Differ",
-            text=lambda row: f"{row.differing} of {row.peers}",
-        ),
-        columns.Column(
-            "since",
-            columns.TOLD,
-            lambda row: _iso(row.since),
-            text=lambda row: _full(row.since, zone) or "always",
-        ),
+        columns.Column("differing", type="number", title="Differ", text=lambda row: f"{row.differing} of {row.peers}"),
+        columns.Column("since", get=lambda row: _iso(row.since), text=lambda row: _full(row.since, zone) or "always"),
         orders={"data": Drifted._fields},
+        views=columns.TOLD,
     )
 
 
@@ -341,42 +305,39 @@ def _change_data(change: Change | None) -> Data:
 DENIED: columns.Columns[Denied] = columns.Columns(
     columns.Column("cluster", columns.LIST, text=lambda row: row.cluster_id),
     columns.Column("cluster_id", columns.OBJECT),
-    columns.Column("principal", columns.TOLD, title="Who", text=lambda row: lake.who_text(row.principal)),
-    columns.Column("operation", columns.TOLD),
+    columns.Column("principal", title="Who", text=lambda row: lake.who_text(row.principal)),
+    columns.Column("operation"),
     columns.Column("resource", columns.LIST, text=lambda row: lake.resource_text(row)),
     columns.Column("resource_type", columns.OBJECT),
     columns.Column("resource_name", columns.OBJECT),
-    columns.Column("denials", columns.TOLD, type="number", title="Denied", text=lambda row: f"{row.denials:,} ×"),
-    columns.Column("since", columns.TOLD, lambda row: _iso(row.since), text=lambda row: _full(row.since, None)),
-    columns.Column("last", columns.TOLD, lambda row: _iso(row.last), text=lambda row: _full(row.last, None)),
+    columns.Column("denials", type="number", title="Denied", text=lambda row: f"{row.denials:,} ×"),
+    columns.Column("since", get=lambda row: _iso(row.since), text=lambda row: _full(row.since, None)),
+    columns.Column("last", get=lambda row: _iso(row.last), text=lambda row: _full(row.last, None)),
     columns.Column(
         "last_allowed",
-        columns.TOLD,
-        lambda row: _iso(row.last_allowed),
-        title="Last allowed",
+        get=lambda row: _iso(row.last_allowed),
         text=lambda row: _full(row.last_allowed, None) or lake.NOTHING,
     ),
     columns.Column(
-        "hosts", columns.TOLD, lambda row: list(row.hosts), "object", title="From", text=lambda row: _few(row.hosts)
+        "hosts", get=lambda row: list(row.hosts), type="object", title="From", text=lambda row: _few(row.hosts)
     ),
     columns.Column(
         "requests",
-        columns.TOLD,
-        lambda row: list(row.requests),
-        "object",
+        get=lambda row: list(row.requests),
+        type="object",
         title="Asked by",
         text=lambda row: _few(row.requests),
     ),
     columns.Column("rule", columns.OBJECT),
     columns.Column(
         "change",
-        columns.TOLD,
-        lambda row: _change_data(row.change),
-        "object",
+        get=lambda row: _change_data(row.change),
+        type="object",
         title="Changed before",
         text=lambda row: _change_before(row),
     ),
     orders={"data": Denied._fields},
+    views=columns.TOLD,
 )
 """A row for each right that a principal was denied; times are this host's."""
 
@@ -470,75 +431,64 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         "pair",
         columns.SHOWN,
         lambda row: lake.pair_text(row.pair),
-        layout=columns.on_screen("User / client", flex=1, min_width=14, max_width=60, sort_key="N"),
+        layout=columns.on_screen((14, 60), "User / client", flex=1, sort_key="N"),
     ),
     columns.Column(
         "quota_key",
-        columns.TOLD | columns.SCREEN,
-        lambda row: row.pair.quota_key,
+        get=lambda row: row.pair.quota_key,
         title="Key",
         cell=lambda row: (_short(row.pair.quota_key), "muted"),
         text=lambda row: row.pair.quota_key,
-        layout=columns.on_screen("Quota", width=7, priority=92),
+        layout=columns.on_screen(7, "Quota", priority=92),
     ),
     columns.Column("broker_id", columns.OBJECT, type="number"),
     columns.Column(
         "utilisation",
-        columns.TOLD | columns.SCREEN,
         type="number",
         cell=_used,
         order=lambda row: -(row.utilisation or 0.0),
-        layout=columns.on_screen("Used", width=5, align="right", priority=95, sort_key="P"),
+        layout=columns.on_screen(5, "Used", priority=95, sort_key="P"),
     ),
     columns.Column(
         "series",
-        columns.TOLD | columns.SCREEN,
-        lambda row: [[at.isoformat(), rate] for at, rate in row.series],
-        "object",
+        get=lambda row: [[at.isoformat(), rate] for at, rate in row.series],
+        type="object",
         title="Rate",
         cell=lambda row: (lake.spark(row.series, BARS, row.quota_value), state(row)[1] or "muted"),
         text=lambda row: lake.spark(row.series, MORE_BARS, row.quota_value),
-        layout=columns.on_screen(columns.BLANK, width=BARS, priority=80),
+        layout=columns.on_screen(BARS, columns.BLANK, priority=80),
     ),
     columns.Column(
         "rate_max",
-        columns.TOLD | columns.SCREEN,
         type="number",
         cell=lambda row: _rate(row, row.rate_max),
         order=lambda row: -(row.rate_max or 0.0),
-        layout=columns.on_screen("Highest", width=9, align="right", priority=60, sort_key="R"),
+        layout=columns.on_screen(9, "Highest", priority=60, sort_key="R"),
     ),
     columns.Column("rate_avg", columns.OBJECT, type="number"),
     columns.Column(
-        "quota_value",
-        columns.TOLD | columns.SCREEN,
-        type="number",
-        cell=lake.limit_text,
-        layout=columns.on_screen("Limit", width=9, align="right", priority=91),
+        "quota_value", type="number", cell=lake.limit_text, layout=columns.on_screen(9, "Limit", priority=91)
     ),
     columns.Column(
         "throttle_ms",
-        columns.TOLD | columns.SCREEN,
         type="number",
         unit=Unit.MILLISECONDS,
         cell=lambda row: (lake.waited(row), "failed") if row.throttle_ms else "",
-        layout=columns.on_screen("Waited", width=8, align="right", priority=93, sort_key="W"),
+        layout=columns.on_screen(8, "Waited", priority=93, sort_key="W"),
     ),
     columns.Column("throttled_requests", columns.OBJECT, type="number"),
     columns.Column(
         "headroom",
-        columns.TOLD | columns.SCREEN,
         type="number",
         cell=lambda row: (_rate(row, row.headroom), "muted"),
-        layout=columns.on_screen(width=10, align="right", priority=70),
+        layout=columns.on_screen(10, priority=70),
     ),
     columns.Column(
         "level",
-        columns.TOLD | columns.SCREEN,
         type="number",
         cell=lambda row: (lake.level_text(row.level), "muted"),
         left=True,
-        layout=columns.on_screen(min_width=8, max_width=30, priority=50),
+        layout=columns.on_screen((8, 30), priority=50),
     ),
     columns.Column(
         "suggested_value",
@@ -564,6 +514,7 @@ USAGE: columns.Columns[Usage] = columns.Columns(
         ),
         "data": (*Usage._fields, *Pair._fields),
     },
+    views=columns.TOLD | columns.SCREEN,
 )
 """The columns of pairs of a user and a client with one of their quotas; the pair nearest to its limit is first."""
 

@@ -75,14 +75,14 @@ def _age_column(
         Unit.SECONDS,
         unknown=True,
         cell=text,
-        layout=columns.on_screen(title, min_width=9, max_width=12, align="right", priority=priority, sort_key=sort_key),
+        layout=columns.on_screen((9, 12), title, priority=priority, sort_key=sort_key),
         title=title,
     )
 
 
 def _name_column(get: Callable[[R], str]) -> columns.Column[R]:
-    layout = columns.on_screen(flex=1, min_width=14, max_width=50, sort_key="N")
-    return columns.Column("mirror", columns.EVERYWHERE, get, layout=layout)
+    layout = columns.on_screen((14, 50), flex=1, sort_key="N")
+    return columns.Column("mirror", get=get, layout=layout)
 
 
 def _count_column(name: str, title: str, get: Callable[[R], int | None], priority: int, key: str) -> columns.Column[R]:
@@ -91,18 +91,17 @@ def _count_column(name: str, title: str, get: Callable[[R], int | None], priorit
 
     return columns.Column(
         name,
-        columns.EVERYWHERE,
-        get,
-        "number",
+        get=get,
+        type="number",
         unknown=True,
         cell=text,
-        layout=columns.on_screen(title, min_width=7, max_width=16, align="right", priority=priority, sort_key=key),
+        layout=columns.on_screen((7, 16), title, priority=priority, sort_key=key),
     )
 
 
 def _text_column(name: str, title: str, get: Callable[[R], str], priority: int, key: str) -> columns.Column[R]:
-    layout = columns.on_screen(title, flex=1, min_width=12, max_width=60, priority=priority, sort_key=key)
-    return columns.Column(name, columns.EVERYWHERE, get, layout=layout)
+    layout = columns.on_screen((12, 60), title, flex=1, priority=priority, sort_key=key)
+    return columns.Column(name, get=get, layout=layout)
 
 
 MIRRORS: columns.Columns[MirrorRow] = columns.Columns(
@@ -111,11 +110,9 @@ MIRRORS: columns.Columns[MirrorRow] = columns.Columns(
     columns.Column("target", columns.DATA, lambda row: row.flow.target or None, unknown=True),
     columns.Column(
         "state",
-        columns.EVERYWHERE,
-        lambda row: row.state,
-        "word",
+        type="word",
         cell=lambda row: (row.state, _MEANINGS[row.state]),
-        layout=columns.on_screen(width=7, priority=97, sort_key="S"),
+        layout=columns.on_screen(7, priority=97, sort_key="S"),
     ),
     _age_column("heartbeat", "Heartbeat", lambda row: row.beat_age(row.flow.beat), 96, "B"),
     _age_column("came_through", "Through", lambda row: row.beat_age(row.flow.copied), 90, "H"),
@@ -125,12 +122,11 @@ MIRRORS: columns.Columns[MirrorRow] = columns.Columns(
     _age_column("sync", "Sync", lambda row: row.sync_age, 60, "Y"),
     columns.Column(
         "connectors",
-        columns.EVERYWHERE,
-        lambda row: [*row.flow.connectors],
-        "names",
+        get=lambda row: [*row.flow.connectors],
+        type="names",
         cell=lambda row: clean(", ".join(row.flow.connectors), 200),
         order=lambda row: row.flow.connectors,
-        layout=columns.on_screen(flex=1, min_width=12, max_width=60, priority=50),
+        layout=columns.on_screen((12, 60), flex=1, priority=50),
     ),
     tie=lambda row: row.flow.name,
 )

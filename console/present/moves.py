@@ -257,50 +257,45 @@ MOVES: columns.Columns[MoveRow] = columns.Columns(
         columns.SCREEN,
         cell=lambda row: (f"! {row.name}", "failed") if row.stuck else f"  {row.name}",
         order=lambda row: (row.place is not None, row.place or ("", 0)),
-        layout=columns.on_screen("Topic, partition", min_width=14, max_width=40, priority=100, sort_key="P"),
+        layout=columns.on_screen((14, 40), "Topic, partition", priority=100, sort_key="P"),
     ),
     columns.Column(
         "from",
-        columns.TOLD | columns.SCREEN,
-        lambda row: list(row.before),
-        "object",
+        get=lambda row: list(row.before),
+        type="object",
         cell=lambda row: clean(row.within[1], 60) if row.within is not None else commas(row.before),
-        layout=columns.on_screen(min_width=6, max_width=16, priority=80),
+        layout=columns.on_screen((6, 16), priority=80),
     ),
     columns.Column(
         "to",
-        columns.TOLD | columns.SCREEN,
-        lambda row: list(row.after),
-        "object",
+        get=lambda row: list(row.after),
+        type="object",
         cell=_to_cell,
-        layout=columns.on_screen(min_width=8, max_width=24, priority=85),
+        layout=columns.on_screen((8, 24), priority=85),
     ),
     columns.Column(
         "copied",
-        columns.TOLD | columns.SCREEN,
-        lambda row: row.held[0],
-        "number",
-        Unit.BYTES,
+        get=lambda row: row.held[0],
+        type="number",
+        unit=Unit.BYTES,
         cell=_copied_cell,
         text=lambda row: byte_count(row.held[0]),
         left=True,
-        layout=columns.on_screen(min_width=19, max_width=26, align="right", priority=95),
+        layout=columns.on_screen((19, 26), align="right", priority=95),
     ),
     columns.Column(
         "rate",
         columns.SCREEN,
         cell=_rate_cell,
         order=lambda row: columns.highest_first(row.rate()),
-        layout=columns.on_screen(min_width=8, max_width=14, align="right", priority=75, sort_key="B"),
+        layout=columns.on_screen((8, 14), align="right", priority=75, sort_key="B"),
     ),
     columns.Column(
-        "time_left",
-        columns.SCREEN,
-        cell=_left_cell,
-        layout=columns.on_screen("Left", min_width=8, max_width=14, priority=90),
+        "time_left", columns.SCREEN, cell=_left_cell, layout=columns.on_screen((8, 14), "Left", priority=90)
     ),
     _bytes("left", "Left", lambda row: row.held[1]),
     _owner_column(lambda row: row.operation),
+    views=columns.TOLD | columns.SCREEN,
 )
 """The columns of moves between brokers. The screen, which polls repeatedly, has the time left; a table has the bytes
 left."""
@@ -390,43 +385,25 @@ def _left_text(row: OperationRow) -> str:
 
 
 OPERATIONS: columns.Columns[OperationRow] = columns.Columns(
-    columns.Column("operation", columns.TOLD, lambda row: row.operation.number, "number", left=True),
-    columns.Column("goal", columns.TOLD, lambda row: str(row.operation.goal)),
-    columns.Column("state", columns.TOLD, lambda row: row.operation.state.value, "word"),
+    columns.Column("operation", get=lambda row: row.operation.number, type="number", left=True),
+    columns.Column("goal", get=lambda row: str(row.operation.goal)),
+    columns.Column("state", get=lambda row: row.operation.state.value, type="word"),
     columns.Column(
         "throttle",
-        columns.TOLD,
-        lambda row: row.operation.throttle,
-        "number",
-        Unit.BYTES_PER_SECOND,
+        get=lambda row: row.operation.throttle,
+        type="number",
+        unit=Unit.BYTES_PER_SECOND,
         text=lambda row: throttle_text(row.operation),
         left=True,
     ),
-    columns.Column("steps", columns.TOLD, lambda row: len(row.operation.steps), "number", left=True),
+    columns.Column("steps", get=lambda row: len(row.operation.steps), type="number", left=True),
     columns.Column("partitions", columns.OBJECT, lambda row: len(row.operation.moves()), "number"),
     columns.Column("replicas", columns.OBJECT, lambda row: len(row.operation.dir_moves()), "number"),
+    columns.Column("copied", type="number", unit=Unit.BYTES, text=lambda row: _done_text(row), left=True),
+    columns.Column("left", type="number", unit=Unit.BYTES, text=lambda row: _left_text(row), left=True),
+    columns.Column("letters", columns.OBJECT, type="object"),
     columns.Column(
-        "copied",
-        columns.TOLD,
-        type="number",
-        unit=Unit.BYTES,
-        text=lambda row: _done_text(row),
-        left=True,
-    ),
-    columns.Column(
-        "left",
-        columns.TOLD,
-        type="number",
-        unit=Unit.BYTES,
-        text=lambda row: _left_text(row),
-        left=True,
-    ),
-    columns.Column("letters", columns.OBJECT, lambda row: row.letters, "object"),
-    columns.Column(
-        "begun",
-        columns.TOLD,
-        lambda row: row.operation.at.isoformat(),
-        text=lambda row: columns.clock(row.operation.at),
+        "begun", get=lambda row: row.operation.at.isoformat(), text=lambda row: columns.clock(row.operation.at)
     ),
     columns.Column(
         "ended",
@@ -438,6 +415,7 @@ OPERATIONS: columns.Columns[OperationRow] = columns.Columns(
         "waits", columns.OBJECT, lambda row: list(row.progress.waits) if row.progress is not None else [], "object"
     ),
     columns.Column("holder", columns.OBJECT, _holder, "object"),
+    views=columns.TOLD,
 )
 """The columns of operations with their progress. An operation that ended counts all its bytes as copied, but only in
 the text."""

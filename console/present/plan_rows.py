@@ -186,7 +186,7 @@ def _note(line: DiffLine) -> str:
 def _whole(line: DiffLine) -> str:
     """Return the change of an entity as a whole: ``create with 3 partitions``, ``grow from 3 to 6 partitions``."""
     target = line.staged.edit.target
-    return kind_of(line.edit).phrase(line, side_text(target, "", line.old), side_text(target, "", line.new))
+    return kind_of(line.edit).phrase(line.edit, line, side_text(target, "", line.old), side_text(target, "", line.new))
 
 
 def _meant(line: DiffLine, meaning: PlanMeaning) -> list[Span]:

@@ -33,11 +33,9 @@ def quorum_rows(snapshot: Snapshot, *, is_led: bool = True) -> list[QuorumRow]:
     """
     quorum = snapshot.quorum
     if quorum is None:
-        return (
-            []
-            if (known := model_quorum.known_voters(snapshot)) is None
-            else [_configured(each, known) for each in known.ids]
-        )
+        if (known := model_quorum.known_voters(snapshot)) is None:
+            return []
+        return [_configured(each, known) for each in known.ids]
     # The leader comes first: the lags of the others are relative to its end offset.
     voters = sorted(quorum.voters, key=lambda voter: (voter.id != quorum.leader_id, voter.id))
     may_vote = model_quorum.observing_controllers(snapshot)
@@ -103,49 +101,40 @@ def _lag(row: QuorumRow) -> Cell:
 QUORUM: columns.Columns[QuorumRow] = columns.Columns(
     columns.Column(
         "role",
-        columns.EVERYWHERE | columns.DETAIL,
         type="word",
         cell=lambda row: (row.role, "strong" if row.role == "leader" else ""),
-        layout=columns.on_screen(width=8),
+        layout=columns.on_screen(8),
     ),
     columns.Column(
-        "node",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.replica.id,
-        "number",
-        layout=columns.on_screen(min_width=5, max_width=11, align="right", priority=95),
+        "node", get=lambda row: row.replica.id, type="number", layout=columns.on_screen((5, 11), priority=95)
     ),
     columns.Column("epoch", columns.LISTED | columns.DETAIL, type="number"),
     columns.Column(
         "log_end_offset",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: known_number(row.replica.log_end_offset),
-        "number",
+        get=lambda row: known_number(row.replica.log_end_offset),
+        type="number",
         cell=lambda row: "–" if row.replica.log_end_offset < 0 else f"{row.replica.log_end_offset:,}",
-        layout=columns.on_screen("End offset", min_width=10, max_width=20, align="right", priority=80),
+        layout=columns.on_screen((10, 20), "End offset", priority=80),
     ),
     columns.Column(
         "lag",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: known_number(row.replica.lag),
-        "number",
+        get=lambda row: known_number(row.replica.lag),
+        type="number",
         cell=_lag,
-        layout=columns.on_screen(min_width=6, max_width=14, align="right", priority=90, sort_key="L"),
+        layout=columns.on_screen((6, 14), priority=90, sort_key="L"),
     ),
     columns.Column(
         "last_fetch",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: _iso(row.replica.last_fetch_ms),
+        get=lambda row: _iso(row.replica.last_fetch_ms),
         cell=lambda row: columns.clock(time_of(row.replica.last_fetch_ms)),
-        layout=columns.on_screen(width=10, priority=70),
+        layout=columns.on_screen(10, priority=70),
     ),
     columns.Column(
         "last_caught_up",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: _iso(row.replica.last_caught_up_ms),
+        get=lambda row: _iso(row.replica.last_caught_up_ms),
         title="Last caught up",
         cell=lambda row: columns.clock(time_of(row.replica.last_caught_up_ms)),
-        layout=columns.on_screen("Caught up", width=10, priority=75),
+        layout=columns.on_screen(10, "Caught up", priority=75),
     ),
     columns.Column(
         "directory_id", columns.LISTED | columns.DETAIL, lambda row: row.replica.directory_id or None, title="Directory"
@@ -153,25 +142,25 @@ QUORUM: columns.Columns[QuorumRow] = columns.Columns(
     columns.Column("endpoint", columns.LISTED | columns.DETAIL, lambda row: row.endpoint or None),
     columns.Column(
         "note",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.note or None,
+        get=lambda row: row.note or None,
         cell=lambda row: (
             clean(row.note),
             "failed" if "formatted again" in row.note or "does" in row.note else "muted",
         ),
-        layout=columns.on_screen(min_width=14, max_width=60, priority=85),
+        layout=columns.on_screen((14, 60), priority=85),
     ),
     columns.Column(
         "where",
         columns.SCREEN,
         text=lambda row: row.endpoint,
-        layout=columns.on_screen("Endpoint", flex=1, min_width=26, max_width=60, priority=60),
+        layout=columns.on_screen((26, 60), "Endpoint", flex=1, priority=60),
     ),
     columns.Column(
         "directory",
         columns.SCREEN,
         cell=lambda row: (clean(row.replica.directory_id), "muted"),
-        layout=columns.on_screen(width=22, priority=40),
+        layout=columns.on_screen(22, priority=40),
     ),
     tie=lambda row: row.replica.id,
+    views=columns.EVERYWHERE | columns.DETAIL,
 )

@@ -233,7 +233,7 @@ def _key_column(place: int, key: str) -> columns.Column[QuotaRow]:
         title=BY_KEY[key].short,
         cell=cell,
         text=lambda row: quota(key, row.values[key]) if key in row.values else NOTHING,
-        layout=columns.on_screen(BY_KEY[key].short, min_width=8, max_width=14, align="right", priority=90 - 5 * place),
+        layout=columns.on_screen((8, 14), BY_KEY[key].short, priority=90 - 5 * place),
     )
 
 
@@ -247,7 +247,7 @@ QUOTAS: columns.Columns[QuotaRow] = columns.Columns(
         lambda row: row.entity.as_dict(),
         "object",
         cell=lambda row: (_label(row.entity, row.child), "changed" if row.changed else ""),
-        layout=columns.on_screen(flex=1, min_width=24, max_width=60),
+        layout=columns.on_screen((24, 60), flex=1),
     ),
     _part("user", USER),
     _part("client", CLIENT_ID),
@@ -259,7 +259,7 @@ QUOTAS: columns.Columns[QuotaRow] = columns.Columns(
         title="other",
         cell=lambda row: ", ".join(f"{clean(key)}={quota(key, value)}" for key, value in _others(row).items()),
         text=lambda row: ", ".join(f"{key}={number(value)}" for key, value in _others(row).items()),
-        layout=columns.on_screen(columns.BLANK, max_width=30, priority=10),
+        layout=columns.on_screen((3, 30), columns.BLANK, priority=10),
     ),
     columns.Column(
         "values", columns.OBJECT, lambda row: {key: float(value) for key, value in row.values.items()}, "object"
@@ -350,39 +350,36 @@ def _beaten(level: Effective) -> list[Data]:
 
 
 EFFECTIVE: columns.Columns[EffectiveRow] = columns.Columns(
-    columns.Column("key", columns.TOLD),
+    columns.Column("key"),
     columns.Column(
         "value",
-        columns.TOLD,
-        _by_level(lambda level: level.value),
-        "number",
+        get=_by_level(lambda level: level.value),
+        type="number",
         title="Per broker",
         text=lambda row: "no limit" if row.level is None else quota(row.key, row.level.value),
     ),
     columns.Column(
         "entity",
-        columns.TOLD,
-        _by_level(lambda level: level.entity.as_dict()),
-        "object",
+        get=_by_level(lambda level: level.entity.as_dict()),
+        type="object",
         title="From",
         text=lambda row: "" if row.level is None else quota_entity(row.level.entity),
     ),
     columns.Column(
         "shared",
-        columns.TOLD,
-        _by_level(lambda level: level.shared),
-        "word",
+        get=_by_level(lambda level: level.shared),
+        type="word",
         title="",
         text=lambda row: "" if row.level is None else SHARED[row.level.shared].words,
     ),
     columns.Column(
         "beaten",
-        columns.TOLD,
-        lambda row: [] if row.level is None else _beaten(row.level),
-        "object",
+        get=lambda row: [] if row.level is None else _beaten(row.level),
+        type="object",
         title="Over",
         text=lambda row: "" if row.level is None else _overridden(row.key, row.level),
     ),
+    views=columns.TOLD,
 )
 """The columns of the quotas that apply to a user and a client, or to an address."""
 

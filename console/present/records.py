@@ -15,6 +15,7 @@ import msgspec
 
 from console.model import records as model
 from console.model.foreign_json import deeper_than
+from console.model.grouping import grouped
 from console.model.numbers import Data, known_number, time_of
 from console.model.record_conditions import decoded_json
 from console.model.records import Encoding, Record, RecordsRead, Undecodable
@@ -333,12 +334,9 @@ def decoding_notes(read: RecordsRead) -> list[str]:
     """Return the reasons why keys and values are not decoded, and the notes on schemas, each with its records; at most
     `MOST_REASONS`, then the number of the others.
     """
-    found: dict[str, list[Record]] = {}
-    for record in read.records:
-        for note, why in _remarks(record):
-            for text in (f"not decoded: {why}" if why else "", note):
-                if text:
-                    found.setdefault(text, []).append(record)
+    remarks = ((record, *remark) for record in read.records for remark in _remarks(record))
+    texts = ((text, record) for record, note, why in remarks for text in (why and f"not decoded: {why}", note))
+    found = grouped((text, record) for text, record in texts if text)
     made = []
     for text, records in list(found.items())[:MOST_REASONS]:
         first = records[0]
@@ -378,34 +376,27 @@ def _time_of(row: RecordRow) -> str:
 
 
 OF_TOPICS: Columns[RecordRow] = Columns(
-    Column("mark", SHOWN, title="", cell=_mark_cell, layout=on_screen(width=2, gutter=True)),
-    Column("topic", SHOWN, text=lambda row: row.item.topic, layout=on_screen(min_width=8, max_width=28, priority=85)),
+    Column("mark", title="", cell=_mark_cell, layout=on_screen(2, gutter=True)),
+    Column("topic", text=lambda row: row.item.topic, layout=on_screen((8, 28), priority=85)),
     Column(
         "partition",
-        SHOWN,
-        lambda row: row.item.partition,
-        "number",
-        text=lambda row: str(row.item.partition),
-        layout=on_screen("Part", width=4, align="right", priority=90),
-    ),
-    Column(
-        "offset",
-        SHOWN,
+        get=lambda row: row.item.partition,
         type="number",
-        text=lambda row: str(row.offset),
-        layout=on_screen(min_width=6, max_width=20, align="right", priority=95),
+        text=lambda row: str(row.item.partition),
+        layout=on_screen(4, "Part", priority=90),
     ),
+    Column("offset", type="number", text=lambda row: str(row.offset), layout=on_screen((6, 20), priority=95)),
     Column(
         "time",
-        SHOWN,
         title="Time (UTC)",
         text=_time_of,
         cell=lambda row: _time_of(row)[5:19] if len(_time_of(row)) == 23 else _time_of(row),
-        layout=on_screen("Time UTC", min_width=14, max_width=20, priority=80),
+        layout=on_screen((14, 20), "Time UTC", priority=80),
     ),
-    Column("kind", SHOWN, text=_kind_text, cell=_kind_cell, layout=on_screen(width=6, priority=60)),
-    Column("key", SHOWN, text=key_text, layout=on_screen(min_width=8, max_width=24, priority=70)),
-    Column("value", SHOWN, text=value_text, cell=_value_cell, layout=on_screen(flex=1, min_width=16)),
+    Column("kind", text=_kind_text, cell=_kind_cell, layout=on_screen(6, priority=60)),
+    Column("key", text=key_text, layout=on_screen((8, 24), priority=70)),
+    Column("value", text=value_text, cell=_value_cell, layout=on_screen((16, None), flex=1)),
+    views=SHOWN,
 )
 """The columns of records of several topics. A value is marked if its kind differs from its neighbours', such as text
 among JSON."""

@@ -109,25 +109,22 @@ def _topics_text(row: SchemaRow) -> str:
 SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
     columns.Column(
         "subject",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.name,
+        get=lambda row: row.name,
         cell=lambda row: (clean(row.name, 200), "muted") if row.subject.is_deleted else clean(row.name, 200),
-        layout=columns.on_screen(flex=2, min_width=20, priority=99, sort_key="N"),
+        layout=columns.on_screen((20, None), flex=2, priority=99, sort_key="N"),
     ),
     columns.Column(
         "type",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.subject.kind or None,
-        "word",
+        get=lambda row: row.subject.kind or None,
+        type="word",
         cell=lambda row: clean(row.subject.kind, 12) or NOTHING,
-        layout=columns.on_screen(width=8, priority=80, sort_key="T"),
+        layout=columns.on_screen(8, priority=80, sort_key="T"),
     ),
     columns.Column(
         "version",
-        columns.EVERYWHERE | columns.DETAIL,
         type="number",
         cell=lambda row: "deleted" if row.version is None else str(row.version),
-        layout=columns.on_screen(width=7, align="right", priority=90, sort_key="V"),
+        layout=columns.on_screen(7, priority=90, sort_key="V"),
     ),
     columns.Column(
         "live_versions",
@@ -143,78 +140,68 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
     ),
     columns.Column(
         "id",
-        columns.EVERYWHERE | columns.DETAIL,
         type="number",
-        title="Id",
         cell=lambda row: NOTHING if row.id is None else str(row.id),
-        layout=columns.on_screen(width=6, align="right", priority=70, sort_key="I"),
+        layout=columns.on_screen(6, priority=70, sort_key="I"),
     ),
     columns.Column(
         subjects.COMPATIBILITY,
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.value(subjects.COMPATIBILITY),
-        "word",
+        get=lambda row: row.value(subjects.COMPATIBILITY),
+        type="word",
         cell=_level_cell,
-        layout=columns.on_screen("Compatibility", width=21, priority=95, sort_key="C"),
+        layout=columns.on_screen(21, "Compatibility", priority=95, sort_key="C"),
     ),
     columns.Column(
         subjects.MODE,
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.value(subjects.MODE),
-        "word",
+        get=lambda row: row.value(subjects.MODE),
+        type="word",
         cell=lambda row: clean(_of_config(row, subjects.MODE), 30),
-        layout=columns.on_screen("Mode", width=11, priority=50, sort_key="M"),
+        layout=columns.on_screen(11, "Mode", priority=50, sort_key="M"),
     ),
     columns.Column(
         "references",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: sum(len(each.references) for each in [row.subject.newest] if each is not None),
-        "number",
+        get=lambda row: sum(len(each.references) for each in [row.subject.newest] if each is not None),
+        type="number",
         title="Refers to",
         cell=lambda row: str(len(row.subject.newest.references) if row.subject.newest is not None else 0),
-        layout=columns.on_screen("Refs", width=5, align="right", priority=40, sort_key="R"),
+        layout=columns.on_screen(5, "Refs", priority=40, sort_key="R"),
     ),
     columns.Column(
         "referenced_by",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: row.users,
-        "number",
+        get=lambda row: row.users,
+        type="number",
         title="Referred to by",
-        layout=columns.on_screen("Used by", width=7, align="right", priority=45, sort_key="U"),
+        layout=columns.on_screen(7, "Used by", priority=45, sort_key="U"),
     ),
     columns.Column(
         "topics",
-        columns.EVERYWHERE | columns.DETAIL,
-        lambda row: [each.topic for each in row.topics],
-        "names",
+        get=lambda row: [each.topic for each in row.topics],
+        type="names",
         cell=lambda row: clean(_topics_text(row), 200),
         text=_topics_text,
-        layout=columns.on_screen(flex=1, min_width=12, priority=85, sort_key="O"),
+        layout=columns.on_screen((12, None), flex=1, priority=85, sort_key="O"),
     ),
+    views=columns.EVERYWHERE | columns.DETAIL,
 )
 """The columns of subjects. A level or mode in parentheses is the default's; a topic with a question mark is likely, not
 certain."""
 
 
 VERSIONS: columns.Columns[subjects.SchemaVersion] = columns.Columns(
-    columns.Column("version", columns.TOLD, lambda row: row.number, "number"),
-    columns.Column("id", columns.TOLD, lambda row: row.id or None, "number", title="Id"),
-    columns.Column("type", columns.TOLD, lambda row: row.kind or None, text=lambda row: row.kind or NOTHING),
-    columns.Column("record", columns.TOLD, lambda row: row.record or None, text=lambda row: row.record or NOTHING),
+    columns.Column("version", get=lambda row: row.number, type="number"),
+    columns.Column("id", get=lambda row: row.id or None, type="number"),
+    columns.Column("type", get=lambda row: row.kind or None, text=lambda row: row.kind or NOTHING),
+    columns.Column("record", get=lambda row: row.record or None, text=lambda row: row.record or NOTHING),
     columns.Column(
         "references",
-        columns.TOLD,
-        lambda row: [f"{each.subject} version {each.version} as {each.name}" for each in row.references],
+        get=lambda row: [f"{each.subject} version {each.version} as {each.name}" for each in row.references],
         title="Refers to",
         text=lambda row: first_few([f"{each.subject} v{each.version}" for each in row.references], 5) or NOTHING,
     ),
     columns.Column(
-        "deleted",
-        columns.TOLD,
-        lambda row: row.is_deleted,
-        "boolean",
-        text=lambda row: "deleted" if row.is_deleted else "",
+        "deleted", get=lambda row: row.is_deleted, type="boolean", text=lambda row: "deleted" if row.is_deleted else ""
     ),
+    views=columns.TOLD,
 )
 """The columns of a subject's versions."""
 
@@ -259,23 +246,18 @@ def version_diff(snapshot: Snapshot, subject: str, *, whole: bool = False) -> Ve
 NEW_READERS, OLD_READERS = "New readers, old records", "Old readers, new records"
 
 DIFFERENCES: columns.Columns[Difference] = columns.Columns(
-    columns.Column("place", columns.TOLD, lambda row: row.path),
-    columns.Column("old", columns.TOLD, lambda row: row.old or None, text=lambda row: row.old or NOTHING),
-    columns.Column("new", columns.TOLD, lambda row: row.new or None, text=lambda row: row.new or NOTHING),
+    columns.Column("place", get=lambda row: row.path),
+    columns.Column("old", get=lambda row: row.old or None, text=lambda row: row.old or NOTHING),
+    columns.Column("new", get=lambda row: row.new or None, text=lambda row: row.new or NOTHING),
     columns.Column(
-        "new_readers",
-        columns.TOLD,
-        title=NEW_READERS,
-        text=lambda row: f"✗ {row.new_readers}" if row.breaks_new else row.new_readers,
+        "new_readers", title=NEW_READERS, text=lambda row: f"✗ {row.new_readers}" if row.breaks_new else row.new_readers
     ),
     columns.Column("new_readers_break", columns.OBJECT, lambda row: row.breaks_new, "boolean"),
     columns.Column(
-        "old_readers",
-        columns.TOLD,
-        title=OLD_READERS,
-        text=lambda row: f"✗ {row.old_readers}" if row.breaks_old else row.old_readers,
+        "old_readers", title=OLD_READERS, text=lambda row: f"✗ {row.old_readers}" if row.breaks_old else row.old_readers
     ),
     columns.Column("old_readers_break", columns.OBJECT, lambda row: row.breaks_old, "boolean"),
+    views=columns.TOLD,
 )
 """The columns of the differences between two versions."""
 
@@ -329,8 +311,8 @@ def _ids_text(use: schema_use.IdUse) -> str:
 
 
 ID_USES: columns.Columns[schema_use.IdUse] = columns.Columns(
-    columns.Column("topic", columns.TOLD, lambda row: row.topic),
-    columns.Column("part", columns.TOLD, lambda row: row.part, "word"),
+    columns.Column("topic", columns.TOLD),
+    columns.Column("part", columns.TOLD, type="word"),
     columns.Column("records", columns.TOLD, lambda row: row.matching, "number", title="Records with its ids"),
     columns.Column("read", columns.TOLD, lambda row: row.records, "number", title="Records read"),
     columns.Column(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from console.present.columns import clock
@@ -58,6 +58,5 @@ def time_bar(span: Span, at_ms: int, turns: Iterable[int], changes: Iterable[int
 
 
 def _time(at_ms: int) -> datetime:
-    from datetime import UTC
 
     return datetime.fromtimestamp(at_ms / 1000, UTC)

@@ -124,17 +124,15 @@ def journal_row(texts: Mapping[str, str], place: int) -> PastRow:
 
 PAST: Columns[PastRow] = Columns(
     letter_column("sure", lambda row: row.sure, width=2),
-    Column("when", SCREEN, cell=lambda row: (row.when, "muted"), layout=on_screen(width=11)),
-    Column("what", SCREEN, layout=on_screen(flex=3, min_width=24, max_width=90, priority=95)),
+    Column("when", SCREEN, cell=lambda row: (row.when, "muted"), layout=on_screen(11)),
+    Column("what", SCREEN, layout=on_screen((24, 90), flex=3, priority=95)),
     Column(
         "change",
         SCREEN,
         cell=lambda row: [(f"{row.old} → ", "muted"), (row.new, "")] if row.old else [(row.new, "muted")],
-        layout=on_screen("Was → became", flex=2, min_width=16, max_width=80, priority=90),
+        layout=on_screen((16, 80), "Was → became", flex=2, priority=90),
     ),
-    Column(
-        "who", SCREEN, cell=lambda row: (row.who, "muted"), layout=on_screen(min_width=6, max_width=10, priority=96)
-    ),
+    Column("who", SCREEN, cell=lambda row: (row.who, "muted"), layout=on_screen((6, 10), priority=96)),
 )
 """The columns of the screen, one line for each change, from a lake, the journal or this console."""
 

@@ -239,42 +239,38 @@ def _severity(claim: Claim) -> tuple[str, str]:
 CAUSES: Columns[CauseRow] = Columns(
     Column(
         "severity",
-        SHOWN,
         title="",
         cell=lambda row: (MUTED, "muted") if row.muted else _severity(row.claim),
-        layout=on_screen("  Sev", width=6, priority=95),
+        layout=on_screen(6, "  Sev", priority=95),
     ),
     Column(
         "since",
-        SHOWN,
         title="",
         cell=lambda row: (
             clock(row.claim.since or row.first) or AT_FIRST,
             "muted" if row.muted or not row.claim.since else "",
         ),
-        layout=on_screen(width=8, priority=60),
+        layout=on_screen(8, priority=60),
     ),
     Column(
         "sure",
-        SHOWN,
         title="",
         cell=lambda row: (sureness(row.claim), "muted" if row.muted or row.claim.is_guess else ""),
-        layout=on_screen(width=8, priority=93),
+        layout=on_screen(8, priority=93),
     ),
     Column(
         "what",
-        SHOWN,
         title="",
         cell=lambda row: (clean(row.claim.title, 200), "muted" if row.muted or row.claim.is_guess else ""),
-        layout=on_screen(flex=1, min_width=20, priority=100),
+        layout=on_screen((20, None), flex=1, priority=100),
     ),
     Column(
         "times",
-        SHOWN,
         title="",
         cell=lambda row: str(row.claim.times) if row.claim.times > 1 else "",
-        layout=on_screen(width=5, align="right", priority=70),
+        layout=on_screen(5, align="right", priority=70),
     ),
+    views=SHOWN,
 )
 
 

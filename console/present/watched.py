@@ -24,7 +24,6 @@ from console.present import brokers, columns, connectors, groups, schemas
 from console.present.graphs import BLOCKS, MOMENT
 from console.present.names import plural
 from console.present.text import Cell, clean, plain
-from widgets.row_source import Column as ScreenColumn
 
 if TYPE_CHECKING:
     from console.triage.trouble import Troubles
@@ -355,34 +354,28 @@ WATCHED: columns.Columns[WatchRow] = columns.Columns(
     columns.Column("kind", columns.LISTED, lambda row: row.subject.kind, "word"),
     columns.Column(
         "name",
-        columns.EVERYWHERE,
         cell=lambda row: [(f"{row.subject.kind} ", "muted"), (clean(row.name, 200), "")],
         text=lambda row: row.name,
-        layout=ScreenColumn("name", "What", flex=1, min_width=18, max_width=60, priority=97, sort_key="N"),
+        layout=columns.on_screen((18, 60), "What", flex=1, priority=97, sort_key="N"),
     ),
     columns.Column(
         "state",
-        columns.EVERYWHERE,
         cell=_state_cell,
         text=lambda row: row.state,
         order=lambda row: _RANKS[row.meaning],
-        layout=ScreenColumn("state", "  State", min_width=12, max_width=30, priority=98, sort_key="S"),
+        layout=columns.on_screen((12, 30), "  State", priority=98, sort_key="S"),
     ),
     columns.Column("troubled", columns.OBJECT, lambda row: row.meaning in (DANGER, FAILED), "boolean"),
     columns.Column("exists", columns.OBJECT, lambda row: row.is_found, "boolean"),
     columns.Column(
-        "value",
-        columns.EVERYWHERE,
-        title="Now",
-        cell=lambda row: clean(row.value, 300),
-        layout=ScreenColumn("value", "Now", flex=2, min_width=18, max_width=80, priority=95),
+        "value", cell=lambda row: clean(row.value, 300), layout=columns.on_screen((18, 80), "Now", flex=2, priority=95)
     ),
     columns.Column("values", columns.OBJECT, lambda row: dict(row.data), "object"),
     columns.Column(
         "line",
         columns.SCREEN,
         cell=lambda row: (row.line, row.meaning or "muted"),
-        layout=ScreenColumn("line", "Last 30 min", min_width=SHORT_CELLS, max_width=LINE_CELLS, priority=99),
+        layout=columns.on_screen((SHORT_CELLS, LINE_CELLS), "Last 30 min", priority=99),
     ),
 )
 """The columns of the watched subjects. values: the data of a kind of subject: rates, lag, leaders, tasks or

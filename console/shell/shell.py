@@ -12,16 +12,20 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
+from console.admin.errors import AdminError
 from console.answers.results import Printer
-from console.contexts import ContextError
+from console.contexts import Context, ContextError
+from console.contexts.configured import Choice
 from console.language.errors import CommandError, LanguageError
 from console.language.grammar import parse
+from console.language.needs import needs
 from console.language.panes import View
-from console.language.statements import BarStatement, Where
+from console.language.quoting import quote
+from console.language.snapshot_parts import Needs
+from console.language.statements import BarStatement, Statement, Where
 from console.language.verbs.go import Help, UseContext
 from console.language.verbs.history import History
 from console.language.verbs.leave import Quit
@@ -32,17 +36,12 @@ from console.present.names import plural
 from console.present.text import clean
 from console.programs import OF_KEYS, ignoring, is_found, of_user, with_terminal
 from console.session.former_changes import NOTHING, FormerChanges, former_changes
+from console.session.reading import read_needs
 from console.session.script_runner import Runner, say_error
 from console.session.session import Session
+from console.session.snapshot_reader import Refused
 from console.shell.line import Line, ShellCompleter, joined
 from console.terminal import complain, harmless, put, stdout
-
-if TYPE_CHECKING:
-    from console.contexts import Context
-    from console.contexts.configured import Choice
-    from console.language.snapshot_parts import Needs
-    from console.language.statements import Statement
-
 
 # Output longer than the terminal goes through a pager.
 
@@ -123,9 +122,6 @@ class EntryRunner(Runner):
         """Return the statement that shows the data of a pane: a list, the plan or the history. Raises CommandError for
         a pane without a list.
         """
-        from console.language.needs import needs
-        from console.language.quoting import quote
-        from console.session.reading import read_needs
 
         if view.pane == "plan":
             return ShowPlan()
@@ -223,7 +219,7 @@ class Shell:
         await self._begin()
         while True:
             try:
-                text = joined(await self._line.entry(self._prompt()))
+                text = joined(await self._line.entry(f"{clean(self.session.context.name, 40)}> "))
             except KeyboardInterrupt:
                 continue
             except EOFError:
@@ -245,8 +241,6 @@ class Shell:
 
     async def _begin(self) -> None:
         """Print the unfinished former changes, or the reason why the journal was not read."""
-        from console.admin.errors import AdminError
-        from console.session.snapshot_reader import Refused
 
         try:
             self._outstanding = await former_changes(self.session)
@@ -329,11 +323,7 @@ class Shell:
         self._outstanding = NOTHING
         await self._begin()
 
-    def _prompt(self) -> str:
-        return f"{clean(self.session.context.name, 40)}> "
-
     async def _read_for_completion(self, need: Needs) -> None:
-        from console.session.reading import read_needs
 
         await read_needs(self.session, need, sparing=True)
 

@@ -8,21 +8,18 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from console.answers.metrics import Health, metrics_text
 from console.log_file import state_directory
+from console.model.snapshot import Snapshot
 from console.present.triage import cause_rows
 from console.session.muted_causes import MutedCauses
 from console.telling.listening import Address, listening
 from console.telling.message import event
 from console.telling.news import LOOK, Known, News, news, no_answer
 from console.telling.outbox import Outbox
-
-if TYPE_CHECKING:
-    from console.model.snapshot import Snapshot
-    from console.telling.receivers import Deliver
-    from console.triage.diagnosis import Verdict
+from console.telling.receivers import Deliver
+from console.triage.diagnosis import Verdict
 
 
 class Voice:

@@ -31,8 +31,14 @@ CONNECT_LOGGERS, CONNECTOR, CONNECTOR_OFFSETS = "connect-loggers", "connector", 
 MIRRORS = "mirrors"
 GRAPHED = (NOW, OVERVIEW, WATCH, TOPICS, TOPIC, GROUPS, GROUP, BROKERS)
 """The views with graphs of the last half hour, in which the cursor in time can move."""
+KEPT_IN_HISTORY = (BROKERS, TOPICS, TOPIC, ENTITIES, CONFIGS, QUOTAS, GROUPS, DRIFT, USAGE, EVENTS, LINT, CONNECTORS)
+"""The views whose rows have a history."""
+WATCHABLE = (TOPICS, TOPIC, GROUPS, GROUP, BROKERS, CONNECTORS, CONNECTOR)
+"""The views whose rows can be watched."""
 OF_CONNECT = (CONNECTORS, CONNECT_WORKERS, CONNECT_PLUGINS, CONNECT_LOGGERS, MIRRORS)
 OF_CONNECTOR = (CONNECTOR, CONNECTOR_OFFSETS)
+OF_NODES = (BROKERS, QUORUM, FEATURES)
+WITH_SECTIONS = (CONFIGS, TOPIC, ACLS, *OF_CONNECTOR)
 VIEWS = {
     EVERYWHERE: ("Everywhere", ""),
     BROKERS: ("Brokers", BROKERS),
@@ -196,10 +202,7 @@ KEYS: tuple[Key, ...] = (
         "tab",
         "next part",
         "The next section: of a topic configs, partitions, ACLs; of a connector tasks, config, offsets",
-        CONFIGS,
-        TOPIC,
-        ACLS,
-        *OF_CONNECTOR,
+        *WITH_SECTIONS,
         needs=("parts",),
         rank=35,
     ),
@@ -208,10 +211,7 @@ KEYS: tuple[Key, ...] = (
         "shift+tab",
         "part before",
         "The previous section of the topic or the connector",
-        CONFIGS,
-        TOPIC,
-        ACLS,
-        *OF_CONNECTOR,
+        *WITH_SECTIONS,
         needs=("parts",),
     ),
     _key(
@@ -228,24 +228,16 @@ KEYS: tuple[Key, ...] = (
         "tab",
         "quorum, features",
         "The quorum, the features of all nodes, and the brokers again",
-        BROKERS,
-        QUORUM,
-        FEATURES,
+        *OF_NODES,
         rank=35,
     ),
-    _key("nodes-back", "shift+tab", "part before", "The same in the other direction", BROKERS, QUORUM, FEATURES),
+    _key("nodes-back", "shift+tab", "part before", "The same in the other direction", *OF_NODES),
     _row_key(
         "add-watch",
         "f",
         "watch it",
         "Watch the row under the cursor, or all marked rows, in the pane Watch",
-        TOPICS,
-        TOPIC,
-        GROUPS,
-        GROUP,
-        BROKERS,
-        CONNECTORS,
-        CONNECTOR,
+        *WATCHABLE,
         rank=76,
     ),
     _row_key("take-off", "x", "take off", "Stop watching the row; for a pattern, all its rows", WATCH, rank=12),
@@ -261,25 +253,7 @@ KEYS: tuple[Key, ...] = (
         rank=34,
     ),
     _key("grouping", "o", "by resource", "Sort by principal or by resource", ACLS, rank=32),
-    _key(
-        "past",
-        "H",
-        "history",
-        "The history of the row under the cursor",
-        BROKERS,
-        TOPICS,
-        TOPIC,
-        ENTITIES,
-        CONFIGS,
-        QUOTAS,
-        GROUPS,
-        DRIFT,
-        USAGE,
-        EVENTS,
-        LINT,
-        CONNECTORS,
-        rank=38,
-    ),
+    _key("past", "H", "history", "The history of the row under the cursor", *KEPT_IN_HISTORY, rank=38),
     _row_key("events-of", "H", "events", "The events of the cause's subject", NOW, rank=38),
     _key("journal", "o", "lake / host", "Show the lake's timeline, or the changes from this host", HISTORY, rank=32),
     _key("kinds", "tab", "kinds", "Show other kinds of events", EVENTS, rank=32),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from textual.events import Key
 
@@ -16,12 +15,10 @@ from console.tui.panes.details import DetailsView
 from console.tui.panes.now import NowView
 from console.tui.panes.table import ShownRows
 from console.tui.voice import Voice
+from console.tui.watch import ShownCluster
 from widgets.columns import ColumnView
 from widgets.diff_view import DiffView
 from widgets.lazy_tree import LazyTree
-
-if TYPE_CHECKING:
-    from console.tui.watch import ShownCluster
 
 PAGE = 20
 """Number of rows that kac writes at once."""

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from console.admin.settings import ConnectionSettings
 from console.answers.plan_results import runbook_text
 from console.language.interpret import command_of
+from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text
 from console.plan.plan import Plan
 from console.plan.staged import Staged
 from console.present.text import Line, clean
-
-if TYPE_CHECKING:
-    from console.admin.settings import ConnectionSettings
-    from console.model.snapshot import Snapshot
 
 SCRIPT, RUNBOOK = "the plan as a script", "the plan as commands of Kafka's tools"
 """The titles of the two texts."""

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
 
+from console.admin.errors import AdminError, AuthenticationFailed
 from console.log_file import INTERNAL
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.present.columns import clock
 from console.session.kept_record import return_large_blocks
 from console.session.scheduler import Pace, Scheduled
+from console.session.snapshot_reader import Refused
 from console.tui.places import Place
 from console.tui.reading import MORE, VIEW, Reading, StatusMessage, start
 
@@ -191,8 +193,6 @@ class Polling:
 
     async def _failed(self, error: BaseException) -> None:
         """Post why a poll failed, and raise its error."""
-        from console.admin.errors import AdminError, AuthenticationFailed
-        from console.session.snapshot_reader import Refused
 
         if isinstance(error, AuthenticationFailed | Refused):
             self._lost(error.failure, final=True)
@@ -204,7 +204,6 @@ class Polling:
 
     async def _is_heard(self, unread: Failure | None = None) -> bool:
         """Find out which brokers answer, as `_find_silent` does. Return whether one answers."""
-        from console.admin.errors import AdminError
 
         try:
             await self._find_silent(unread)
@@ -222,7 +221,6 @@ class Polling:
             unread: the reason why the poll itself failed; None if it did not.
         """
         from console.admin import cluster
-        from console.admin.errors import AdminError, AuthenticationFailed
 
         try:
             self._silent = await self._session.client.run(cluster.silent_brokers, PATIENCE)

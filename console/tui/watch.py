@@ -12,16 +12,20 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec.structs import asdict, replace
+
+from console.admin.errors import AdminError
 from console.model.name_order import in_order, next_names
 from console.model.parts import Part
+from console.present.names import target
 from console.session.scheduler import Pace, Scheduled, Turns
+from console.session.snapshot_reader import Refused
 from console.tui.reading import start
 
 if TYPE_CHECKING:
     from textual.app import App
     from textual.worker import Worker
 
-    from console.admin.errors import AdminError
     from console.contexts import Context
     from console.lint.report import Report
     from console.lint.rule import Rule, Seen
@@ -34,7 +38,6 @@ if TYPE_CHECKING:
     from console.present.text import Line
     from console.session.muted_causes import MutedCauses
     from console.session.session import Session
-    from console.session.snapshot_reader import Refused
     from console.triage.diagnosis import Verdict
     from console.triage.observations import Observations
     from console.triage.symptoms import Poll
@@ -165,8 +168,6 @@ class Watch:
         self._redraw()
 
     async def _run(self) -> None:
-        from console.admin.errors import AdminError
-        from console.session.snapshot_reader import Refused
         from console.session.triage_polls import EVERY, Poller
 
         async with Poller(self._session, self.request_logs) as poller:
@@ -230,7 +231,6 @@ class Watch:
 
 def _steady(before: Verdict | None, now: Verdict) -> Verdict:
     """Return the verdict with equal parts replaced by the former objects, so that views do not redraw them."""
-    from msgspec.structs import asdict, replace
 
     known = asdict(before) if before is not None else {}
     same = {name: known[name] for name, value in asdict(now).items() if known.get(name) == value}
@@ -482,9 +482,7 @@ class LintWatch:
         snapshot = self._session.snapshot
         if not self._looks.is_due() or (self.report is not None and snapshot is self._seen and self._is_fresh()):
             return
-        from console.admin.errors import AdminError
         from console.session.lint_reading import read_for_lint
-        from console.session.snapshot_reader import Refused
 
         with self._looks:
             try:
@@ -534,7 +532,6 @@ class LintWatch:
         return sum(part in self._session.snapshot.read_at for part in self._needed()), len(self._needed())
 
     async def _look(self, seen: Seen) -> None:
-        from msgspec.structs import replace
 
         observations = self._triage.observations
         if observations is not None and Part.CERTIFICATES not in observations.last.unread:
@@ -546,7 +543,6 @@ class LintWatch:
 
 def _reported(seen: Seen) -> tuple[Report, Sequence[str]]:
     from console.lint.report import lint, partly
-    from console.present.names import target
 
     return lint(seen, target), tuple(partly(seen))
 

@@ -34,7 +34,7 @@ from console.language.grammar import parse
 from console.language.needs import needs_of_script
 from console.language.verbs.listing import List
 from console.language.verbs.show import Show
-from console.lint.schemas import RULES
+from console.lint.rules import SUBJECTS
 from console.model import config, schema_use
 from console.model.changes import Outcome, TopicTarget
 from console.model.parts import Part
@@ -556,7 +556,7 @@ async def test_lint_names_topics_with_records_without_a_schema(
     with worlds.session_on(worlds.settings(sampled, schemas=schemas.settings)) as session:
         await session.read_topics()
         await session.read_whole(Part.SCHEMAS)
-        rule = next(each for each in RULES if each.name == "records-without-schema")
+        rule = next(each for each in dict(SUBJECTS)["Schemas"] if each.name == "records-without-schema")
 
         def found() -> list[str]:
             seen = lint_reading.seen_by(session.snapshot, session.clock.now(), session.context)

@@ -222,7 +222,7 @@ async def _quotas_and_credentials(client: Client, request: ConfigsRequest) -> li
         listing = await client.run(scram.describe_scram, request.names or None)
     except AdminError as error:
         return [*found, Unread("SCRAM credentials", error.failure)]
-    found += [ScramConfigs(user, _sorted(listing.users[user])) for user in sorted(listing.users)]
+    found += [ScramConfigs(user, tuple(sorted(listing.users[user]))) for user in sorted(listing.users)]
     found += [Unread(f"SCRAM credentials of user {user}", why) for user, why in listing.failures.items()]
     return found
 
@@ -246,7 +246,3 @@ def quota_filter(request: ConfigsRequest) -> QuotaFilter:
 def _order(entity: QuotaEntity) -> tuple[tuple[str, bool, str], ...]:
     """Return the sort key of an entity: by name, a default after the names."""
     return tuple((part.type, part.name is None, part.name or "") for part in entity.parts)
-
-
-def _sorted(credentials: Iterable[ScramCredential]) -> tuple[ScramCredential, ...]:
-    return tuple(sorted(credentials))

@@ -26,13 +26,15 @@ from argcomplete.lexers import split_line
 
 from console import event_loop
 from console.cli.manual.pages import CommandHelp, OptionHelp, commands, help_of, top
+from console.model.config import ConfigResource, topic_resource
 from console.model.entity_types import EntityType, Lister, of_kafka
 from console.model.parts import Part
+from console.model.quota import CLIENT_KEYS, IP_KEYS
+from console.present.connectors import connector_resources
 from console.present.text import is_harmless
 from console.terminal import drawn_on
 
 if TYPE_CHECKING:
-    from console.model.config import ConfigResource
     from console.model.snapshot import Snapshot
     from console.session.session import Session
 
@@ -100,7 +102,6 @@ def names(kind: Named, words: Sequence[str], command: str) -> list[str]:
 
 
 def _quota_keys(words: Sequence[str], command: str) -> Sequence[str]:
-    from console.model.quota import CLIENT_KEYS, IP_KEYS
 
     about = _entity(words, command)[0]
     if about == "ip":
@@ -179,9 +180,7 @@ async def _in_time(read: Awaitable[Iterable[str]]) -> Iterable[str]:
 
 async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterable[str]:
     from console.model.codes import GROUP
-    from console.model.config import topic_resource
     from console.model.quota import CLIENT_ID, IP, USER
-    from console.present.connectors import connector_resources
 
     match kind:
         case EntityType(number=int(number)):
@@ -227,7 +226,6 @@ async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterab
 def _resource(about: tuple[str, str], known: Snapshot) -> ConfigResource:
     """Return the resource with the keys to complete; any broker for a broker's keys."""
     from console.model.codes import GROUP, ResourceType
-    from console.model.config import ConfigResource
 
     kind, name = about
     number = next((each.number for each in of_kafka() if each.kafka_word == kind), None)

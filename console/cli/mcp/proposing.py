@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from console.answers.results import to_data
 from console.cli.mcp.queries import Answered, Queries
 from console.language.errors import CommandError, LanguageError
 from console.language.grammar import parse, read
+from console.language.needs import needs_of_script
 from console.language.quoting import shell_line
 from console.language.statements import EditStatement, QueryStatement, Statement
 from console.language.verbs import kind_of
@@ -29,6 +31,9 @@ from console.language.verbs.records import Records
 from console.model.changes import Outcome
 from console.model.failure import Failure, sentences
 from console.model.numbers import Data
+from console.plan.plan import EMPTY, Staging
+from console.present import names
+from console.session.reading import read_needs
 
 if TYPE_CHECKING:
     from console.answers.plan_results import Deletions
@@ -90,11 +95,9 @@ class Proposals:
 
     async def _proposed(self, text: str) -> Answered:
         """Return the result of `propose`. Raises LanguageError, and the errors of `propose`."""
-        from console.language.needs import needs_of_script
         from console.plan.risks import risks
         from console.session.checking import checked
         from console.session.plan_facts import read_for_risks
-        from console.session.reading import read_needs
         from console.session.retention_reading import read_deletions
 
         statements = edits_of(text)
@@ -236,8 +239,6 @@ def _staged(statements: Iterable[EditStatement], snapshot: Snapshot) -> tuple[Pl
     """
     from console.answers.plan_results import dropped_lines
     from console.language.interpret import to_edits
-    from console.plan.plan import EMPTY, Staging
-    from console.present import names
 
     staging = Staging(EMPTY, snapshot)
     not_needed: list[str] = []
@@ -260,7 +261,6 @@ def _staged(statements: Iterable[EditStatement], snapshot: Snapshot) -> tuple[Pl
 
 
 def _refusal(refused: Sequence[Refusal]) -> Failure:
-    from console.present import names
 
     first = refused[0]
     what = f"{names.target(first.edit.target)} {first.edit.key}".rstrip()
@@ -273,7 +273,6 @@ def _forecast(plan: Plan, snapshot: Snapshot, risks: Iterable[Risk], deletions: 
     it deletes.
     """
     from console.answers.plan_results import effect_lines, loss_lines, plan_table
-    from console.answers.results import to_data
     from console.plan.risks import effects
 
     return {
@@ -285,7 +284,6 @@ def _forecast(plan: Plan, snapshot: Snapshot, risks: Iterable[Risk], deletions: 
 
 
 def _risk(risk: Risk) -> dict[str, Data]:
-    from console.present import names
 
     slot = risk.slot
     return {
@@ -298,7 +296,6 @@ def _risk(risk: Risk) -> dict[str, Data]:
 
 
 def _checks(results: Iterable[StepResult]) -> list[Data]:
-    from console.present import names
 
     return [
         {
@@ -316,7 +313,6 @@ def _refusals(results: Iterable[StepResult]) -> list[str]:
     """Return a line for each change that brokers refuse, except those for which this principal lacks the rights: a
     person with the rights applies them.
     """
-    from console.present import names
 
     return [
         f"{names.target(outcome.target)}: {outcome.failure}"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from console.admin.errors import AdminError
 from console.answers.results import Detail, Result, Table, to_data
 from console.language.errors import CommandError
 from console.language.grammar import parse
@@ -26,6 +27,9 @@ from console.language.verbs.show import Show
 from console.model.config import ConfigResource, broker_resource
 from console.model.numbers import Data
 from console.model.parts import FOR_EVENTS, Part
+from console.model.time_lag import Spot
+from console.plan.amounts import moment
+from console.present.names import target
 from console.present.text import clean
 from console.session.reading import read_needs
 from console.session.session import Session
@@ -118,7 +122,6 @@ class Queries:
         Args:
             expected: the brokers announced to be down.
         """
-        from console.admin.errors import AdminError
         from console.answers.triage import verdict_data
         from console.session.triage_polls import Poller
         from console.triage.diagnosis import diagnose
@@ -148,7 +151,6 @@ class Queries:
         from console.answers.lint import did_you_mean, report_data
         from console.lint.report import lint, partly
         from console.lint.rules import BY_NAME, RULES
-        from console.present.names import target
         from console.session.lint_reading import read_for_lint
 
         for name in names:
@@ -191,8 +193,6 @@ class Queries:
         """
         from console.admin import partitions
         from console.admin.record_times import record_times
-        from console.model.time_lag import Spot
-        from console.plan.amounts import moment
 
         try:
             then = None if at is None else moment(at, datetime.now(UTC))
@@ -247,7 +247,6 @@ class Queries:
         Raises:
             CommandError: a time or the entity is invalid.
         """
-        from console.plan.amounts import moment
         from console.session.journal_changes import read_history_table
 
         now = datetime.now(UTC)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -21,18 +22,9 @@ LONGEST_HEAD, LARGEST_BODY = 16 * 1024, 1024 * 1024
 """Maximum sizes in bytes of a request's head and body."""
 IDLE_SECONDS = 30.0
 _REASONS = {
-    200: "OK",
-    201: "Created",
-    202: "Accepted",
-    204: "No Content",
-    400: "Bad Request",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    409: "Conflict",
-    413: "Content Too Large",
-    415: "Unsupported Media Type",
+    **{each.value: each.phrase for each in HTTPStatus},
+    413: "Content Too Large",  # the names of RFC 9110, which Python has from 3.13 on
     422: "Unprocessable Content",
-    500: "Internal Server Error",
 }
 _LENGTH, _JSON = "content-length", "application/json"
 

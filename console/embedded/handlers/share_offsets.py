@@ -16,6 +16,7 @@ from console.embedded.handlers.groups import SHARE_MESSAGES, is_disabled
 from console.embedded.newer_groups import NewerGroup
 from console.embedded.partition_log import PartitionLog
 from console.embedded.refusals import Refusal
+from console.model.grouping import grouped
 
 _UNKNOWN = -1
 _SHARE: Literal["share"] = "share"
@@ -74,10 +75,8 @@ def _error(context: RequestContext, asked: Any) -> int:
 
 
 def _topics(context: RequestContext, group: Group | None, asked: Iterable[Any] | None) -> Iterator[Any]:
-    wanted: dict[str, list[int]] = {}
     if asked is None:
-        for name, number in sorted(group.offsets if group else ()):
-            wanted.setdefault(name, []).append(number)
+        wanted = grouped(sorted(group.offsets if group else ()))
     else:
         wanted = {topic.topic_name: list(topic.partitions) for topic in asked}
     for name, numbers in wanted.items():

@@ -17,6 +17,7 @@ from console.embedded.topics import PlannedTopic, Planner, WantedTopic, create, 
 from console.model.acl import CLUSTER_NAME, Acl, AclFilter
 from console.model.authorizer import LITERAL
 from console.model.codes import AclOperation, AclResourceType, Permission
+from console.model.grouping import grouped
 from console.wire.proposals import kip4
 from console.wire.proposals import kip4 as wire
 
@@ -127,16 +128,12 @@ def _delete_refusal(name: str, context: RequestContext) -> int:
     if _is_misrouted(context):
         return ErrorCode.not_controller
     if not context.allowed("DELETE", "TOPIC", name):
-        return (
-            ErrorCode.topic_authorization_failed
-            if context.allowed("DESCRIBE", "TOPIC", name)
-            else ErrorCode.invalid_topic_exception
-        )
-    return (
-        ErrorCode.none
-        if name in context.state.topics or _is_being_deleted(name, context)
-        else ErrorCode.invalid_topic_exception
-    )
+        if context.allowed("DESCRIBE", "TOPIC", name):
+            return ErrorCode.topic_authorization_failed
+        return ErrorCode.invalid_topic_exception
+    if name in context.state.topics or _is_being_deleted(name, context):
+        return ErrorCode.none
+    return ErrorCode.invalid_topic_exception
 
 
 def _is_being_deleted(name: str, context: RequestContext) -> bool:
@@ -166,10 +163,8 @@ async def list_acls(request: wire.ListAclsRequest, context: RequestContext) -> w
     may_see_all = context.allowed("ALL")
     if not may_see_all and request.principal != context.principal:
         return wire.ListAclsResponse(responses=(), error_code=ErrorCode.cluster_authorization_failed)
-    found: dict[tuple[int, str], list[wire.Acl]] = {}
-    for acl in sorted(find(_filter(request), context.view.acls)):
-        if may_see_all or acl.permission == _ALLOW:
-            found.setdefault((acl.resource_type, acl.resource_name), []).append(_wire_acl(acl))
+    seen = (acl for acl in sorted(find(_filter(request), context.view.acls)) if may_see_all or acl.permission == _ALLOW)
+    found = grouped(((acl.resource_type, acl.resource_name), _wire_acl(acl)) for acl in seen)
     return wire.ListAclsResponse(
         responses=tuple(
             wire.ResourceAcls(resource=wire.Resource(resource_type=type_, resource_name=name), acls=tuple(acls))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from console.language import operation_words
 from console.language.arguments import BROKER, INT_MAX, NUMBER_MAX, need_number, topic_name
 from console.language.reader import Expected, Reader, What
@@ -74,65 +76,49 @@ _OPERATION = (
     "the operation afterwards, press W in a console or run `kac moves --continue`. "
 )
 
+_begins = partial(Verb, group=CHANGE, about=_OPERATION, where=Where.BAR, statements=(operation_words.BEGUN,))
+"""Makes a verb that begins an operation."""
+
 VERBS = (
-    Verb(
-        "drain",
-        CHANGE,
-        ("drain broker ID,ID,… [throttle RATE]", "drain broker ID dir PATH [throttle RATE]"),
-        "Begin an operation that leaves no replica on these brokers, or in a log directory of one",
-        _OPERATION + "You can also drain a broker that is down: brokers copy its replicas from the leaders.",
-        ("drain broker 3", "drain broker 3,4 throttle 50MB/s", "drain broker 3 dir /data2"),
-        Where.BAR,
+    _begins(
+        name="drain",
+        usage=("drain broker ID,ID,… [throttle RATE]", "drain broker ID dir PATH [throttle RATE]"),
+        summary="Begin an operation that leaves no replica on these brokers, or in a log directory of one",
+        about=_OPERATION + "You can also drain a broker that is down: brokers copy its replicas from the leaders.",
+        examples=("drain broker 3", "drain broker 3,4 throttle 50MB/s", "drain broker 3 dir /data2"),
         takes_away=True,
         parse=_drain,
-        statements=(operation_words.BEGUN,),
     ),
-    Verb(
-        "replace",
-        CHANGE,
-        ("replace broker ID by ID [throttle RATE]",),
-        "Begin an operation that gives each replica of a broker to another broker, at the same place in the order of "
-        "replicas",
-        _OPERATION,
-        ("replace broker 3 by 5 throttle 50MB/s",),
-        Where.BAR,
+    _begins(
+        name="replace",
+        usage=("replace broker ID by ID [throttle RATE]",),
+        summary="Begin an operation that gives each replica of a broker to another broker, at the same place in the "
+        "order of replicas",
+        examples=("replace broker 3 by 5 throttle 50MB/s",),
         takes_away=True,
         parse=_replace,
-        statements=(operation_words.BEGUN,),
     ),
-    Verb(
-        "balance",
-        CHANGE,
-        ("balance [throttle RATE]",),
-        "Begin an operation that gives all brokers the same number of replicas, as far as racks allow",
-        _OPERATION,
-        ("balance throttle 50MB/s",),
-        Where.BAR,
+    _begins(
+        name="balance",
+        usage=("balance [throttle RATE]",),
+        summary="Begin an operation that gives all brokers the same number of replicas, as far as racks allow",
+        examples=("balance throttle 50MB/s",),
         parse=lambda reader: operation_words.begun(reader, goals.Balance()),
-        statements=(operation_words.BEGUN,),
     ),
-    Verb(
-        "replication",
-        CHANGE,
-        ("replication topic NAME N [throttle RATE]",),
-        "Begin an operation that gives each partition of a topic N replicas",
-        _OPERATION,
-        ("replication topic orders 3",),
-        Where.BAR,
+    _begins(
+        name="replication",
+        usage=("replication topic NAME N [throttle RATE]",),
+        summary="Begin an operation that gives each partition of a topic N replicas",
+        examples=("replication topic orders 3",),
         parse=_replication,
-        statements=(operation_words.BEGUN,),
     ),
-    Verb(
-        "back",
-        CHANGE,
-        ("back OPERATION [throttle RATE]",),
-        "Begin an operation that moves back the replicas of an ended operation",
-        _OPERATION,
-        ("back 7 throttle 50MB/s",),
-        Where.BAR,
+    _begins(
+        name="back",
+        usage=("back OPERATION [throttle RATE]",),
+        summary="Begin an operation that moves back the replicas of an ended operation",
+        examples=("back 7 throttle 50MB/s",),
         takes_away=True,
         parse=_back,
-        statements=(operation_words.BEGUN,),
     ),
     Verb(
         "operation",

@@ -111,7 +111,7 @@ def _needs(statement: Watch, _selected: statements.Subject | None) -> Needs:
                 names = frozenset(each.name for each in mine)
                 need |= whole_parts(Part.TOPICS) if any(e.is_pattern for e in mine) else Needs(topics=names)
             case watched.GROUP:
-                patterns = frozenset((_pattern(each),) for each in mine)
+                patterns = frozenset(((each.name if each.is_pattern else literal_pattern(each.name)),) for each in mine)
                 need |= whole_parts(Part.GROUPS) | Needs(lags_of=patterns, lag_times=True)
             case watched.BROKER:
                 need |= whole_parts(Part.CLUSTER, Part.TOPICS, Part.LOG_DIRS)
@@ -120,10 +120,6 @@ def _needs(statement: Watch, _selected: statements.Subject | None) -> Needs:
             case watched.SCHEMA:
                 need |= whole_parts(Part.SCHEMAS)
     return need
-
-
-def _pattern(subject: Watched) -> str:
-    return subject.name if subject.is_pattern else literal_pattern(subject.name)
 
 
 VERBS = (

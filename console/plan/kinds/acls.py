@@ -6,7 +6,7 @@ an edit's target is the binding itself or nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,7 +15,6 @@ from console.model import acl as model_acl
 from console.model.authorizer import OPEN, address_as_compared, is_compared, range_of
 from console.model.changes import CreateAcls, DeleteAcls
 from console.model.codes import ACL_TYPES, BROKER, AclOperation, AclResourceType, Permission
-from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import host_ranges
 from console.plan import edit_kind, requests, risk_rules
@@ -276,7 +275,7 @@ class _AclKind(edit_kind.EditKind):
     def current(self, edit: AclEdit, seen: plan_staged.Described) -> plan_staged.Was:
         return seen.found(edit.acl if edit.acl in seen.acls else None, Part.ACLS)
 
-    def before(self, _edit: AclEdit, there: model_acl.Acl | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(self, _edit: object, there: model_acl.Acl | None, _inheritance: object) -> EffectiveValue:
         return NOTHING if there is None else EffectiveValue(there.permission.name)
 
     def effects(self, edit: AclEdit, draft: plan_staged.Draft) -> tuple[str, ...]:
@@ -299,13 +298,13 @@ class _AddAclKind(_AclKind):
         was = self.current(edit, draft)
         return plan_staged.Dropped(edit, "it exists already") if was == edit.acl else plan_staged.Staged(edit, was)
 
-    def wanted(self, _edit: AddAcl, now: model_acl.Acl | None) -> bool:
+    def wanted(self, _edit: object, now: model_acl.Acl | None) -> bool:
         return now is not None
 
-    def after(self, edit: AddAcl, _there: model_acl.Acl | None, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: AddAcl, _there: object, _inheritance: object) -> EffectiveValue:
         return EffectiveValue(edit.acl.permission.name)
 
-    def reversal(self, edit: AddAcl, was: model_acl.Acl | None, _overrides: Mapping[str, str]) -> edit_kind.Reversal:
+    def reversal(self, edit: AddAcl, was: model_acl.Acl | None, _overrides: object) -> edit_kind.Reversal:
         return edit_kind.Reversal((RemoveAcl(edit.acl),) if was is None else (), edit.acl)
 
 
@@ -327,9 +326,7 @@ class _RemoveAclKind(edit_kind.Removal, _AclKind):
         was = self.current(edit, draft)
         return plan_staged.Dropped(edit, "there is no such ACL") if was is None else plan_staged.Staged(edit, was)
 
-    def reversal(
-        self, edit: RemoveAcl, _was: model_acl.Acl | None, _overrides: Mapping[str, str]
-    ) -> edit_kind.Reversal:
+    def reversal(self, edit: RemoveAcl, _was: object, _overrides: object) -> edit_kind.Reversal:
         return edit_kind.Reversal((AddAcl(edit.acl),), None)
 
 

@@ -362,17 +362,13 @@ class _SetConfigKind(_ConfigKind):
 
         return _own_is(edit, now, as_wanted)
 
-    def after(
-        self, edit: plan_edits.SetConfig, _there: config.ConfigEntry | None, _inheritance: Inheritance
-    ) -> EffectiveValue:
+    def after(self, edit: plan_edits.SetConfig, _there: object, _inheritance: object) -> EffectiveValue:
         source = config.own_source(edit.resource)
         if isinstance(edit.value, Secret):
             return EffectiveValue(None, source, edit.key, hidden=True)
         return EffectiveValue(edit.value, source, edit.key)
 
-    def reversal(
-        self, edit: plan_edits.SetConfig, was: config.ConfigEntry | None, _overrides: Mapping[str, str]
-    ) -> Reversal:
+    def reversal(self, edit: plan_edits.SetConfig, was: config.ConfigEntry | None, _overrides: object) -> Reversal:
         value = None if isinstance(edit.value, Secret) else edit.value
         return _reversal(edit, was, _own_entry(edit, value, was))
 
@@ -388,9 +384,7 @@ class _UnsetConfigKind(_ConfigKind):
         # Brokers describe each logger with a level of its own, even if it inherits its parent's.
         return None if edit.resource.type.entity.has_levels else not _is_own(now, edit.resource)
 
-    def after(
-        self, edit: plan_edits.UnsetConfig, _there: config.ConfigEntry | None, inheritance: Inheritance
-    ) -> EffectiveValue:
+    def after(self, edit: plan_edits.UnsetConfig, _there: object, inheritance: Inheritance) -> EffectiveValue:
         return inherited_value(inheritance.without_override(edit.resource, edit.key))
 
     def beneath(self, edit: plan_edits.UnsetConfig, draft: Draft) -> Inheritance:
@@ -404,9 +398,7 @@ class _UnsetConfigKind(_ConfigKind):
             return draft.inheritance
         return Inheritance(replace(draft.snapshot, configs=predict_configs(draft.snapshot, edits)))
 
-    def reversal(
-        self, edit: plan_edits.UnsetConfig, was: config.ConfigEntry | None, _overrides: Mapping[str, str]
-    ) -> Reversal:
+    def reversal(self, edit: plan_edits.UnsetConfig, was: config.ConfigEntry | None, _overrides: object) -> Reversal:
         return _reversal(edit, was, UNREAD if edit.resource.type.entity.has_levels else None)
 
 
@@ -420,9 +412,7 @@ class _AppendConfigKind(_ListKind):
     def wanted(self, edit: plan_edits.AppendConfig, now: config.ConfigEntry | None) -> bool | None:
         return _own_is(edit, now, lambda _, own: set(parts_of(edit.value)) <= set(parts_of(own)))
 
-    def reversal(
-        self, edit: plan_edits.AppendConfig, was: config.ConfigEntry | None, _overrides: Mapping[str, str]
-    ) -> Reversal:
+    def reversal(self, edit: plan_edits.AppendConfig, was: config.ConfigEntry | None, _overrides: object) -> Reversal:
         own = own_text(was, edit.resource)
         # Without its own value, the list begins with a default, which may be unknown.
         return _reversal(edit, was, UNREAD if own is None else _own_entry(edit, appended(own, edit.value), was))
@@ -438,9 +428,7 @@ class _SubtractConfigKind(_ListKind):
     def wanted(self, edit: plan_edits.SubtractConfig, now: config.ConfigEntry | None) -> bool | None:
         return _own_is(edit, now, lambda _, own: set(parts_of(edit.value)).isdisjoint(parts_of(own)))
 
-    def reversal(
-        self, edit: plan_edits.SubtractConfig, was: config.ConfigEntry | None, _overrides: Mapping[str, str]
-    ) -> Reversal:
+    def reversal(self, edit: plan_edits.SubtractConfig, was: config.ConfigEntry | None, _overrides: object) -> Reversal:
         own = own_text(was, edit.resource)
         return _reversal(edit, was, UNREAD if own is None else _own_entry(edit, subtracted(own, edit.value), was))
 

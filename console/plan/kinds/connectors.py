@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from console.model import connect
 from console.model.changes import Status
 from console.model.config import ConfigResource, ConfigSet
-from console.model.inheritance import Inheritance
 from console.model.numbers import json_text, plural
 from console.model.secret import MaybeSecret, Secret
 from console.model.snapshot import Snapshot
@@ -81,10 +80,6 @@ _STATES = {
     plan_edits.StopConnector: connect.STOPPED,
     plan_edits.ResumeConnector: connect.RUNNING,
 }
-
-
-def _creation(edit: plan_edits.CreateConnector) -> connect.CreateConnector:
-    return connect.CreateConnector(edit.name, edit.config, edit.state)
 
 
 def _steering(
@@ -185,7 +180,7 @@ def _command(edit: plan_edits.ConnectorEdit | plan_edits.ChangeConnectorOffsets,
 
 CREATIONS = edit_kind.Batch(
     stage=edit_kind.Stage.CONNECTORS,
-    steps=apart(_creation),
+    steps=apart(lambda edit: connect.CreateConnector(edit.name, edit.config, edit.state)),
     predict=_with_created,
     commands=edit_kind.each_line(_command),
 )
@@ -225,15 +220,14 @@ class _ConnectorKind(edit_kind.EditKind):
     def current(self, edit: plan_edits.ConnectorEdit, seen: plan_staged.Described) -> plan_staged.Was:
         return _standing(edit.name, seen)
 
-    def before(
-        self, _edit: plan_edits.ConnectorEdit, there: Standing | None, _inheritance: Inheritance
-    ) -> EffectiveValue:
+    def before(self, _edit: object, there: Standing | None, _inheritance: object) -> EffectiveValue:
         return NOTHING if there is None else EffectiveValue(there.state.lower())
 
 
 class _CreateConnectorKind(_ConnectorKind):
     edit = plan_edits.CreateConnector
     verb = "create"
+    words = "create, {new}"
     batch = CREATIONS
     is_loss = False
 
@@ -260,7 +254,7 @@ class _CreateConnectorKind(_ConnectorKind):
         made = replace(edit, config=config, state="" if edit.state == connect.RUNNING else edit.state)
         return plan_staged.Staged(made, self.current(made, draft))
 
-    def moved(self, _edit: plan_edits.CreateConnector, was: Standing | None, now: Standing | None) -> bool:
+    def moved(self, _edit: object, was: Standing | None, now: Standing | None) -> bool:
         """Return whether the connector was created or deleted meanwhile, whatever its config and state are."""
         return (was is None) != (now is None)
 
@@ -272,13 +266,8 @@ class _CreateConnectorKind(_ConnectorKind):
         alike = all(now.config.get(key) in (value, None) for key, value in given.items())
         return alike and edit.config.keys() == now.config.keys()
 
-    def after(
-        self, edit: plan_edits.CreateConnector, _there: plan_staged.Was, _inheritance: Inheritance
-    ) -> EffectiveValue:
+    def after(self, edit: plan_edits.CreateConnector, _there: object, _inheritance: object) -> EffectiveValue:
         return EffectiveValue((edit.state or connect.RUNNING).lower())
-
-    def phrase(self, _line: DiffLine, _old: str, new: str) -> str:
-        return f"create, {new}"
 
     def implies(self, edit: plan_edits.CreateConnector) -> tuple[plan_edits.Edit, ...]:
         resource = connect.connector_resource(*connect.split_name(edit.name))
@@ -287,9 +276,7 @@ class _CreateConnectorKind(_ConnectorKind):
     def effects(self, edit: plan_edits.CreateConnector, draft: plan_staged.Draft) -> tuple[str, ...]:
         return creation_effects(edit, draft.snapshot)
 
-    def reversal(
-        self, edit: plan_edits.CreateConnector, _was: plan_staged.Was, _recorded: Mapping[str, str]
-    ) -> edit_kind.Reversal:
+    def reversal(self, edit: plan_edits.CreateConnector, _was: object, _recorded: object) -> edit_kind.Reversal:
         loss = "its offsets stay: a connector that is created by this name later continues there"
         config = {key: None if isinstance(value, Secret) else value for key, value in edit.config.items()}
         left = Standing(edit.state or connect.RUNNING, config)
@@ -316,6 +303,7 @@ def _hidden_keys(was: plan_staged.Was) -> list[str]:
 class _DeleteConnectorKind(edit_kind.Removal, _ConnectorKind):
     edit = plan_edits.DeleteConnector
     verb = "delete"
+    words = "delete, with its config"
     batch = DELETIONS
     risks = (RiskRule(CONNECTOR_DELETED, _deleted, subject=lambda edit, _: edit.name),)
 
@@ -334,15 +322,10 @@ class _DeleteConnectorKind(edit_kind.Removal, _ConnectorKind):
             return plan_staged.Dropped(edit, f"there is no connector {edit.name}")
         return plan_staged.Staged(edit, was)
 
-    def phrase(self, _line: DiffLine, _old: str, _new: str) -> str:
-        return "delete, with its config"
-
     def effects(self, edit: plan_edits.DeleteConnector, draft: plan_staged.Draft) -> tuple[str, ...]:
         return deletion_effects(edit.name, draft.snapshot)
 
-    def reversal(
-        self, edit: plan_edits.DeleteConnector, was: Standing | None, _recorded: Mapping[str, str]
-    ) -> edit_kind.Reversal:
+    def reversal(self, edit: plan_edits.DeleteConnector, was: Standing | None, _recorded: object) -> edit_kind.Reversal:
         if was is None:
             return edit_kind.Reversal((), None, "nothing was there")
         hidden = _hidden_keys(was)
@@ -378,22 +361,20 @@ class _SteeringKind(_ConnectorKind):
             return plan_staged.Dropped(edit, f"connector {edit.name} is {self.already} already{more}")
         return plan_staged.Staged(edit, self.current(edit, draft))
 
-    def moved(self, _edit: plan_edits.Steering, was: Standing | None, now: Standing | None) -> bool:
+    def moved(self, _edit: object, was: Standing | None, now: Standing | None) -> bool:
         """Return whether the connector was created or deleted, or its state changed; the config does not matter."""
         return (was and was.state) != (now and now.state)
 
     def wanted(self, edit: plan_edits.Steering, now: Standing | None) -> bool | None:
         return now is not None and now.state == _STATES[type(edit)]
 
-    def after(self, edit: plan_edits.Steering, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: plan_edits.Steering, _there: object, _inheritance: object) -> EffectiveValue:
         return EffectiveValue(_STATES[type(edit)].lower())
 
     def effects(self, edit: plan_edits.Steering, draft: plan_staged.Draft) -> tuple[str, ...]:
         return steering_effects(edit, draft.snapshot)
 
-    def reversal(
-        self, edit: plan_edits.Steering, was: Standing | None, _recorded: Mapping[str, str]
-    ) -> edit_kind.Reversal:
+    def reversal(self, edit: plan_edits.Steering, was: Standing | None, _recorded: object) -> edit_kind.Reversal:
         left = Standing(_STATES[type(edit)])
         if was is None:
             return edit_kind.Reversal((), left, "nothing was there")
@@ -448,18 +429,14 @@ class _RestartKind(_ConnectorKind):
             return plan_staged.Dropped(edit, f"nothing of connector {edit.name} has failed")
         return plan_staged.Staged(edit, self.current(edit, draft))
 
-    def moved(self, _edit: plan_edits.RestartConnector, was: Standing | None, now: Standing | None) -> bool:
+    def moved(self, _edit: object, was: Standing | None, now: Standing | None) -> bool:
         """Return whether the connector was created or deleted meanwhile."""
         return (was is None) != (now is None)
 
-    def after(
-        self, _edit: plan_edits.RestartConnector, there: Standing | None, _inheritance: Inheritance
-    ) -> EffectiveValue:
+    def after(self, _edit: object, there: Standing | None, _inheritance: object) -> EffectiveValue:
         return EffectiveValue((there.state if there is not None else connect.RUNNING).lower())
 
-    def phrase(self, line: DiffLine, _old: str, _new: str) -> str:
-        edit = line.edit
-        assert isinstance(edit, plan_edits.RestartConnector)
+    def phrase(self, edit: plan_edits.RestartConnector, _line: object, _old: object, _new: object) -> str:
         if edit.task is not None:
             return f"restart task {edit.task}"
         if edit.only_failed:
@@ -502,9 +479,7 @@ class _OffsetsKind(edit_kind.EditKind):
         known = seen.snapshot.connector_offsets.get(edit.name)
         return plan_staged.UNREAD if known is None else StandingOffsets(found.wanted_state, known)
 
-    def moved(
-        self, _edit: plan_edits.ChangeConnectorOffsets, was: StandingOffsets | None, now: StandingOffsets | None
-    ) -> bool:
+    def moved(self, _edit: object, was: StandingOffsets | None, now: StandingOffsets | None) -> bool:
         """Return whether the connector was created or deleted meanwhile, or the offsets of a stopped one changed: those
         of a running one advance anyway.
         """
@@ -513,7 +488,7 @@ class _OffsetsKind(edit_kind.EditKind):
         return was.state == now.state == connect.STOPPED and was.offsets != now.offsets
 
     def settled(
-        self, edit: plan_edits.ChangeConnectorOffsets, _was: plan_staged.Was, now: plan_staged.Was, _changed: bool
+        self, edit: plan_edits.ChangeConnectorOffsets, _was: object, now: plan_staged.Was, _changed: object
     ) -> Status | None:
         return Status.APPLIED if isinstance(now, StandingOffsets) and self.wanted(edit, now) else None
 
@@ -525,27 +500,23 @@ class _OffsetsKind(edit_kind.EditKind):
             return not any(there.values())
         return all(there.get(_key(part)) == offset for part, offset in edit.offsets)
 
-    def before(
-        self, _edit: plan_edits.ChangeConnectorOffsets, there: StandingOffsets | None, _inheritance: Inheritance
-    ) -> EffectiveValue:
+    def before(self, _edit: object, there: StandingOffsets | None, _inheritance: object) -> EffectiveValue:
         return NOTHING if there is None else EffectiveValue(plural(len(there.offsets), "offset"))
 
     def after(
-        self, edit: plan_edits.ChangeConnectorOffsets, there: StandingOffsets | None, _inheritance: Inheritance
+        self, edit: plan_edits.ChangeConnectorOffsets, there: StandingOffsets | None, _inheritance: object
     ) -> EffectiveValue:
         after = _after(there.offsets if there is not None else (), edit.offsets)
         return EffectiveValue(plural(len(after), "offset"))
 
-    def phrase(self, line: DiffLine, old: str, _new: str) -> str:
-        edit = line.edit
-        assert isinstance(edit, plan_edits.ChangeConnectorOffsets)
+    def phrase(self, edit: plan_edits.ChangeConnectorOffsets, _line: object, old: str, _new: object) -> str:
         return f"forget {old}" if edit.offsets is None else f"give {plural(len(edit.offsets), 'offset')}"
 
-    def effects(self, edit: plan_edits.ChangeConnectorOffsets, _draft: plan_staged.Draft) -> tuple[str, ...]:
+    def effects(self, edit: plan_edits.ChangeConnectorOffsets, _draft: object) -> tuple[str, ...]:
         return (f"it stays stopped afterwards: resume connector {edit.name} starts it",)
 
     def reversal(
-        self, edit: plan_edits.ChangeConnectorOffsets, was: StandingOffsets | None, _recorded: Mapping[str, str]
+        self, edit: plan_edits.ChangeConnectorOffsets, was: StandingOffsets | None, _recorded: object
     ) -> edit_kind.Reversal:
         if was is None:
             return edit_kind.Reversal((), None, "nothing was there")

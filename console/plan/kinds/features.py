@@ -11,7 +11,6 @@ from console.model.changes import FeatureTarget, UpdateFeatures
 from console.model.cluster import ClusterFeatures
 from console.model.codes import BROKER
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
-from console.model.inheritance import Inheritance
 from console.model.numbers import commas, first_few
 from console.model.snapshot import Snapshot
 from console.plan import edits as plan_edits
@@ -279,15 +278,13 @@ class _SetFeatureKind(EditKind):
     def wanted(self, edit: plan_edits.SetFeature, now: int | None) -> bool:
         return (now or 0) == edit.level
 
-    def before(self, _edit: plan_edits.SetFeature, there: int | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(self, _edit: object, there: int | None, _inheritance: object) -> EffectiveValue:
         return EffectiveValue(there or 0)
 
-    def after(self, edit: plan_edits.SetFeature, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: plan_edits.SetFeature, _there: object, _inheritance: object) -> EffectiveValue:
         return EffectiveValue(edit.level)
 
-    def note(
-        self, edit: plan_edits.SetFeature, there: int | None, _old: EffectiveValue, _inheritance: Inheritance
-    ) -> str:
+    def note(self, edit: plan_edits.SetFeature, there: int | None, _old: object, _inheritance: object) -> str:
         names = [feature_levels.level_name(edit.name, level) for level in (there or 0, edit.level)]
         return " → ".join(names) if all(names) else "off" if not edit.level else ""
 

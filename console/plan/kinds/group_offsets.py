@@ -6,7 +6,7 @@ StreamsGroup, ShareGroup). They accept any number, so kac checks that the offset
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,7 +15,6 @@ from console.model import changes
 from console.model.cluster import CommittedOffset, Group, GroupOffset
 from console.model.coordinators import OFFSETS, partition_of
 from console.model.grouping import grouped
-from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.model.transactions import verdict
 from console.plan import group_forecast
@@ -242,11 +241,11 @@ class _GroupOffsetKind(EditKind):
     def obstacle(self, edit: GroupOffsetEdit, now: GroupOffset | None) -> str:
         return "" if now is None else group_forecast.has_members(edit.group, now.members)
 
-    def moved(self, _edit: GroupOffsetEdit, was: GroupOffset | None, now: GroupOffset | None) -> bool:
+    def moved(self, _edit: object, was: GroupOffset | None, now: GroupOffset | None) -> bool:
         """Return whether the committed offset or its metadata changed; a broker may have added a leader epoch."""
         return what_counts(_committed(was)) != what_counts(_committed(now))
 
-    def before(self, _edit: GroupOffsetEdit, there: GroupOffset | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(self, _edit: object, there: GroupOffset | None, _inheritance: object) -> EffectiveValue:
         committed = _committed(there)
         return NOTHING if committed is None else EffectiveValue(committed.offset)
 
@@ -304,12 +303,10 @@ class _CommitOffsetKind(_GroupOffsetKind):
     def wanted(self, edit: CommitOffset, now: GroupOffset | None) -> bool:
         return what_counts(_committed(now)) == (edit.offset, edit.metadata)
 
-    def after(self, edit: CommitOffset, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: CommitOffset, _there: object, _inheritance: object) -> EffectiveValue:
         return EffectiveValue(edit.offset)
 
-    def note(
-        self, edit: CommitOffset, there: GroupOffset | None, _old: EffectiveValue, _inheritance: Inheritance
-    ) -> str:
+    def note(self, edit: CommitOffset, there: GroupOffset | None, _old: object, _inheritance: object) -> str:
         if there is None:
             return ""
         if _is_outside(edit, there):
@@ -318,13 +315,11 @@ class _CommitOffsetKind(_GroupOffsetKind):
             return "nothing was committed"
         return group_forecast.forecast_text(*group_forecast.forecast(there, edit.offset))
 
-    def phrase(self, line: DiffLine, old: str, new: str) -> str:
-        edit = line.edit
-        assert isinstance(edit, CommitOffset)
+    def phrase(self, edit: CommitOffset, line: DiffLine, old: str, new: str) -> str:
         was = f"from {old} to" if line.old.value is not None else "to"
         return f"{edit.topic}/{edit.partition}  reset {was} {new}" + (f"  {line.note}" if line.note else "")
 
-    def reversal(self, edit: CommitOffset, was: GroupOffset | None, _overrides: Mapping[str, str]) -> Reversal:
+    def reversal(self, edit: CommitOffset, was: GroupOffset | None, _overrides: object) -> Reversal:
         left = GroupOffset(CommittedOffset(edit.offset, edit.leader_epoch, edit.metadata), type=was.type if was else "")
         committed = _committed(was)
         if committed is not None:
@@ -351,15 +346,13 @@ class _DeleteOffsetKind(Removal, _GroupOffsetKind):
             return plan_staged.Dropped(edit, f"group {edit.group} committed nothing for {edit.topic}/{edit.partition}")
         return plan_staged.Staged(edit, was)
 
-    def wanted(self, _edit: DeleteOffset, now: GroupOffset | None) -> bool:
+    def wanted(self, _edit: object, now: GroupOffset | None) -> bool:
         return _committed(now) is None
 
-    def phrase(self, line: DiffLine, old: str, _new: str) -> str:
-        edit = line.edit
-        assert isinstance(edit, DeleteOffset)
+    def phrase(self, edit: DeleteOffset, _line: object, old: str, _new: object) -> str:
         return f"{edit.topic}/{edit.partition}  delete offset {old}"
 
-    def reversal(self, edit: DeleteOffset, was: GroupOffset | None, _overrides: Mapping[str, str]) -> Reversal:
+    def reversal(self, edit: DeleteOffset, was: GroupOffset | None, _overrides: object) -> Reversal:
         committed = _committed(was)
         if committed is None:
             return Reversal((), None, "nothing was there")

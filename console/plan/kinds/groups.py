@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from console.model.changes import DeleteGroups, GroupTarget
 from console.model.cluster import CommittedOffset, Group, GroupOffset, GroupPosition
-from console.model.inheritance import Inheritance
 from console.model.numbers import first_few
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
@@ -78,6 +77,7 @@ DELETIONS = Batch(
 class _DeleteGroupKind(Removal):
     edit = DeleteGroup
     verb = "delete"
+    words = "delete, with {old}"
     state = _KeptGroup
     batch = DELETIONS
 
@@ -114,21 +114,18 @@ class _DeleteGroupKind(Removal):
     def obstacle(self, edit: DeleteGroup, now: GroupPosition | None) -> str:
         return "" if now is None or now.group is None else has_members(edit.name, members_of(now.group))
 
-    def moved(self, _edit: DeleteGroup, was: GroupPosition | None, now: GroupPosition | None) -> bool:
+    def moved(self, _edit: object, was: GroupPosition | None, now: GroupPosition | None) -> bool:
         if was is None or now is None:
             return was is not now
         return {place: what_counts(each) for place, each in was.committed.items()} != {
             place: what_counts(each) for place, each in now.committed.items()
         }
 
-    def before(self, _edit: DeleteGroup, there: GroupPosition | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(self, _edit: object, there: GroupPosition | None, _inheritance: object) -> EffectiveValue:
         if there is None:
             return NOTHING
         count = len(there.committed)
         return EffectiveValue(f"{count} {'offset' if count == 1 else 'offsets'}")
-
-    def phrase(self, _line: DiffLine, old: str, _new: str) -> str:
-        return f"delete, with {old}"
 
     def effects(self, edit: DeleteGroup, draft: plan_staged.Draft) -> tuple[str, ...]:
         position = draft.snapshot.group_positions.get(edit.name)
@@ -138,7 +135,7 @@ class _DeleteGroupKind(Removal):
         count = len(position.committed)
         return (f"{count:,} {'offset goes' if count == 1 else 'offsets go'} with it, of {named}",)
 
-    def reversal(self, edit: DeleteGroup, was: GroupPosition | None, _overrides: Mapping[str, str]) -> Reversal:
+    def reversal(self, edit: DeleteGroup, was: GroupPosition | None, _overrides: object) -> Reversal:
         if was is None or was.group is None:
             return Reversal((), None, "nothing was there")
         # No request can create a group without offsets: only a member that joins does.

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from console.model import elections as model_elections
 from console.model.changes import ElectLeaders, MoveTarget, PartitionTarget, Status
 from console.model.cluster import Partition, ReplicaLogs, Topic, partition_in
-from console.model.inheritance import Inheritance
 from console.model.numbers import commas, json_text
 from console.model.parts import Part
 from console.model.snapshot import Snapshot, TopicPartition
@@ -261,7 +260,7 @@ class _ElectPreferredKind(_ElectionKind):
     def current(self, edit: plan_edits.ElectPreferred, seen: plan_staged.Described) -> plan_staged.Was:
         return seen.found(partition_in(seen.snapshot.topics.get(edit.topic), edit.partition), Part.TOPICS)
 
-    def moved(self, _edit: plan_edits.ElectPreferred, was: Partition | None, now: Partition | None) -> bool:
+    def moved(self, _edit: object, was: Partition | None, now: Partition | None) -> bool:
         """Return whether the partition was created or deleted, or its preferred replica changed; the current leader
         does not matter.
         """
@@ -269,12 +268,10 @@ class _ElectPreferredKind(_ElectionKind):
             return was is not now
         return model_elections.preferred(was) != model_elections.preferred(now)
 
-    def wanted(self, _edit: plan_edits.ElectPreferred, now: Partition | None) -> bool:
+    def wanted(self, _edit: object, now: Partition | None) -> bool:
         return now is not None and not model_elections.needs_preferred(now)
 
-    def settled(
-        self, _edit: plan_edits.ElectPreferred, was: plan_staged.Was, now: plan_staged.Was, _changed: bool
-    ) -> Status | None:
+    def settled(self, _edit: object, was: plan_staged.Was, now: plan_staged.Was, _changed: object) -> Status | None:
         if not isinstance(was, Partition) or not isinstance(now, Partition):
             return None
         if not model_elections.needs_preferred(now):
@@ -284,17 +281,13 @@ class _ElectPreferredKind(_ElectionKind):
             Status.NOT_APPLIED if (was.leader, was.leader_epoch) == (now.leader, now.leader_epoch) else Status.UNKNOWN
         )
 
-    def before(
-        self, _edit: plan_edits.ElectPreferred, there: Partition | None, _inheritance: Inheritance
-    ) -> EffectiveValue:
+    def before(self, _edit: object, there: Partition | None, _inheritance: object) -> EffectiveValue:
         return NOTHING if there is None or there.leader < 0 else EffectiveValue(there.leader)
 
-    def after(
-        self, _edit: plan_edits.ElectPreferred, there: Partition | None, _inheritance: Inheritance
-    ) -> EffectiveValue:
+    def after(self, _edit: object, there: Partition | None, _inheritance: object) -> EffectiveValue:
         return NOTHING if there is None else EffectiveValue(model_elections.preferred(there))
 
-    def phrase(self, line: DiffLine, old: str, new: str) -> str:
+    def phrase(self, _edit: object, line: DiffLine, old: str, new: str) -> str:
         now = "now it has no leader" if line.old.value is None else f"now {old} leads"
         return f"elect broker {new}, its preferred replica; {now}"
 
@@ -305,14 +298,13 @@ class _ElectPreferredKind(_ElectionKind):
         first, line = seen.once("leaders by broker", lambda: _leaders_line(seen))
         return (line, _NO_WAY_BACK) if first == edit else ()
 
-    def reversal(
-        self, _edit: plan_edits.ElectPreferred, was: Partition | None, _recorded: Mapping[str, str]
-    ) -> Reversal:
+    def reversal(self, _edit: object, was: Partition | None, _recorded: object) -> Reversal:
         return Reversal((), was, _NO_WAY_BACK)
 
 
 class _ElectUncleanKind(_ElectionKind):
     edit = plan_edits.ElectUnclean
+    words = "elect broker {new} though it is out of sync"
     state = model_elections.UncleanElection
     risks = (RiskRule(UNCLEAN_LOSS, _loses, subject=lambda edit, _: f"{edit.topic}/{edit.partition}"),)
 
@@ -336,12 +328,10 @@ class _ElectUncleanKind(_ElectionKind):
     def current(self, edit: plan_edits.ElectUnclean, seen: plan_staged.Described) -> plan_staged.Was:
         return seen.found(_would(edit, seen), Part.TOPICS)
 
-    def wanted(self, _edit: plan_edits.ElectUnclean, now: model_elections.UncleanElection | None) -> bool:
+    def wanted(self, _edit: object, now: model_elections.UncleanElection | None) -> bool:
         return now is not None and now.leader >= 0
 
-    def settled(
-        self, _edit: plan_edits.ElectUnclean, was: plan_staged.Was, now: plan_staged.Was, _changed: bool
-    ) -> Status | None:
+    def settled(self, _edit: object, was: plan_staged.Was, now: plan_staged.Was, _changed: object) -> Status | None:
         if not isinstance(was, model_elections.UncleanElection) or not isinstance(now, model_elections.UncleanElection):
             return None
         if now.leader < 0:
@@ -349,7 +339,7 @@ class _ElectUncleanKind(_ElectionKind):
         return Status.APPLIED if now.leader == was.elected else Status.UNKNOWN
 
     def before(
-        self, _edit: plan_edits.ElectUnclean, there: model_elections.UncleanElection | None, _inheritance: Inheritance
+        self, _edit: object, there: model_elections.UncleanElection | None, _inheritance: object
     ) -> EffectiveValue:
         if there is None:
             return NOTHING
@@ -358,12 +348,9 @@ class _ElectUncleanKind(_ElectionKind):
         return EffectiveValue(f"no leader, broker {there.elected} would be elected: {_loss(there)}")
 
     def after(
-        self, _edit: plan_edits.ElectUnclean, there: model_elections.UncleanElection | None, _inheritance: Inheritance
+        self, _edit: object, there: model_elections.UncleanElection | None, _inheritance: object
     ) -> EffectiveValue:
         return NOTHING if there is None or there.elected == model_elections.NOBODY else EffectiveValue(there.elected)
-
-    def phrase(self, _line: DiffLine, _old: str, new: str) -> str:
-        return f"elect broker {new} though it is out of sync"
 
     def effects(self, edit: plan_edits.ElectUnclean, seen: plan_staged.Described) -> tuple[str, ...]:
         """Return the broker that will lead, the records of each replica, and the brokers that would bring back all
@@ -389,9 +376,7 @@ class _ElectUncleanKind(_ElectionKind):
             lines.append(f"no committed record is lost if broker {brokers} comes back instead: it leads at once")
         return tuple(lines)
 
-    def reversal(
-        self, _edit: plan_edits.ElectUnclean, was: model_elections.UncleanElection | None, _recorded: Mapping[str, str]
-    ) -> Reversal:
+    def reversal(self, _edit: object, was: model_elections.UncleanElection | None, _recorded: object) -> Reversal:
         return Reversal((), was, "the records that the new leader does not have are gone")
 
 

@@ -10,7 +10,6 @@ from console.model.changes import AlterReassignments, MoveTarget, PartitionTarge
 from console.model.cluster import Partition, Reassignment, destination, original, partition_in
 from console.model.config import entry_in, topic_resource
 from console.model.elections import NOBODY
-from console.model.inheritance import Inheritance
 from console.model.nodes import holds_nothing
 from console.model.numbers import commas
 from console.model.observers import not_in_sync
@@ -197,7 +196,7 @@ class _MoveKind(EditKind):
         # Return the type of state that a move has, so that the check for changes compares the replicas of both.
         return Reassignment(edit.topic, edit.partition, partition.replicas, (), ())
 
-    def before(self, _edit: CancelMove, there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(self, _edit: object, there: Reassignment | None, _inheritance: object) -> EffectiveValue:
         if there is None:
             return NOTHING
         now = commas(original(there))
@@ -207,6 +206,7 @@ class _MoveKind(EditKind):
 class _MoveReplicasKind(_MoveKind):
     edit = MoveReplicas
     verb = "move"
+    words = "move from {old} to {new}"
     batch = MOVES
     is_loss = False
     risks = (RiskRule(ONE_RACK, rack_risks.move, rack_risks.move_needs),)
@@ -237,11 +237,8 @@ class _MoveReplicasKind(_MoveKind):
     def wanted(self, edit: MoveReplicas, now: Reassignment | None) -> bool | None:
         return None if now is None else destination(now) == edit.replicas
 
-    def after(self, edit: MoveReplicas, _there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: MoveReplicas, _there: object, _inheritance: object) -> EffectiveValue:
         return EffectiveValue(commas(edit.replicas))
-
-    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
-        return f"move from {old} to {new}"
 
     def effects(self, edit: MoveReplicas, seen: plan_staged.Described) -> tuple[str, ...]:
         """Return lines on the copied and dropped replicas with the free space on the brokers that copy, on observers,
@@ -273,7 +270,7 @@ class _MoveReplicasKind(_MoveKind):
             lines.append(f"its preferred leader is broker {edit.replicas[0]} then, not {was.replicas[0]}")
         return tuple(lines)
 
-    def reversal(self, edit: MoveReplicas, was: Reassignment | None, _recorded: Mapping[str, str]) -> Reversal:
+    def reversal(self, edit: MoveReplicas, was: Reassignment | None, _recorded: object) -> Reversal:
         if was is None:
             return Reversal((), was, "where its replicas were is unknown")
         back = MoveReplicas(edit.topic, edit.partition, was.replicas, len(was.replicas) != len(edit.replicas))
@@ -283,6 +280,7 @@ class _MoveReplicasKind(_MoveKind):
 class _CancelMoveKind(_MoveKind):
     edit = CancelMove
     verb = "cancel"
+    words = "cancel the move {old}; it stays on {new}"
     batch = CANCELLATIONS
     risks = (RiskRule(UNCLEAN_LOSS, _loses, _loss_needs, lambda edit, _: f"{edit.topic}/{edit.partition}"),)
 
@@ -303,11 +301,11 @@ class _CancelMoveKind(_MoveKind):
             )
         return plan_staged.Staged(edit, was)
 
-    def wanted(self, _edit: CancelMove, now: Reassignment | None) -> bool | None:
+    def wanted(self, _edit: object, now: Reassignment | None) -> bool | None:
         """Return False while the partition moves, else None: a cancelled move looks like one that has ended."""
         return False if now is not None and is_move(now) else None
 
-    def settled(self, _edit: CancelMove, was: plan_staged.Was, now: plan_staged.Was, changed: bool) -> Status | None:
+    def settled(self, _edit: object, was: plan_staged.Was, now: plan_staged.Was, changed: bool) -> Status | None:
         if not isinstance(was, Reassignment) or not isinstance(now, Reassignment):
             return None
         if is_move(now):
@@ -317,11 +315,8 @@ class _CancelMoveKind(_MoveKind):
             return Status.APPLIED
         return Status.NOT_APPLIED if set(now.replicas) == done else Status.UNKNOWN
 
-    def after(self, _edit: CancelMove, there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, _edit: object, there: Reassignment | None, _inheritance: object) -> EffectiveValue:
         return NOTHING if there is None else EffectiveValue(commas(original(there)))
-
-    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
-        return f"cancel the move {old}; it stays on {new}"
 
     def effects(self, edit: CancelMove, seen: plan_staged.Described) -> tuple[str, ...]:
         move = self.current(edit, seen)
@@ -344,7 +339,7 @@ class _CancelMoveKind(_MoveKind):
         lines.append("brokers don't know who started the move: another tool or operator may need it")
         return tuple(lines)
 
-    def reversal(self, edit: CancelMove, was: Reassignment | None, _recorded: Mapping[str, str]) -> Reversal:
+    def reversal(self, edit: CancelMove, was: Reassignment | None, _recorded: object) -> Reversal:
         to = "ID,ID,…" if was is None else commas(destination(was))
         resize = " resize" if was is not None and len(destination(was)) != len(original(was)) else ""
         again = f"move topic {edit.topic} partition {edit.partition} to {to}{resize}"

@@ -11,7 +11,6 @@ from console.model.changes import ProduceRecords, Target
 from console.model.cluster import LogRange, partition_in
 from console.model.config import topic_resource
 from console.model.dead_letters import GROUP_PREFIX
-from console.model.inheritance import Inheritance
 from console.model.numbers import first_few, plural
 from console.model.snapshot import Snapshot
 from console.model.system_topics import COMPACT, is_kafkas_own
@@ -219,6 +218,7 @@ WRITES = Batch(stage=Stage.RECORDS, steps=_steps, predict=_predict, commands=_co
 class _WriteRecordsKind(EditKind):
     edit = WriteRecords
     verb = "write"
+    words = "write {new} (the log ends at {old})"
     state = LogRange
     batch = WRITES
     risks = (
@@ -264,23 +264,20 @@ class _WriteRecordsKind(EditKind):
         """Return the start and end of the log; UNREAD if its leader did not answer."""
         return seen.snapshot.log_ranges.get((edit.topic, edit.partition), plan_staged.UNREAD)
 
-    def moved(self, _edit: WriteRecords, _was: LogRange | None, _now: LogRange | None) -> bool:
+    def moved(self, _edit: object, _was: object, _now: object) -> bool:
         """Return False: other producers may write at any time."""
         return False
 
-    def wanted(self, _edit: WriteRecords, _now: plan_staged.Was) -> bool | None:
+    def wanted(self, _edit: object, _now: object) -> bool | None:
         return None  # unknown here: the sender searches the log for this batch
 
-    def before(self, _edit: WriteRecords, there: LogRange | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(self, _edit: object, there: LogRange | None, _inheritance: object) -> EffectiveValue:
         """Return the end of the log."""
         return EffectiveValue(None if there is None else there.end, known=there is not None)
 
-    def after(self, edit: WriteRecords, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: WriteRecords, _there: object, _inheritance: object) -> EffectiveValue:
         """Return the number of records and their bytes."""
         return EffectiveValue(f"{plural(len(edit.sizes), 'record')}, {byte_count(sum(edit.sizes))}")
-
-    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
-        return f"write {new} (the log ends at {old})"
 
     def effects(self, edit: WriteRecords, draft: plan_staged.Draft) -> tuple[str, ...]:
         mine = draft.once(("new records", edit.topic), lambda: _of_topic(edit.topic, draft.staged))

@@ -6,7 +6,7 @@ The rules for staging follow ClientQuotaControlManager, but refuse some values t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from functools import lru_cache
 from itertools import islice
@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from console.model import quota as model_quota
 from console.model.changes import AlterQuotas, Target
 from console.model.grouping import grouped
-from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan import staged as plan_staged
@@ -318,7 +317,7 @@ class _QuotaKind(EditKind):
     def current(self, edit: QuotaEdit, seen: plan_staged.Described) -> plan_staged.Was:
         return seen.found(seen.snapshot.quotas.get(edit.entity, {}).get(edit.key), Part.QUOTAS)
 
-    def before(self, _edit: QuotaEdit, there: float | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(self, _edit: object, there: float | None, _inheritance: object) -> EffectiveValue:
         return EffectiveValue(there)
 
 
@@ -332,16 +331,14 @@ class _SetQuotaKind(_QuotaKind):
         edit = _ordered(edit)
         _check_value(edit)
         was = self.current(edit, draft)
-        return (
-            plan_staged.Dropped(edit, f"{edit.key} is already {edit.value:.15g}")
-            if was == edit.value
-            else plan_staged.Staged(edit, was)
-        )
+        if was == edit.value:
+            return plan_staged.Dropped(edit, f"{edit.key} is already {edit.value:.15g}")
+        return plan_staged.Staged(edit, was)
 
     def wanted(self, edit: SetQuota, now: float | None) -> bool:
         return now == edit.value
 
-    def after(self, edit: SetQuota, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: SetQuota, _there: object, _inheritance: object) -> EffectiveValue:
         return EffectiveValue(edit.value)
 
     def effects(self, edit: SetQuota, seen: plan_staged.Described) -> tuple[str, ...]:
@@ -351,7 +348,7 @@ class _SetQuotaKind(_QuotaKind):
             lines.append(f"on each of {brokers} brokers: up to {quota(edit.key, edit.value * brokers)} in all")
         return (*lines, *_not_moving(edit, seen))
 
-    def reversal(self, edit: SetQuota, was: float | None, _overrides: Mapping[str, str]) -> Reversal:
+    def reversal(self, edit: SetQuota, was: float | None, _overrides: object) -> Reversal:
         return Reversal((_back(edit, was),), edit.value)
 
 
@@ -368,7 +365,7 @@ class _UnsetQuotaKind(Removal, _QuotaKind):
     def effects(self, edit: UnsetQuota, seen: plan_staged.Described) -> tuple[str, ...]:
         return (*_not_moving(edit, seen), _falls_to(edit.entity, edit.key, seen.snapshot))
 
-    def reversal(self, edit: UnsetQuota, was: float | None, _overrides: Mapping[str, str]) -> Reversal:
+    def reversal(self, edit: UnsetQuota, was: float | None, _overrides: object) -> Reversal:
         return Reversal((_back(edit, was),), None)
 
 

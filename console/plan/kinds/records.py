@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from console.model.changes import DeleteRecords
 from console.model.cluster import LogRange, partition_in
 from console.model.config import topic_resource
-from console.model.inheritance import Inheritance
 from console.model.numbers import first_few, json_text
 from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own, system_topic
@@ -128,6 +127,7 @@ TRIMS = Batch(
 class _TrimLogKind(EditKind):
     edit = TrimLog
     verb = "delete"
+    words = "delete the records before offset {new} (they begin at {old})"
     state = LogRange
     batch = TRIMS
     risks = (RiskRule(RECORDS_DELETED, _deleted, _risk_needs, lambda edit, _: edit.topic),)
@@ -185,15 +185,12 @@ class _TrimLogKind(EditKind):
     def wanted(self, edit: TrimLog, now: LogRange | None) -> bool:
         return now is not None and now.start >= edit.before
 
-    def before(self, _edit: TrimLog, there: LogRange | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(self, _edit: object, there: LogRange | None, _inheritance: object) -> EffectiveValue:
         """Return the offset of the first record."""
         return EffectiveValue(None if there is None else there.start, known=there is not None)
 
-    def after(self, edit: TrimLog, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: TrimLog, _there: object, _inheritance: object) -> EffectiveValue:
         return EffectiveValue(edit.before)
-
-    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
-        return f"delete the records before offset {new} (they begin at {old})"
 
     def effects(self, edit: TrimLog, seen: plan_staged.Described) -> tuple[str, ...]:
         log = seen.snapshot.log_ranges.get((edit.topic, edit.partition))

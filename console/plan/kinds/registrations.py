@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from msgspec.structs import replace
 
 from console.model.changes import BrokerTarget, UnregisterBroker
 from console.model.cluster import Broker
-from console.model.inheritance import Inheritance
 from console.model.nodes import controller_named
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
@@ -85,6 +84,7 @@ UNREGISTERING = Batch(
 class _RemoveRegistrationKind(Removal):
     edit = RemoveRegistration
     verb = "unregister"
+    words = "unregister: the cluster forgets the broker"
     state = Broker
     batch = UNREGISTERING
     risks = (RiskRule(REPLICAS_REMAIN, _replicas_remain, lambda _edit: RiskNeeds(every_topic=True)),)
@@ -113,27 +113,22 @@ class _RemoveRegistrationKind(Removal):
         # Return a placeholder: None would mean that the broker is not registered, and the edit would be dropped.
         return None if cluster.shows_fenced else Broker(edit.broker_id, "", -1, fenced=True)
 
-    def moved(self, _edit: RemoveRegistration, was: Broker | None, now: Broker | None) -> bool:
+    def moved(self, _edit: object, was: Broker | None, now: Broker | None) -> bool:
         """Return whether the broker is no longer registered, or came back."""
         return was is None or now is None or was.fenced != now.fenced
 
-    def wanted(self, _edit: RemoveRegistration, now: Broker | None) -> bool | None:
+    def wanted(self, _edit: object, now: Broker | None) -> bool | None:
         """Return whether the broker is gone; None if the cluster does not show it."""
         return True if now is None else None if now.port < 0 else False
 
-    def before(self, _edit: RemoveRegistration, there: Broker | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(self, _edit: object, there: Broker | None, _inheritance: object) -> EffectiveValue:
         return NOTHING if there is None else EffectiveValue("down")
 
-    def note(
-        self, _edit: RemoveRegistration, there: Broker | None, _old: EffectiveValue, _inheritance: Inheritance
-    ) -> str:
+    def note(self, _edit: object, there: Broker | None, _old: object, _inheritance: object) -> str:
         shown = there is None or there.port >= 0
         return (
             "" if shown else "this Kafka does not describe brokers that are down: whether it is registered is unknown"
         )
-
-    def phrase(self, _line: DiffLine, _old: str, _new: str) -> str:
-        return "unregister: the cluster forgets the broker"
 
     def effects(self, edit: RemoveRegistration, seen: plan_staged.Described) -> tuple[str, ...]:
         quorum = seen.snapshot.quorum
@@ -141,7 +136,7 @@ class _RemoveRegistrationKind(Removal):
             return ()
         return (f"node {edit.broker_id} stays a voter of the quorum: this concerns it as a broker only",)
 
-    def reversal(self, edit: RemoveRegistration, _was: plan_staged.Was, _recorded: Mapping[str, str]) -> Reversal:
+    def reversal(self, edit: RemoveRegistration, _was: object, _recorded: object) -> Reversal:
         return Reversal(
             (), plan_staged.UNREAD, f"broker {edit.broker_id} registers again when it starts, and not before"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from console.model.changes import AlterReplicaDirs
 from console.model.cluster import LogDir, ReplicaDir, ReplicaSize, ReplicaSizes, partition_in
 from console.model.grouping import grouped
-from console.model.inheritance import Inheritance
 from console.model.nodes import holds_nothing
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
@@ -146,6 +145,7 @@ DIRECTORIES = Batch(
 class _MoveReplicaDirKind(EditKind):
     edit = MoveReplicaDir
     verb = "move"
+    words = "move from {old} to {new}"
     state = ReplicaDir
     batch = DIRECTORIES
     is_loss = False
@@ -195,23 +195,20 @@ class _MoveReplicaDirKind(EditKind):
         partition = partition_in(snapshot.topics.get(edit.topic), edit.partition)
         return ReplicaDir(found[False], found.get(True, ""), partition.replicas if partition is not None else ())
 
-    def moved(self, _edit: MoveReplicaDir, was: ReplicaDir | None, now: ReplicaDir | None) -> bool:
+    def moved(self, _edit: object, was: ReplicaDir | None, now: ReplicaDir | None) -> bool:
         """Return whether the replica is in another directory than before, or on its way to another one."""
         return (was.destination if was is not None else None) != (now.destination if now is not None else None)
 
     def wanted(self, edit: MoveReplicaDir, now: ReplicaDir | None) -> bool | None:
         return None if now is None else now.destination == edit.path
 
-    def before(self, _edit: MoveReplicaDir, there: ReplicaDir | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(self, _edit: object, there: ReplicaDir | None, _inheritance: object) -> EffectiveValue:
         if there is None:
             return NOTHING
         return EffectiveValue(f"{there.path} → {there.future}" if there.future else there.path)
 
-    def after(self, edit: MoveReplicaDir, _there: ReplicaDir | None, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: MoveReplicaDir, _there: object, _inheritance: object) -> EffectiveValue:
         return EffectiveValue(edit.path)
-
-    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
-        return f"move from {old} to {new}"
 
     def effects(self, edit: MoveReplicaDir, seen: plan_staged.Described) -> tuple[str, ...]:
         """Return a line with the size of the copy and the free space in the directory. If the replica stays in its
@@ -226,7 +223,7 @@ class _MoveReplicaDirKind(EditKind):
         left = f"; {byte_count(to.usable_bytes)} are free there" if to is not None and to.usable_bytes >= 0 else ""
         return (f"broker {edit.broker} copies {byte_count(size)}{left}; then it drops what is in {was.path}",)
 
-    def reversal(self, edit: MoveReplicaDir, was: ReplicaDir | None, _recorded: Mapping[str, str]) -> Reversal:
+    def reversal(self, edit: MoveReplicaDir, was: ReplicaDir | None, _recorded: object) -> Reversal:
         if was is None:
             return Reversal((), was, "where it was is unknown")
         back = MoveReplicaDir(edit.topic, edit.partition, edit.broker, was.path)

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from console.model import subjects
 from console.model.avro_compatibility import NotAvro, avro_schema, breaks, problems
 from console.model.codes import DYNAMIC_DEFAULT_SCHEMA_CONFIG, SCHEMA
-from console.model.inheritance import Inheritance
 from console.model.numbers import first_few
 from console.model.parts import Part
 from console.model.schema_use import id_uses
@@ -279,13 +278,13 @@ class _SchemaKind(EditKind):
     def current(self, edit: SchemaEdit, seen: plan_staged.Described) -> plan_staged.Was:
         return seen.found(seen.snapshot.schemas.get(edit.subject), Part.SCHEMAS)
 
-    def moved(self, _edit: Edit, was: subjects.Subject | None, now: subjects.Subject | None) -> bool:
+    def moved(self, _edit: object, was: subjects.Subject | None, now: subjects.Subject | None) -> bool:
         return _live(was) != _live(now)
 
-    def before(self, _edit: Edit, there: subjects.Subject | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(self, _edit: object, there: subjects.Subject | None, _inheritance: object) -> EffectiveValue:
         return _text(there)
 
-    def after(self, edit: Edit, there: subjects.Subject | None, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: Edit, there: subjects.Subject | None, _inheritance: object) -> EffectiveValue:
         return _text(_after(edit, there))
 
 
@@ -309,7 +308,7 @@ class _AdditionKind(_SchemaKind):
     batch = ADDITIONS
     is_loss = False
 
-    def reversal(self, edit: Edit, was: subjects.Subject | None, _recorded: Mapping[str, str]) -> Reversal:
+    def reversal(self, edit: Edit, was: subjects.Subject | None, _recorded: object) -> Reversal:
         left = _after(edit, was)
         return Reversal((DropSchema(left.name, left.versions[-1].number),), left)
 
@@ -341,15 +340,15 @@ class _AddSchemaKind(_AdditionKind):
             return plan_staged.Dropped(edit, f"it is version {newest.number} of {edit.subject} already")
         return plan_staged.Staged(edit, was)
 
-    def wanted(self, _edit: Edit, _now: plan_staged.Was) -> bool | None:
+    def wanted(self, _edit: object, _now: object) -> bool | None:
         return None  # unknown here: the sender asks the registry for exactly this text
 
     def note(
         self,
         edit: AddSchema,
-        _there: plan_staged.Was,
-        _old: EffectiveValue,
-        _inheritance: Inheritance,
+        _there: object,
+        _old: object,
+        _inheritance: object,
     ) -> str:
         count = len(edit.references)
         return f"{edit.kind}, {len(edit.text):,} characters" + (f", refers to {count} others" if count else "")
@@ -409,15 +408,14 @@ class _DropSchemaKind(_SchemaKind):
     def takes_away(self, edit: DropSchema) -> bool:
         return edit.version is None
 
-    def phrase(self, line: DiffLine, old: str, new: str) -> str:
-        edit = line.edit
-        assert isinstance(edit, DropSchema)
-        return super().phrase(line, old, new) if edit.version is None else f"delete version {edit.version}"
+    def phrase(self, edit: DropSchema, line: DiffLine, _old: object, _new: object) -> str:
+        return line.verb if edit.version is None else f"delete version {edit.version}"
 
 
 class _RestoreSchemaKind(_AdditionKind):
     edit = RestoreSchema
     verb = "undelete"
+    words = "undelete: {old} -> {new}"
 
     def judge(self, edit: RestoreSchema, draft: plan_staged.Draft) -> plan_staged.Verdict:
         _require_writable(edit.subject, draft)
@@ -445,9 +443,6 @@ class _RestoreSchemaKind(_AdditionKind):
         if now is None or deleted is None:
             return None
         return any(each.id == deleted.id and not each.is_deleted for each in now.versions)
-
-    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
-        return f"undelete: {old} -> {new}"
 
 
 KINDS = (_AddSchemaKind(), _DropSchemaKind(), _RestoreSchemaKind())

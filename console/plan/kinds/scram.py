@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from console.model.changes import AlterScram, ScramUser, Status
 from console.model.cluster import ScramCredential
-from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.plan import edit_kind
@@ -120,7 +119,7 @@ class _ScramKind(edit_kind.EditKind):
         there = next((each for each in credentials if each.mechanism == edit.user.mechanism), None)
         return seen.found(there, Part.SCRAM)
 
-    def before(self, _edit: ScramEdit, there: ScramCredential | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(self, _edit: object, there: ScramCredential | None, _inheritance: object) -> EffectiveValue:
         return NOTHING if there is None else EffectiveValue(there.iterations, hidden=True)
 
 
@@ -143,21 +142,19 @@ class _UpsertScramKind(_ScramKind):
             raise plan_staged.Refused("the password is empty", "Give a password.")
         return plan_staged.Staged(edit, self.current(edit, draft))
 
-    def wanted(self, _edit: UpsertScram, now: ScramCredential | None) -> bool | None:
+    def wanted(self, _edit: object, now: ScramCredential | None) -> bool | None:
         return False if now is None else None
 
-    def settled(self, edit: UpsertScram, _was: plan_staged.Was, now: plan_staged.Was, changed: bool) -> Status | None:
+    def settled(self, edit: UpsertScram, _was: object, now: plan_staged.Was, changed: bool) -> Status | None:
         if not isinstance(now, ScramCredential):
             return None
         # The password can't be read, so an unchanged number of iterations proves nothing.
         return Status.APPLIED if changed and now.iterations == edit.iterations else Status.UNKNOWN
 
-    def after(self, edit: UpsertScram, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: UpsertScram, _there: object, _inheritance: object) -> EffectiveValue:
         return EffectiveValue(edit.iterations, hidden=True)
 
-    def reversal(
-        self, edit: UpsertScram, was: ScramCredential | None, _overrides: Mapping[str, str]
-    ) -> edit_kind.Reversal:
+    def reversal(self, edit: UpsertScram, was: ScramCredential | None, _overrides: object) -> edit_kind.Reversal:
         if was is None:
             return edit_kind.Reversal((DeleteScram(edit.user),), ScramCredential(edit.user.mechanism, edit.iterations))
         return edit_kind.Reversal((), plan_staged.UNREAD, "the former password is nowhere kept")
@@ -187,7 +184,7 @@ class _DeleteScramKind(edit_kind.Removal, _ScramKind):
             return plan_staged.Dropped(edit, f"{edit.user.user} has no {edit.user.mechanism.label} credential")
         return plan_staged.Staged(edit, was)
 
-    def doubt(self, _edit: DeleteScram, change: int, _same_topic: bool) -> str:
+    def doubt(self, _edit: object, change: int, _same_topic: object) -> str:
         return (
             f"whether this is still the credential that change {change} set can't be seen: brokers return no password"
         )

@@ -6,7 +6,7 @@ Staged configs of a topic that the plan creates are sent with its creation, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 from msgspec.structs import replace
@@ -266,26 +266,26 @@ class _CreateTopicKind(TopicKind):
             edit = CreateTopic(replace(topic, configs=configs))
         return plan_staged.Staged(edit, None if draft.read(Part.TOPICS) else plan_staged.UNREAD)
 
-    def wanted(self, _edit: CreateTopic, now: Topic | None) -> bool:
+    def wanted(self, _edit: object, now: Topic | None) -> bool:
         return now is not None
 
-    def after(self, edit: CreateTopic, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: CreateTopic, _there: object, _inheritance: object) -> EffectiveValue:
         count = len(edit.topic.assignments) or edit.topic.partitions
         return EffectiveValue(count) if count > 0 else UNKNOWN
 
-    def phrase(self, line: DiffLine, _old: str, new: str) -> str:
+    def phrase(self, _edit: object, line: DiffLine, _old: object, new: str) -> str:
         return f"create with {new} partitions" if line.new.value is not None else "create"
 
     def implies(self, edit: CreateTopic) -> tuple[Edit, ...]:
         resource = topic_resource(edit.topic.name)
         return tuple(SetConfig(resource, key, value) for key, value in edit.topic.configs.items())
 
-    def effects(self, edit: CreateTopic, _seen: plan_staged.Draft) -> tuple[str, ...]:
+    def effects(self, edit: CreateTopic, _seen: object) -> tuple[str, ...]:
         policy = edit.topic.configs.get(POLICY)
         text = keeps_all(policy) if isinstance(policy, str) else ""
         return (text,) if text else ()
 
-    def reversal(self, edit: CreateTopic, _was: plan_staged.Was, _overrides: Mapping[str, str]) -> Reversal:
+    def reversal(self, edit: CreateTopic, _was: object, _overrides: object) -> Reversal:
         loss = "what was written to the topic since is deleted with it"
         return Reversal((DeleteTopic(edit.topic.name),), plan_staged.UNREAD, loss)
 

@@ -18,7 +18,6 @@ from console.model.changes import (
 )
 from console.model.cluster import Partition, Topic
 from console.model.config import topic_resource
-from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own, system_topic
@@ -160,7 +159,7 @@ class TopicKind(edit_kind.EditKind):
         """Return the topic; None if it does not exist, UNREAD if that is unknown."""
         return seen.found(seen.snapshot.topics.get(edit.target.name), Part.TOPICS)
 
-    def moved(self, _edit: TopicEdit, was: Topic | None, now: Topic | None) -> bool:
+    def moved(self, _edit: object, was: Topic | None, now: Topic | None) -> bool:
         """Return whether the topic was created, deleted or recreated, or its partition count changed; leaders don't
         count.
         """
@@ -168,7 +167,7 @@ class TopicKind(edit_kind.EditKind):
             return was is not now
         return len(was.partitions) != len(now.partitions) or _is_another(was, now)
 
-    def before(self, _edit: TopicEdit, there: Topic | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(self, _edit: object, there: Topic | None, _inheritance: object) -> EffectiveValue:
         """Return the topic's partition count."""
         return NOTHING if there is None else EffectiveValue(len(there.partitions))
 
@@ -176,6 +175,7 @@ class TopicKind(edit_kind.EditKind):
 class _GrowTopicKind(TopicKind):
     edit = GrowTopic
     verb = "grow"
+    words = "grow from {old} to {new} partitions"
     batch = GROWTH
     risks = (RiskRule(SYSTEM_TOPIC, system_growth, system_growth_needs, lambda edit, _: edit.name),)
     no_way_back = "partitions can't be taken away again"
@@ -195,19 +195,17 @@ class _GrowTopicKind(TopicKind):
     def wanted(self, edit: GrowTopic, now: Topic | None) -> bool:
         return now is not None and len(now.partitions) >= edit.partitions
 
-    def after(self, edit: GrowTopic, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, edit: GrowTopic, _there: object, _inheritance: object) -> EffectiveValue:
         return EffectiveValue(edit.partitions)
 
-    def phrase(self, _line: DiffLine, old: str, new: str) -> str:
-        return f"grow from {old} to {new} partitions"
-
-    def effects(self, _edit: GrowTopic, _seen: plan_staged.Described) -> tuple[str, ...]:
+    def effects(self, _edit: object, _seen: object) -> tuple[str, ...]:
         return ("keys may go to other partitions than before",)
 
 
 class _DeleteTopicKind(edit_kind.Removal, TopicKind):
     edit = DeleteTopic
     verb = "delete"
+    words = "delete, with all its records"
     batch = DELETIONS
     risks = (RiskRule(TOPIC_DELETED, deleted, deleted_needs, deleted_subject),)
 
@@ -230,15 +228,12 @@ class _DeleteTopicKind(edit_kind.Removal, TopicKind):
         """Return the topic and its config resource, which is deleted with it."""
         return edit.target, topic_resource(edit.name)
 
-    def settled(self, _edit: DeleteTopic, was: plan_staged.Was, now: plan_staged.Was, changed: bool) -> Status | None:
+    def settled(self, _edit: object, was: plan_staged.Was, now: plan_staged.Was, changed: bool) -> Status | None:
         if not isinstance(now, Topic):
             return None
         # The topic exists again: only a new id proves that the former topic was deleted.
         made_again = isinstance(was, Topic) and was.topic_id != now.topic_id
         return Status.APPLIED if changed and made_again else Status.NOT_APPLIED
-
-    def phrase(self, _line: DiffLine, _old: str, _new: str) -> str:
-        return "delete, with all its records"
 
     def recorded(self, edit: DeleteTopic, snapshot: Snapshot) -> Mapping[str, str]:
         """Return the topic's overrides that brokers don't hide."""
@@ -253,12 +248,10 @@ class _DeleteTopicKind(edit_kind.Removal, TopicKind):
         again = NewTopic(edit.name, len(was.partitions), was.replication, configs=overrides)
         return edit_kind.Reversal((CreateTopic(again),), None, "the records are gone: the topic comes back empty")
 
-    def doubt(self, _edit: DeleteTopic, change: int, same_topic: bool) -> str:
-        return (
-            ""
-            if same_topic
-            else f"whether this is the topic that change {change} created is unknown: no id of it is known"
-        )
+    def doubt(self, _edit: object, change: int, same_topic: bool) -> str:
+        if same_topic:
+            return ""
+        return f"whether this is the topic that change {change} created is unknown: no id of it is known"
 
 
 KINDS = (_GrowTopicKind(), _DeleteTopicKind())

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from console.model.changes import AbortTransaction, Status, Target
-from console.model.inheritance import Inheritance
 from console.model.numbers import first_few
 from console.model.snapshot import Snapshot
 from console.model.transactions import SeenTransaction, Standing, Transactions, minutes, seen_transaction
@@ -111,6 +110,7 @@ ABORTS = Batch(stage=Stage.TRANSACTIONS, steps=_steps, predict=_predict, command
 class _EndTransactionKind(Removal):
     edit = EndTransaction
     verb = "abort"
+    words = "abort the transaction ({old})"
     state = SeenTransaction
     batch = ABORTS
     risks = (RiskRule(TRANSACTION_ABORTED, _aborted, subject=lambda edit, _: f"{edit.topic}/{edit.number}"),)
@@ -147,15 +147,13 @@ class _EndTransactionKind(Removal):
             return plan_staged.UNREAD
         return seen_transaction(*place, edit.producer_id, poll)
 
-    def moved(self, _edit: EndTransaction, was: SeenTransaction | None, now: SeenTransaction | None) -> bool:
+    def moved(self, _edit: object, was: SeenTransaction | None, now: SeenTransaction | None) -> bool:
         """Return whether the transaction changed, ended, or no longer hangs."""
         if was is None or now is None:
             return was is not now
         return (was.epoch, was.start_offset, was.standing) != (now.epoch, now.start_offset, now.standing)
 
-    def settled(
-        self, _edit: EndTransaction, was: plan_staged.Was, now: plan_staged.Was, _changed: bool
-    ) -> Status | None:
+    def settled(self, _edit: object, was: plan_staged.Was, now: plan_staged.Was, _changed: object) -> Status | None:
         """Return NOT_APPLIED while the same transaction is open, and APPLIED if the producer has another open one.
         Return None if it has none.
         """
@@ -163,11 +161,8 @@ class _EndTransactionKind(Removal):
             return Status.NOT_APPLIED if was.start_offset == now.start_offset else Status.APPLIED
         return None
 
-    def before(self, _edit: EndTransaction, there: SeenTransaction | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(self, _edit: object, there: SeenTransaction | None, _inheritance: object) -> EffectiveValue:
         return NOTHING if there is None else EffectiveValue(f"open since offset {there.start_offset}")
-
-    def phrase(self, _line: DiffLine, old: str, _new: str) -> str:
-        return f"abort the transaction ({old})"
 
     def effects(self, edit: EndTransaction, seen: plan_staged.Described) -> tuple[str, ...]:
         """Return lines on the reason why the transaction hangs, on the new last stable offset, on the groups that wait

@@ -11,7 +11,6 @@ from console.model.changes import AddVoter, RemoveVoter, VoterTarget
 from console.model.cluster import Quorum, QuorumReplica, VoterEndpoint
 from console.model.config import broker_resource
 from console.model.failure import Failure
-from console.model.inheritance import Inheritance
 from console.model.parts import Part
 from console.model.quorum import KRAFT_VERSION, follows, majority, observing_brokers
 from console.model.snapshot import Snapshot
@@ -329,11 +328,11 @@ class _VoterKind(edit_kind.EditKind):
         quorum = seen.snapshot.quorum
         return plan_staged.UNREAD if quorum is None else _voter(quorum, edit.target)
 
-    def moved(self, _edit: Edit, was: QuorumReplica | None, now: QuorumReplica | None) -> bool:
+    def moved(self, _edit: object, was: QuorumReplica | None, now: QuorumReplica | None) -> bool:
         """Return whether the node became a voter, or is no longer a voter. Its log end changes all the time."""
         return (was is None) != (now is None)
 
-    def before(self, _edit: Edit, there: QuorumReplica | None, _inheritance: Inheritance) -> EffectiveValue:
+    def before(self, _edit: object, there: QuorumReplica | None, _inheritance: object) -> EffectiveValue:
         return NOTHING if there is None else EffectiveValue("voter")
 
     def effects(self, edit: VoterEdit, draft: plan_staged.Draft) -> tuple[str, ...]:
@@ -355,23 +354,23 @@ class _JoinQuorumKind(_VoterKind):
         _check_majority(edit, quorum, draft)
         return plan_staged.Staged(edit, None)
 
-    def wanted(self, _edit: JoinQuorum, now: QuorumReplica | None) -> bool:
+    def wanted(self, _edit: object, now: QuorumReplica | None) -> bool:
         return now is not None
 
-    def after(self, _edit: JoinQuorum, _there: plan_staged.Was, _inheritance: Inheritance) -> EffectiveValue:
+    def after(self, _edit: object, _there: object, _inheritance: object) -> EffectiveValue:
         return EffectiveValue("voter")
 
-    def phrase(self, line: DiffLine, _old: str, _new: str) -> str:
-        assert isinstance(line.edit, JoinQuorum)
-        return f"becomes a voter, at {line.edit.listener}://{line.edit.host}:{line.edit.port}"
+    def phrase(self, edit: JoinQuorum, _line: object, _old: object, _new: object) -> str:
+        return f"becomes a voter, at {edit.listener}://{edit.host}:{edit.port}"
 
-    def reversal(self, edit: JoinQuorum, _was: plan_staged.Was, _recorded: Mapping[str, str]) -> edit_kind.Reversal:
+    def reversal(self, edit: JoinQuorum, _was: object, _recorded: object) -> edit_kind.Reversal:
         return edit_kind.Reversal((LeaveQuorum(edit.voter_id, edit.directory_id),), plan_staged.UNREAD)
 
 
 class _LeaveQuorumKind(edit_kind.Removal, _VoterKind):
     edit = LeaveQuorum
     verb = "remove"
+    words = "is a voter no more"
     risks = (RiskRule(NO_SPARE_VOTER, _no_spare),)
 
     def judge(self, edit: LeaveQuorum, draft: plan_staged.Draft) -> plan_staged.Verdict:
@@ -389,9 +388,6 @@ class _LeaveQuorumKind(edit_kind.Removal, _VoterKind):
         _check_majority(edit, quorum, draft)
         return plan_staged.Staged(edit, there)
 
-    def phrase(self, _line: DiffLine, _old: str, _new: str) -> str:
-        return "is a voter no more"
-
     def effects(self, edit: VoterEdit, draft: plan_staged.Draft) -> tuple[str, ...]:
         quorum = draft.snapshot.quorum
         if quorum is None:
@@ -406,7 +402,7 @@ class _LeaveQuorumKind(edit_kind.Removal, _VoterKind):
         found = next((each for each in known if each.id == edit.voter_id), None)
         return {} if found is None else {_LISTENER: found.listener, _HOST: found.host, _PORT: str(found.port)}
 
-    def reversal(self, edit: LeaveQuorum, _was: plan_staged.Was, recorded: Mapping[str, str]) -> edit_kind.Reversal:
+    def reversal(self, edit: LeaveQuorum, _was: object, recorded: Mapping[str, str]) -> edit_kind.Reversal:
         port = recorded.get(_PORT, "")
         back = JoinQuorum(
             edit.voter_id,

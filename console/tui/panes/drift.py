@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from console.lake import entities
-from console.lake.reader import SCOPES, Drifted, drift
+from console.lake.reader import SCOPES, Drifted, Tables, drift
 from console.model.codes import BROKER
 from console.model.config import ConfigResource
 from console.model.derived import same
@@ -22,9 +22,6 @@ from console.tui import keymap
 from console.tui.panes.lake_view import LakeAnswer, LakeView
 from console.tui.tools import Tools
 from widgets.row_source import ListRows
-
-if TYPE_CHECKING:
-    from console.lake.reader import Tables
 
 _TITLES = {"broker": "Brokers", "cluster": "Clusters", "baseline": "Baseline"}
 MANY_PEERS = 12

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
 
-from console.lake.reader import PAGE, Wanted, first_polls, timeline
+from console.lake.reader import PAGE, Tables, Wanted, first_polls, timeline
 from console.model.codes import CONNECTOR
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.derived import Derived
@@ -25,9 +24,6 @@ from console.tui.panes.history import lake_entities, lake_wish
 from console.tui.panes.lake_view import NO_ANSWER, LakeView
 from console.tui.places import pane_named
 from console.tui.tools import Tools
-
-if TYPE_CHECKING:
-    from console.lake.reader import Tables
 
 Row = Event | PastRow
 

@@ -29,6 +29,7 @@ class FleetView(DetailsView[present_fleet.FleetRow]):
     """One row for each context; Enter opens it. The row of this console's cluster has the verdict of Now."""
 
     NAME = keymap.FLEET
+    TITLE = "fleet"
     ENTER = "open"
     MARKS = False
     TAKES = DETAILED
@@ -109,10 +110,6 @@ class FleetView(DetailsView[present_fleet.FleetRow]):
     def in_trouble(self, row: present_fleet.FleetRow) -> bool:
         """Return whether the cluster is not known to be healthy."""
         return not row.is_healthy
-
-    def crumbs(self) -> Line:
-        """Return the title."""
-        return [("fleet", "strong")]
 
     def status(self) -> Line:
         """Return the interval of the looks, and the number of contexts that are not healthy."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
+from console.admin.errors import AdminError
 from console.answers.history_results import journal_texts, local
 from console.answers.lake_tables import LakeFilter
 from console.lake import reader
 from console.lake.entities import DEFAULT, quota_key
+from console.lake.reader import Tables
 from console.language.statements import Entity, subject_text
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
@@ -23,6 +24,7 @@ from console.present.text import Line, clean
 from console.present.timeline import PAST, PastRow, change_row, event_row, journal_row
 from console.session.event_reversal import event_lines, way_back
 from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text, undo
+from console.session.snapshot_reader import Refused
 from console.triage.events import Kind
 from console.tui import keymap
 from console.tui.editing import Cancelled
@@ -30,9 +32,6 @@ from console.tui.panes.lake_view import NO_ANSWER, LakeAnswer, LakeView
 from console.tui.reading import start
 from console.tui.tools import Tools
 from widgets.row_table import TextSearch
-
-if TYPE_CHECKING:
-    from console.lake.reader import Tables
 
 SHOWN = frozenset({*Kind} - {Kind.LEADER, Kind.ISR, Kind.GROUP, Kind.OFFSET})
 """The kinds of events that are shown: lasting changes. The events pane shows all kinds."""
@@ -93,9 +92,7 @@ class HistoryView(LakeView[PastRow]):
         """Show the cluster's changes in this host's journal, if it can be read, and the events that this console
         saw.
         """
-        from console.admin.errors import AdminError
         from console.session.journal_changes import read_history_table
-        from console.session.snapshot_reader import Refused
 
         about = self.place.about
         entity = Entity(about) if isinstance(about, ConfigResource | QuotaEntity) else None
@@ -256,8 +253,6 @@ class HistoryView(LakeView[PastRow]):
 
     async def _take_back(self, number: int) -> None:
         """Stage the edits that revert a change of the journal, or show the reason why not."""
-        from console.admin.errors import AdminError
-        from console.session.snapshot_reader import Refused
 
         try:
             await self._editing.revert(str(number), None)

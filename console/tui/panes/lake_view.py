@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 from textual.worker import Worker
 
+from console.admin.errors import AdminError
 from console.answers.lake_tables import LakeFilter, lake_filter
+from console.lake.files import LakeError
+from console.lake.schema import TABLES
 from console.log_file import INTERNAL
 from console.present.failures import failure_text, left_out_text
+from console.present.lake import fresh_text, gap_text
 from console.present.names import plural
 from console.present.text import Line, clean
+from console.session.snapshot_reader import Refused
 from console.tui.panes.details import DETAILED, DetailsView
 from console.tui.reading import start
 from console.tui.tools import Tools
@@ -152,7 +157,6 @@ class LakeView(DetailsView[Row]):
 
     async def ask(self) -> None:
         """Query the lake, unless tables and question are the same as for the last answer."""
-        from console.lake.files import LakeError
 
         tables = await self._lake.tables()
         if tables is None:
@@ -173,9 +177,7 @@ class LakeView(DetailsView[Row]):
             self.take(answer, "")
 
     def _ask_lake(self, tables: Tables, cluster: str) -> LakeAnswer:
-        from console.lake.files import LakeError
         from console.lake.reader import SHOWN, freshness, gaps
-        from console.lake.schema import TABLES
 
         (fresh,) = freshness(tables, cluster, of=(TABLES[self.TABLE],))
         rows = self.find(tables)
@@ -218,7 +220,6 @@ class LakeView(DetailsView[Row]):
 
     def status(self) -> Line:
         """Return freshness, coverage gaps and the number of rows, in as much detail as fits."""
-        from console.present.lake import fresh_text, gap_text
 
         now, unobserved, fresh = datetime.now(UTC), self._answer.gaps, self._answer.fresh
         rest = super().status()
@@ -256,9 +257,7 @@ class LakeView(DetailsView[Row]):
         start(self, partial(self._stage, tuple(wishes), left_out), group="command", name="command")
 
     async def _stage(self, wishes: Sequence[Wish], left_out: Sequence[str]) -> None:
-        from console.admin.errors import AdminError
         from console.session.lake_staging import said, stage_wishes
-        from console.session.snapshot_reader import Refused
 
         try:
             text, meaning = said(await stage_wishes(self.session, wishes))

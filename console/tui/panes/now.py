@@ -263,11 +263,9 @@ class NowView(DetailsView[present_triage.CauseRow]):
         from console.answers.triage import markdown
 
         verdict, observations = self.cluster.triage.verdict, self.cluster.triage.observations
-        return (
-            markdown(verdict, observations.watched.total_seconds())
-            if verdict is not None and observations is not None
-            else ""
-        )
+        if verdict is not None and observations is not None:
+            return markdown(verdict, observations.watched.total_seconds())
+        return ""
 
     def _chosen(self) -> present_triage.CauseRow | None:
         """Return the row under the cursor; None without rows, or if the operator did not choose the row.

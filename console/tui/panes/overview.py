@@ -86,6 +86,7 @@ class OverviewView(GraphedView[graphs.Graph]):
     """One graph for each measure; Enter opens the place that it measures."""
 
     NAME = keymap.OVERVIEW
+    TITLE = "overview"
     ENTER = "open"
     MARKS = False
     COLUMNS = (Column("what", "", flex=1),)
@@ -175,10 +176,6 @@ class OverviewView(GraphedView[graphs.Graph]):
         """Return whether the newest value is bad, as for each group that is behind."""
         newest = row.values.get(self.table.chart.axis.last) if self.table.chart is not None else None
         return row.what == "behind" or graphs.meaning(row.what, newest) in ("failed", "danger")
-
-    def crumbs(self) -> Line:
-        """Return the title."""
-        return [("overview", "strong")]
 
     def status(self) -> Line:
         """Return the sources of the numbers."""

@@ -49,6 +49,7 @@ class PlanView(View):
     """The staged edits by entity; rows show the outcomes of the last check or apply."""
 
     NAME = keymap.PLAN
+    TITLE = "plan"
     ENTER = "go to"
     OF_CLUSTER = False
 
@@ -173,10 +174,6 @@ class PlanView(View):
             back: Line = [(f":{applied.back}  ", "strong")] if applied.back else []
             return [*back, ("nothing is staged", "muted")]
         return plan_rows.tally(self.plan, self._requests)
-
-    def crumbs(self) -> Line:
-        """Return the title."""
-        return [("plan", "strong")]
 
     # -- actions -------------------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ class SchemasView(DetailsView[schemas.SchemaRow]):
     """One row for each subject. kac polls the registry only while the view is visible, or events are watched."""
 
     NAME = keymap.SCHEMAS
+    TITLE = "schemas"
     NEEDS = Part.SCHEMAS
     ENTER = "what its newest version changes"
     CALM = "every subject is checked"
@@ -71,10 +72,6 @@ class SchemasView(DetailsView[schemas.SchemaRow]):
     def in_trouble(self, row: schemas.SchemaRow) -> bool:
         """Return whether the registry accepts any new version."""
         return row.nothing_checked
-
-    def crumbs(self) -> Line:
-        """Return the title."""
-        return [("schemas", "strong")]
 
     def status(self) -> Line:
         """Return the number of unchecked subjects, the number of rows, and the time of the read; empty before the first

@@ -17,6 +17,7 @@ from console.model.parts import Part
 from console.model.rates import NOT_POLLED, Rate
 from console.model.system_topics import is_spared
 from console.model.topic_readers import TopicLags
+from console.plan.edits import CancelMove, DeleteTopic
 from console.plan.plan import EMPTY
 from console.present import topics as present_topics
 from console.present.names import plural
@@ -277,7 +278,6 @@ class TopicsView(DetailsView[Topic]):
 
     def do_grow(self) -> None:
         """Begin the command that adds partitions."""
-        from console.language.quoting import quote
 
         self.begin_command(lambda row: f"grow topic {quote(row.name)} partitions=")
 
@@ -285,7 +285,6 @@ class TopicsView(DetailsView[Topic]):
         """Stage the deletion of several marked topics, except for internal ones. For a single topic, begin the command
         that deletes a topic by its typed name.
         """
-        from console.plan.edits import DeleteTopic
 
         topics, hidden = self.rows_meant(), self.left_out()
         if len(topics) > 1 or hidden:
@@ -385,11 +384,9 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
     def rows(self) -> list[present_topics.PartitionRow]:
         """Return the partitions in order of number."""
         known, topic = self.snapshot, self.topic
-        return (
-            present_topics.rows_of_partitions(topic, known.reassignments, known.rates, known.tiered)
-            if topic is not None
-            else []
-        )
+        if topic is None:
+            return []
+        return present_topics.rows_of_partitions(topic, known.reassignments, known.rates, known.tiered)
 
     def key(self, row: present_topics.PartitionRow) -> Hashable:
         """Return the partition's number."""
@@ -468,7 +465,6 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
         if row.move is None:
             self._message.say(f"partition {row.partition.number} does not move", "muted")
             return
-        from console.plan.edits import CancelMove
 
         self._editing.stage([CancelMove(self.place.topic, row.partition.number)])
 

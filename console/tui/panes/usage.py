@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from console.answers.lake_tables import LakeFilter
-from console.lake.reader import Usage, Window, hottest, minutes
+from console.lake.reader import Tables, Usage, Window, hottest, minutes
 from console.model.parts import Part
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues
 from console.plan.edits import Edit
@@ -22,9 +21,6 @@ from console.tui import keymap
 from console.tui.panes.lake_view import LakeAnswer, LakeView
 from console.tui.reading import start
 from console.tui.tools import Tools
-
-if TYPE_CHECKING:
-    from console.lake.reader import Tables
 
 PLOT_HEIGHT = 14
 

@@ -58,6 +58,8 @@ class View(Widget):
     """Number of ticks from one `read_more` to the next; more if reading takes long."""
     CALM: ClassVar[str] = "nothing is in trouble here"
     """The text of an empty table with `!` (only trouble)."""
+    TITLE: ClassVar[str] = ""
+    """The beginning of the breadcrumbs; ``""`` for the name of the place's entity."""
     OF_CLUSTER: ClassVar[bool] = True
     """Whether its data become stale if the cluster does not answer."""
 
@@ -272,8 +274,8 @@ class View(Widget):
         """
 
     def crumbs(self) -> Line:
-        """Return the breadcrumbs: the entity, and the sections that the tab key cycles through."""
-        line: Line = [(about, "strong")] if (about := title_of(self.place)) else []
+        """Return the breadcrumbs: the title or the entity, and the sections that the tab key cycles through."""
+        line: Line = [(about, "strong")] if (about := self.TITLE or title_of(self.place)) else []
         for view, title in parts_of(self.place):
             line += [("  " if line else "", ""), (title, "strong" if view == self.place.view else "muted")]
         return line

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Hashable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from console.admin.partitions import newest_records
 from console.language.verbs.watch import subject_text, subjects_text
 from console.model import watched
+from console.model.codes import CONNECTOR
 from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.grouping import grouped
+from console.model.half_hour import Kind
 from console.model.parts import Part
 from console.model.rates import NOT_POLLED
 from console.model.topic_readers import TopicLags
@@ -24,9 +26,6 @@ from console.tui.panes.rates import ShownRates, read_rates
 from console.tui.places import Place, pane_named, view_place
 from console.tui.tools import Tools
 from widgets.row_table import RowTable
-
-if TYPE_CHECKING:
-    from console.model.half_hour import Kind
 
 MOST_PLACES = 500
 """Maximum number of partitions whose newest record is read in a turn."""
@@ -134,14 +133,15 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         await self._read_newest()
 
     async def _read_newest(self) -> None:
-        led: dict[int, list[tuple[str, int]]] = {}
         known, silent = self.snapshot.topics, self.cluster.contact.silent
         places = [
             (name, each) for name in self._shown(watched.TOPIC) if name in known for each in known[name].partitions
         ]
-        for name, partition in places[:MOST_PLACES]:
-            if partition.leader >= 0 and partition.leader not in silent:
-                led.setdefault(partition.leader, []).append((name, partition.number))
+        led = grouped(
+            (each.leader, (name, each.number))
+            for name, each in places[:MOST_PLACES]
+            if each.leader >= 0 and each.leader not in silent
+        )
         # A record lacks answers to requests that its console did not send, such as those for rows that it did not show.
         if not led or self.session.front_end == "replay":
             return
@@ -254,8 +254,6 @@ def place_of(row: present_watched.WatchRow) -> tuple[Place, Hashable | None]:
         case watched.BROKER:
             return pane_named(keymap.BROKERS), row.name
         case watched.CONNECTOR:
-            from console.model.codes import CONNECTOR
-
             return view_place(keymap.CONNECTOR)._replace(about=ConfigResource(CONNECTOR, row.name)), None
         case _:
             return view_place(keymap.SCHEMAS), row.name
