@@ -1,7 +1,5 @@
 """Tests of the pane of events: changes by others and by this console, their details, and their revert."""
 
-from __future__ import annotations
-
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource

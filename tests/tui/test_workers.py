@@ -1,7 +1,5 @@
 """Test of a screen's worker that ends before it began: nothing is left of it."""
 
-from __future__ import annotations
-
 import ast
 import gc
 import warnings

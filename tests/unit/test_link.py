@@ -1,7 +1,5 @@
 """Tests of the link with misbehaving brokers: reconnecting, retrying, routing, and sending changes only once."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 from collections.abc import AsyncIterator

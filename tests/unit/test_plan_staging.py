@@ -1,7 +1,5 @@
 """Tests of staging: edits that are staged, dropped as no-ops, or refused, and the texts of refusals."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

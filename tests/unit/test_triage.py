@@ -1,7 +1,5 @@
 """Tests of causes and their evidence, on polls of a small cluster with one trouble each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Tests of symptoms that brokers explain: lags right after a broker went or came, and leaders without followers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 

@@ -2,8 +2,6 @@
 and names them as the cause of later symptoms of the entities that they affect.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from itertools import pairwise

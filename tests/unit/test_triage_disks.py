@@ -2,8 +2,6 @@
 is no disk.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of causes about groups: a group with members gets a row, and all groups without members share one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the causes in dead letters: those that suddenly come, and a group that reads those that it writes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

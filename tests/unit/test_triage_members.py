@@ -2,8 +2,6 @@
 do not exist, and members that left.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of a min ISR that can't be met: its severity, and its row next to the rows about missing brokers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pytest

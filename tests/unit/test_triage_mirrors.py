@@ -1,7 +1,5 @@
 """Tests of MirrorMaker in triage: a flow that stopped is one row, one that beats, was removed or is paused is none."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import timedelta
 

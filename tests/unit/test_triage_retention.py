@@ -2,8 +2,6 @@
 without a step once the former value is back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 

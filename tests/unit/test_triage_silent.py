@@ -1,7 +1,5 @@
 """Tests of topics whose producers stop for a reason that no API shows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Groups that are slow: what changed when their lag began to grow, and where it grows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Tests of groups that wait for an open transaction: they are not stuck, and no step skips a record."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest
