@@ -263,26 +263,14 @@ async def test_a_policy_has_its_say_in_the_proposals_request_too() -> None:
     async with EmbeddedCluster(ClusterSpec(alter_config_policy=policy)) as cluster:
         for name in ("t", "u"):
             cluster.state.put_topic(new_topic(name, [(1,)], [1]))
-        request = kip133.AlterConfigsRequest(
-            resources=tuple(
-                kip133.AlteredResource(
-                    resource_type=2,
-                    resource_name=name,
-                    configs=(kip133.AlteredConfig(config_name="retention.ms", config_value="7"),),
-                )
-                for name in ("t", "u")
-            ),
-            validate_only=False,
-        )
-        responses = (await ask(cluster, request, 2)).responses
+        wanted = [(2, name, [("retention.ms", "7")]) for name in ("t", "u")]
+        answer = await ask(cluster, kip133.AlterConfigsRequest, 2, resources=wanted, validate_only=False)
+        responses = answer.responses
         assert [(each.resource_name, each.error_code, each.error_message) for each in responses] == [
             ("t", 44, "t is not to be touched"),
             ("u", 0, ""),
         ]
-        assert policy.asked == [
-            (T, {"retention.ms": "7"}),
-            (topic_resource("u"), {"retention.ms": "7"}),
-        ]
+        assert policy.asked == [(each, {"retention.ms": "7"}) for each in (T, topic_resource("u"))]
 
 
 async def test_loggers_change_on_their_broker_until_it_ends(cluster: EmbeddedCluster) -> None:

@@ -424,15 +424,9 @@ async def test_what_is_named_twice_stays(with_four: EmbeddedCluster) -> None:
     state = with_four.state
     ids = {name: topic.id for name, topic in state.topics.items()}
 
-    def build(kio: Any) -> Any:
-        states = [("a", None), ("a", None), (None, ids["b"]), (None, ids["b"]), ("c", None), (None, ids["c"])]
-        return kio.DeleteTopicsRequest(
-            topics=tuple(kio.DeleteTopicState(name=name, topic_id=id_) for name, id_ in (*states, ("d", None))),
-            timeout=timedelta(seconds=5),
-        )
-
+    states = [("a", None), ("a", None), (None, ids["b"]), (None, ids["b"]), ("c", None), (None, ids["c"]), ("d", None)]
     async with RawClient(with_four) as client:
-        answer = await client.ask("delete_topics", 6, build)
+        answer = await client.ask("delete_topics", 6, with_fields(topics=states, timeout=5))
     results = [(each.name, each.topic_id, *error_of(each)) for each in answer.responses]
     assert sorted(results, key=str) == sorted(
         [
@@ -456,12 +450,9 @@ async def test_what_is_named_twice_stays(with_four: EmbeddedCluster) -> None:
 async def test_both_or_neither(
     with_four: EmbeddedCluster, name: str | None, topic_id: UUID | None, expected: Any
 ) -> None:
-    def build(kio: Any) -> Any:
-        state = kio.DeleteTopicState(name=name, topic_id=topic_id)
-        return kio.DeleteTopicsRequest(topics=(state,), timeout=timedelta(seconds=5))
-
     async with RawClient(with_four) as client:
-        (result,) = (await client.ask("delete_topics", 6, build)).responses
+        answer = await client.ask("delete_topics", 6, with_fields(topics=[(name, topic_id)], timeout=5))
+    (result,) = answer.responses
     assert error_of(result) == expected
 
 
@@ -881,19 +872,10 @@ async def test_all_topics_are_the_topics_named(version: int) -> None:
         await cluster.broker_down(3)
         names = list(cluster.state.topics)
 
-        def build(module: Any, topics: Any) -> Any:
-            fields: dict[str, Any] = {"topics": topics}
-            for flag in ("include_cluster_authorized_operations", "include_topic_authorized_operations"):
-                if flag in module.MetadataRequest.__dataclass_fields__:
-                    fields[flag] = flag.startswith("include_cluster")
-            return module.MetadataRequest(**fields)
-
-        def named(module: Any) -> Any:
-            more = {"topic_id": None} if version >= 10 else {}
-            return build(module, tuple(module.MetadataRequestTopic(name=name, **more) for name in names))
-
-        everything = await client.ask("metadata", version, lambda m: build(m, None if version else ()))
-        each = await client.ask("metadata", version, named)
+        flags = {"include_cluster_authorized_operations": True, "include_topic_authorized_operations": False}
+        everything = await client.ask("metadata", version, with_fields(topics=None if version else [], **flags))
+        named = [{"name": name, "topic_id": None} for name in names]
+        each = await client.ask("metadata", version, with_fields(topics=named, **flags))
         assert [topic.name for topic in everything.topics] == names
         assert everything.topics == each.topics
         assert everything.brokers == each.brokers
