@@ -251,6 +251,16 @@ def logs_seen(tick: int, at: Callable[[int], Mapping[tuple[str, int], LogOffsets
     return observations
 
 
+def kept_logs(ends: Callable[[int], Mapping[tuple[str, int], int]], **more: object) -> Callable[[int], Facts]:
+    """Return facts about logs from which no record is deleted. ends: tick -> the next offset of each partition."""
+
+    def facts(tick: int) -> Facts:
+        logs = logs_seen(tick, lambda each: {place: LogOffsets(0, end, end) for place, end in ends(each).items()})
+        return Facts(logs, **more)  # type: ignore[arg-type]
+
+    return facts
+
+
 def logs_at(tick: int, states: Mapping[int, LogOffsets]) -> ObservedLogs:
     """Return the observed log of orders/0: the state at each tick is that of the last key up to the tick."""
     return logs_seen(tick, lambda each: {("orders", 0): states[max(at for at in states if at <= each)]})
@@ -391,10 +401,8 @@ def _at_its_quota(snapshot: Snapshot, tick: int) -> Snapshot:
     return replace(snapshot, log_dirs=sized(60_000, 60_000, 60_000), quotas=quotas)
 
 
-def _whole_logs(tick: int) -> Facts:
-    """Return facts about six partitions with 100 records each."""
-    found = {("orders", number): LogOffsets(0, 100, 100) for number in range(6)}
-    return Facts(logs_seen(tick, lambda _: found))
+_whole_logs = kept_logs(lambda _: {("orders", number): 100 for number in range(6)})
+"""Facts about six partitions with 100 records each."""
 
 
 def _moves(snapshot: Snapshot, tick: int, grows_to: int = 100) -> Snapshot:

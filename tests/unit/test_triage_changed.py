@@ -5,6 +5,7 @@ and names them as the cause of later symptoms of the entities that they affect.
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -35,7 +36,6 @@ from console.model.codes import (
 )
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, own_source, topic_resource
 from console.model.coordinators import OFFSETS
-from console.model.observed_logs import LogOffsets
 from console.model.quota import QuotaEntity
 from console.model.rates import Rates, with_dirs
 from console.model.severity import Certainty, Severity
@@ -50,11 +50,11 @@ from console.triage.diagnosis import diagnose
 from console.triage.events import Difference, Kind, Place
 from console.triage.facts import Author, ChangeKey, Facts
 from console.triage.judged_changes import JudgedChange, changes_after, edit_of
-from console.triage.observations import after, begin
+from console.triage.observations import Observations, after, begin
 from console.triage.symptoms import Poll, Subject
 from tests.support import samples
 from tests.unit import test_triage
-from tests.unit.test_triage import START, TICK, Change, logs_seen, watched
+from tests.unit.test_triage import START, TICK, Change, kept_logs, watched
 
 WHEN, BACK = 5, 12
 """The ticks of the first polls that see a change, and the former state again."""
@@ -115,19 +115,27 @@ def seen(
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         is_changed = WHEN <= tick < (BACK if is_back else ticks + 1)
-        at = START + tick * TICK
-        read = dict.fromkeys(("quotas", "scram", "topics", "configs"), at)
-        return replace((then if is_changed else before)(snapshot, tick), read_at={**snapshot.read_at, **read})
+        return read((then if is_changed else before)(snapshot, tick), tick, "quotas", "scram", "topics", "configs")
 
-    def facts(tick: int) -> Facts:
-        def at(each: int) -> Mapping[tuple[str, int], LogOffsets]:
-            end = 100 + 10 * (min(each, WHEN) if stops else each)
-            return {("orders", 0): LogOffsets(0, end, end)}
+    written = kept_logs(
+        lambda each: {("orders", 0): 100 + 10 * (min(each, WHEN) if stops else each)}, authors=authors or {}
+    )
+    return claims(watched(change, ticks, before=before(healthy(), 0), facts=written))
 
-        return Facts(logs_seen(tick, at), authors=authors or {})
 
-    observations = watched(change, ticks, before=before(healthy(), 0), facts=facts)
-    return [each.claim for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
+def claims(observations: Observations, cause: str = "changed-lately") -> list[Claim]:
+    return [each.claim for each in diagnose(observations).causes if each.claim.cause == cause]
+
+
+def found(change: Change, ticks: int, base: Snapshot | None = None, **how: Any) -> list[Claim]:
+    """Return the claims of `changed-lately` on a cluster that changes at each poll. how: as for `watched`."""
+    return claims(watched(change, ticks, before=change(base or healthy(), 0), **how))
+
+
+def read(snapshot: Snapshot, tick: int, *parts: str) -> Snapshot:
+    """Return the snapshot with these parts, or all those of a poll, read at a tick."""
+    at = dict.fromkeys(parts or test_triage.PARTS, START + tick * TICK)
+    return replace(snapshot, read_at={**snapshot.read_at, **at})
 
 
 KEPT_FOR_A_DAY, KEPT_FOR_A_SECOND = topic_configs(retention_ms="86400000"), topic_configs(retention_ms="1000")
@@ -330,18 +338,12 @@ def test_a_token_that_ended_is_named_with_groups_that_lost_their_members(
             tokens = []
         tokens += [token("u", 1, 60)] if newer else []
         known = replace(lagging(snapshot, tick), tokens={each.id: each for each in tokens})
-        return replace(known, read_at={**known.read_at, "tokens": START + tick * TICK})
+        return read(known, tick, *test_triage.PARTS, "tokens")
 
-    def with_times(snapshot: Snapshot, tick: int) -> Snapshot:
-        known = change(snapshot, tick)
-        return replace(known, read_at={**known.read_at, **dict.fromkeys(test_triage.PARTS, START + tick * TICK)})
-
-    causes = diagnose(watched(with_times, 20, before=with_times(healthy(), 0))).causes
-    claims = [each.claim for each in causes if each.claim.cause == "changed-lately"]
-    at = "2026-03-01T03:00:20+00:00"
-    title = f"token of User:alice: ended at {at}"
-    assert [each.title.startswith(title) for each in claims] == [True] * is_named, [each.title for each in claims]
-    for each in claims:
+    named = found(change, 20)
+    title = "token of User:alice: ended at 2026-03-01T03:00:20+00:00"
+    assert [each.title.startswith(title) for each in named] == [True] * is_named, [each.title for each in named]
+    for each in named:
         assert each.title.endswith("before group billing fell behind")
         assert each.certainty is Certainty.POSSIBLE
         assert "`token create` makes another one" in each.next[0].text
@@ -420,11 +422,9 @@ def slowed_down(
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         quota_ = limit if tick >= WHEN else was
         quotas = {entity: {"producer_byte_rate": quota_}} if quota_ is not None else {}
-        at = {**snapshot.read_at, "quotas": START + tick * TICK}
-        return replace(snapshot, rates=rates[tick + 1], quotas=quotas, read_at=at)
+        return read(replace(snapshot, rates=rates[tick + 1], quotas=quotas), tick, "quotas")
 
-    causes = diagnose(watched(change, ticks, before=change(healthy(), 0))).causes
-    return [each.claim for each in causes if each.claim.cause == "changed-lately"]
+    return found(change, ticks)
 
 
 @pytest.mark.parametrize(
@@ -502,12 +502,10 @@ def test_replicas_that_were_moved_to_too_few_brokers_or_one_rack(
         return (then if tick >= WHEN else before)(known, tick)
 
     base = replace(test_triage.healthy(brokers=6, racks=2), log_dirs={})
-    observations = watched(change, 12, before=change(base, 0))
-    claims = [each.claim for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
-    assert [words in each.title for each in claims] == [True] * bool(words), [each.title for each in claims]
-    assert [each.next[0].command for each in claims] == [command] * bool(words)
-    back = watched(lambda s, t: before(s, t) if t > 10 else change(s, t), 12, before=change(base, 0))
-    assert not [each for each in diagnose(back).causes if each.claim.cause == "changed-lately"]
+    named = found(change, 12, base)
+    assert [words in each.title for each in named] == [True] * bool(words), [each.title for each in named]
+    assert [each.next[0].command for each in named] == [command] * bool(words)
+    assert not found(lambda s, t: before(s, t) if t > 10 else change(s, t), 12, base)
 
 
 @pytest.mark.parametrize(
@@ -526,9 +524,7 @@ def test_a_move_that_no_list_showed_takes_away_what_it_added(
         return placed(*(first if tick < WHEN else both if tick < WHEN + 2 else last))(known, tick)
 
     base = replace(test_triage.healthy(brokers=6, racks=2), log_dirs={})
-    observations = watched(change, WHEN + 8, before=change(base, 0))
-    found = [each.claim for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
-    assert bool(found) is is_named
+    assert bool(found(change, WHEN + 8, base)) is is_named
 
 
 EXTERNAL = "listener.name.external.max.connections"
@@ -570,17 +566,10 @@ def test_a_lower_level_of_a_feature_stops_groups_that_need_it(
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         lagging = committed({0: min(500 * tick, 500 * WHEN)}, 500 * tick, members=tick < WHEN)(snapshot, tick)
         groups = {name: replace(each, type=type_) for name, each in lagging.groups.items()}
-        level = {feature: int(now if tick >= WHEN else was)}
-        features = ClusterFeatures(level, ())
-        at = START + tick * TICK
-        return replace(lagging, groups=groups, features=features, read_at={**lagging.read_at, "features": at})
+        features = ClusterFeatures({feature: int(now if tick >= WHEN else was)}, ())
+        return read(replace(lagging, groups=groups, features=features), tick, *test_triage.PARTS, "features")
 
-    def with_times(snapshot: Snapshot, tick: int) -> Snapshot:
-        known = change(snapshot, tick)
-        return replace(known, read_at={**known.read_at, **dict.fromkeys(test_triage.PARTS, START + tick * TICK)})
-
-    observations = watched(with_times, 20, before=with_times(healthy(), 0))
-    titles = [each.claim.title for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
+    titles = [each.title for each in found(change, 20)]
     assert any("group billing fell behind" in each for each in titles) is is_named, titles
 
 
@@ -604,9 +593,8 @@ def test_a_removed_voter_is_a_row_if_no_other_may_fail(left: int, comes: int | N
 @pytest.mark.parametrize(("value", "is_said"), [(0.5, True), (50.0, False)])
 def test_a_low_quota_for_changes_is_said_among_what_no_api_shows(value: float, *, is_said: bool) -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        at = {**snapshot.read_at, "quotas": START + tick * TICK}
         quotas = {EVERYBODY: {"controller_mutation_rate": value}} if tick >= WHEN else {}
-        return replace(snapshot, quotas=quotas, read_at=at)
+        return read(replace(snapshot, quotas=quotas), tick, "quotas")
 
     observations = watched(change, 10, before=change(healthy(), 0))
     said = [each.what for each in diagnose(observations).unknowable]
@@ -624,10 +612,9 @@ def test_few_low_quotas_are_said_of_many_that_other_clients_lowered(
     authors = {(each, "controller_mutation_rate", "4.0"): author for each in entities} if is_own else {}
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        at = {**snapshot.read_at, "quotas": START + tick * TICK}
         value = 4.0 if tick >= WHEN else was
         quotas = {each: {"controller_mutation_rate": value} for each in entities} if value is not None else {}
-        return replace(snapshot, quotas=quotas, read_at=at)
+        return read(replace(snapshot, quotas=quotas), tick, "quotas")
 
     observations = watched(change, 10, before=change(healthy(), 0), facts=lambda _: Facts(authors=authors))
     said = [each.what for each in diagnose(observations).unknowable if "controller_mutation_rate" in each.what]
@@ -683,10 +670,9 @@ def test_a_line_of_brokers_files_that_clients_meet_after_the_restart(
         lags = committed({0: min(500 * tick, 500 * 6)}, 500 * tick, members=tick < 6)
         return rolled(was, now, key)(lags(snapshot, tick), tick)
 
-    mine = verdict_of(change, ticks)
-    found = [each for each in mine if each.cause == "changed-lately"]
-    assert bool(found) is (is_named and ticks == 30), [each.title for each in mine]
-    for each in found:
+    named = lately(change, ticks)
+    assert bool(named) is (is_named and ticks == 30), [each.title for each in named]
+    for each in named:
         assert each.title == f"brokers 1, 2, 3: {key} changed before group billing fell behind"
         assert each.certainty is (Certainty.LIKELY if key == AUTHORIZER else Certainty.POSSIBLE)
         assert each.severity is Severity.WARNING
@@ -698,7 +684,7 @@ def test_members_that_are_there_did_not_meet_the_line() -> None:
         lags = committed({0: min(500 * tick, 500 * 6)}, 500 * tick, members=True)
         return rolled(None, "a.Class", AUTHORIZER)(lags(snapshot, tick), tick)
 
-    assert "changed-lately" not in {each.cause for each in verdict_of(change, 30)}
+    assert not lately(change, 30)
 
 
 @pytest.mark.parametrize(("now", "out_from", "is_named"), [("500", 20, True), ("500", 5, False), ("60000", 20, False)])
@@ -711,7 +697,7 @@ def test_replicas_that_leave_an_isr_long_after_the_restart_may_have_less_time(
             return known
         return test_triage.first_of_orders(known, isr=tuple(b for b in (1, 2, 3) if b != 3), leader=1)
 
-    titles = [each.title for each in verdict_of(change, 30) if each.cause == "changed-lately"]
+    titles = [each.title for each in lately(change, 30)]
     assert titles == ([f"brokers 1, 2, 3: {LAG_TIME} changed right before"] if is_named else [])
 
 
@@ -816,10 +802,13 @@ def committed(at: Mapping[int, int], end: int = 8_000, *, members: bool = True) 
 
 def verdict_of(change: Change, ticks: int = 8) -> list[Claim]:
     def with_times(snapshot: Snapshot, tick: int) -> Snapshot:
-        read = {**snapshot.read_at, **dict.fromkeys(test_triage.PARTS, START + tick * TICK)}
-        return replace(change(snapshot, tick), read_at=read)
+        return replace(change(snapshot, tick), read_at=read(snapshot, tick).read_at)
 
     return [each.claim for each in diagnose(watched(with_times, ticks, before=change(healthy(), 0))).causes]
+
+
+def lately(change: Change, ticks: int) -> list[Claim]:
+    return [each for each in verdict_of(change, ticks) if each.cause == "changed-lately"]
 
 
 def rereading(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -851,8 +840,7 @@ def test_offsets_of_a_group_without_members_can_be_set_as_they_were() -> None:
         return committed({0: 8_000 if tick < WHEN else 0}, members=False)(snapshot, tick)
 
     def steps(ticks: int) -> list[edits.Edit]:
-        claims = [each for each in verdict_of(change, ticks) if each.cause == "changed-lately"]
-        return [edit for each in claims for step in each.next for edit in step.edits]
+        return [edit for each in lately(change, ticks) for step in each.next for edit in step.edits]
 
     assert steps(WHEN + 2) == [], "its consumers may be about to start"
     assert steps(WHEN + 8) == [edits.CommitOffset("billing", "orders", 0, 8_000, restored=True)]
@@ -901,8 +889,7 @@ def set_ahead(
 
 @pytest.mark.parametrize("comes", [999, AHEAD], ids=["no member yet", "members come at once"])
 def test_offsets_that_were_set_ahead_of_what_nobody_read_are_named(comes: int) -> None:
-    claims = verdict_of(set_ahead(comes=comes), AHEAD + 2)
-    (claim,) = [each for each in claims if each.cause == "changed-lately"]
+    (claim,) = lately(set_ahead(comes=comes), AHEAD + 2)
     assert claim.title == "group billing: offsets set ahead by 13,300 records in 2 partitions, which it never reads"
     assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.LIKELY)
     assert "reset group billing to its former offsets (orders/0 to 1,250, orders/1 to 1,250)" in claim.next[0].text
@@ -910,7 +897,7 @@ def test_offsets_that_were_set_ahead_of_what_nobody_read_are_named(comes: int) -
 
 
 def test_offsets_that_were_set_ahead_can_be_set_as_they_were_while_nobody_reads() -> None:
-    (claim,) = [each for each in verdict_of(set_ahead(), AHEAD + 8) if each.cause == "changed-lately"]
+    (claim,) = lately(set_ahead(), AHEAD + 8)
     assert claim.next[0].edits == tuple(
         edits.CommitOffset("billing", "orders", number, 1_250, restored=True) for number in (0, 1)
     )
@@ -930,7 +917,7 @@ NOT_SET = {
 
 @pytest.mark.parametrize(("change", "ticks"), NOT_SET.values(), ids=NOT_SET)
 def test_offsets_that_readers_or_mirrors_commit_are_not_called_set(change: Change, ticks: int) -> None:
-    assert "changed-lately" not in {each.cause for each in verdict_of(change, ticks)}
+    assert not lately(change, ticks)
 
 
 def test_offsets_that_were_restored_or_arrive_late_are_no_change() -> None:
@@ -939,8 +926,8 @@ def test_offsets_that_were_restored_or_arrive_late_are_no_change() -> None:
         at = 0 if AHEAD <= tick < AHEAD + 12 else at
         return committed({0: at}, members=tick < LEFT)(snapshot, tick)
 
-    assert "changed-lately" in {each.cause for each in verdict_of(change, AHEAD + 2)}
-    assert "changed-lately" not in {each.cause for each in verdict_of(change, AHEAD + 14)}
+    assert lately(change, AHEAD + 2)
+    assert not lately(change, AHEAD + 14)
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return committed({0: 1_000 + 100 * tick - (150 if tick == WHEN else 0)})(snapshot, tick)
@@ -1070,7 +1057,7 @@ def test_a_broker_that_came_back_in_the_rack_of_the_others() -> None:
         snapshot = replace(snapshot, cluster=replace(snapshot.cluster, brokers=brokers), topics=topics)
         return back_as(rack="a")(snapshot, tick)
 
-    (claim,) = [each for each in verdict_of(in_two, 12) if each.cause == "changed-lately"]
+    (claim,) = lately(in_two, 12)
     assert claim.title == (
         "broker 2: rack changed from b to a: 3 partitions have their replicas in one rack since: orders/0, orders/1, "
         "orders/2"
@@ -1157,11 +1144,9 @@ def of_files(value: str) -> Change:
 
 
 def test_a_producer_that_does_not_come_back_after_a_restart_has_the_brokers_file_as_its_cause() -> None:
-    claims = seen(of_files("3600000"), of_files("900000"), stops=True)
-    assert [each.title for each in claims] == [
-        f"brokers 1, 2, 3: {LONGEST} changed, and nothing is written to orders since"
-    ]
-    (step,) = claims[0].next
+    (claim,) = seen(of_files("3600000"), of_files("900000"), stops=True)
+    assert claim.title == f"brokers 1, 2, 3: {LONGEST} changed, and nothing is written to orders since"
+    (step,) = claim.next
     assert step.text.startswith(f"put back {LONGEST}=3600000 in the files of brokers 1, 2, 3 and restart them in turn")
     assert not step.edits
     assert seen(of_files("3600000"), of_files("900000")) == [], "the producer goes on"
@@ -1197,8 +1182,7 @@ def test_a_group_that_went_with_its_offsets_is_named_and_what_it_missed_is_count
     assert claim.title == "group billing: gone, with its offsets in 1 partition, while 800 records waited for it"
     assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.CERTAIN)
     assert "orders/0 to 100" in claim.next[0].text
-    claims = verdict_of(gone(back_at=WHEN + 8, begins=850), WHEN + 12)
-    (claim,) = [each for each in claims if each.cause == "changed-lately"]
+    (claim,) = lately(gone(back_at=WHEN + 8, begins=850), WHEN + 12)
     assert claim.title == "group billing: began 750 records after its former offsets, which were gone"
 
 
@@ -1206,8 +1190,7 @@ def test_a_group_that_a_client_deleted_may_be_one_that_nobody_needs() -> None:
     (claim,) = verdict_of(gone(minutes="10080"), WHEN + 8)
     assert claim.title.startswith("group billing: gone, with its offsets")
     assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.POSSIBLE)
-    claims = verdict_of(gone(back_at=WHEN + 8, begins=850, minutes="10080"), WHEN + 12)
-    (claim,) = [each for each in claims if each.cause == "changed-lately"]
+    (claim,) = lately(gone(back_at=WHEN + 8, begins=850, minutes="10080"), WHEN + 12)
     assert claim.certainty is Certainty.CERTAIN, "it is needed"
 
 
@@ -1217,7 +1200,7 @@ def test_a_group_that_a_client_deleted_may_be_one_that_nobody_needs() -> None:
     ids=["never had a member", "has them back", "reads all again"],
 )
 def test_a_group_that_missed_nothing_is_no_row(change: Change) -> None:
-    assert "changed-lately" not in {each.cause for each in verdict_of(change, WHEN + 12)}
+    assert not lately(change, WHEN + 12)
 
 
 @pytest.mark.parametrize(("others", "is_joined"), [(6, True), (3, False), (12, False)])
@@ -1233,16 +1216,17 @@ def test_a_group_that_may_join_a_grown_topic_with_another_one_falls_behind(other
         lags = test_triage.moved(snapshot, {0: (100 + 100 * min(tick, WHEN), 100 + 100 * tick)})
         row = PartitionLag("users", 0, 50 + tick, 50 + tick, 0, "m1")
         both = {"billing": GroupLag((*lags.lags["billing"].partitions, row))}
-        read = {**snapshot.read_at, "topics": START + tick * TICK}
-        return replace(lags, lags=both, topics={**snapshot.topics, "orders": now, "users": users}, read_at=read)
+        known = replace(lags, lags=both, topics={**snapshot.topics, "orders": now, "users": users})
+        return read(known, tick, "topics")
 
-    causes = [each.claim for each in diagnose(watched(change, 14, before=change(healthy(), 0))).causes]
-    found = [each for each in causes if "grown from 6 to 12 partitions right before group billing" in each.title]
-    assert [any("a join needs equal numbers" in each.fact for each in claim.evidence) for claim in found] == [
-        True
-    ] * len(found)
-    assert bool(found) is is_joined
-    assert all("Give users 12 partitions" in claim.next[0].text for claim in found)
+    grown = [each for each in found(change, 14) if GREW in each.title]
+    assert bool(grown) is is_joined
+    for claim in grown:
+        assert any("a join needs equal numbers" in each.fact for each in claim.evidence)
+        assert "Give users 12 partitions" in claim.next[0].text
+
+
+GREW = "grown from 6 to 12 partitions right before group billing"
 
 
 @pytest.mark.parametrize(
@@ -1264,32 +1248,25 @@ def test_an_input_of_a_streams_application_that_grew_is_named_with_its_own_topic
         runs = tick < WHEN + 1
         rows = {0: (100 + 100 * min(tick, WHEN), 100 + 100 * tick)}
         moved = test_triage.moved(snapshot, rows, *(() if runs else ("Empty", "")))
-        read = {**snapshot.read_at, "topics": START + tick * TICK}
-        return replace(moved, topics={"orders": now, name: own}, read_at=read)
+        return read(replace(moved, topics={"orders": now, name: own}), tick, "topics")
 
-    causes = [each.claim for each in diagnose(watched(change, 20, before=change(healthy(), 0))).causes]
-    found = [each for each in causes if "grown from 6 to 12 partitions right before group billing" in each.title]
-    assert bool(found) is is_named
-    for claim in found:
+    grown = [each for each in found(change, 20) if GREW in each.title]
+    assert bool(grown) is is_named
+    for claim in grown:
         assert any("is of the Kafka Streams application billing, and has 6" in each.fact for each in claim.evidence)
         assert "kafka-streams-application-reset" in claim.next[0].text
 
 
 def test_replicas_that_were_moved_here_are_no_row() -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        known = topic_configs(min_insync_replicas="2")(snapshot, tick)
-        known = replace(known, read_at={**known.read_at, "reassignments": START + tick * TICK})
+        known = read(topic_configs(min_insync_replicas="2")(snapshot, tick), tick, "reassignments")
         return placed(1, 2, 3)(known, tick) if tick < WHEN else placed(1, 2)(known, tick)
-
-    def claims(facts: Facts) -> list[Claim]:
-        observations = watched(change, 12, before=change(healthy(), 0), facts=lambda _: facts)
-        return [each.claim for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
 
     mine: dict[ChangeKey, Author] = {
         (MoveTarget("orders", number), "", "1,2"): Author("alice on host", 4, START) for number in range(6)
     }
-    assert claims(Facts())
-    assert not claims(Facts(authors=mine))
+    assert found(change, 12)
+    assert not found(change, 12, facts=lambda _: Facts(authors=mine))
 
 
 def test_a_move_has_its_author_from_its_beginning_to_its_end() -> None:
@@ -1322,8 +1299,7 @@ def of_two_changes(*, size: bool = True, user: bool = True, members: bool = True
         lags = {0: (100 + 100 * min(tick, WHEN), 100 + 100 * tick)}
         is_there = members or not is_changed
         moved = test_triage.moved(known, lags, *(() if is_there else ("Empty", "")))
-        read = dict.fromkeys((*test_triage.PARTS, "scram"), START + tick * TICK)
-        return replace(moved, read_at={**snapshot.read_at, **read})
+        return read(moved, tick, *test_triage.PARTS, "scram")
 
     observations = watched(change, 40, before=change(healthy(), 0))
     return [each.claim for each in diagnose(observations).causes]
@@ -1348,7 +1324,7 @@ def test_a_rival_for_one_group_takes_no_step_from_the_others() -> None:
     """A lower quota may hold back five groups, and the codec of a topic that one of them reads changed, too."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        is_changed, at = tick >= WHEN, START + tick * TICK
+        is_changed = tick >= WHEN
         part = Partition(0, 1, (1, 2, 3), (1, 2, 3))
         lags, groups, behind = {}, {}, 100 * max(0, tick - WHEN)
         for number in range(5):
@@ -1357,18 +1333,17 @@ def test_a_rival_for_one_group_takes_no_step_from_the_others() -> None:
             member = GroupMember("m1", "c", "/h", ((topic, 0),))
             groups[f"g{number}"] = Group(f"g{number}", "Stable", "consumer", coordinator=1, members=(member,))
         codec = samples.config_set({"compression.type": "zstd" if is_changed else "lz4"}, DYNAMIC_TOPIC_CONFIG)
-        return replace(
+        known = replace(
             snapshot,
             topics={**snapshot.topics, "extra": Topic("extra", (part,), topic_id="x")},
             lags=lags,
             groups=groups,
             configs={topic_resource("extra"): codec},
             quotas={QuotaEntity.of({"client-id": "c"}): {"consumer_byte_rate": 5e5 if is_changed else 1e6}},
-            read_at={**snapshot.read_at, **dict.fromkeys((*test_triage.PARTS, "quotas"), at)},
         )
+        return read(known, tick, *test_triage.PARTS, "quotas")
 
-    causes = diagnose(watched(change, 40, before=change(healthy(), 0))).causes
-    (claim,) = [each.claim for each in causes if each.claim.title.startswith("quota of client-id c")]
+    (claim,) = [each for each in found(change, 40) if each.title.startswith("quota of client-id c")]
     back, rival = claim.next
     assert back.edits
     assert rival.text.startswith("find out which change it was for g0: topic extra changed at about the same time")
@@ -1439,23 +1414,14 @@ def of_a_deletion(
         if member:
             held = tuple(replace(each, assignment=((topic, 0),)) for each in who.members or ())
             who = replace(who, members=held)
-        return replace(
-            snapshot,
-            topics={"orders": snapshot.topics["orders"], **there},
-            log_dirs=dirs,
-            groups={"billing": who, "app": replace(who, name="app", state="Empty", members=())},
-            read_at={**snapshot.read_at, "topics": START + tick * TICK},
-        )
+        groups = {"billing": who, "app": replace(who, name="app", state="Empty", members=())}
+        topics = {"orders": snapshot.topics["orders"], **there}
+        return read(replace(snapshot, topics=topics, log_dirs=dirs, groups=groups), tick, "topics")
 
-    def facts(tick: int) -> Facts:
-        def at(each: int) -> Mapping[tuple[str, int], LogOffsets]:
-            end = records + (10 * each if written else 0)
-            return {(topic, 0): LogOffsets(0, end, end)} if each < WHEN else {}
+    def ends(tick: int) -> dict[tuple[str, int], int]:
+        return {(topic, 0): records + (10 * tick if written else 0)} if tick < WHEN else {}
 
-        return Facts(logs_seen(tick, at))
-
-    claims = [each.claim for each in diagnose(watched(change, 9, before=change(healthy(), 0), facts=facts)).causes]
-    return [each for each in claims if each.cause == "changed-lately"]
+    return found(change, 9, facts=kept_logs(ends))
 
 
 @pytest.mark.parametrize(
@@ -1517,9 +1483,9 @@ def test_offsets_that_are_deleted_from_a_group_that_stays_are_named(
         group = group if members or had_member else replace(group, state="Empty", members=())
         return replace(known, groups={"billing": group})
 
-    found = [each for each in verdict_of(change, WHEN + 8) if each.cause == "changed-lately"]
-    assert [each.certainty for each in found] == ([certainty] if certainty is not None else [])
-    for claim in found:
+    named = lately(change, WHEN + 8)
+    assert [each.certainty for each in named] == ([certainty] if certainty is not None else [])
+    for claim in named:
         assert claim.title.startswith("group billing: offsets gone in 1 partition")
         back = (edits.CommitOffset("billing", "orders", 0, 8_000, restored=True),)
         assert claim.next[0].edits == (() if members else back)
@@ -1580,14 +1546,11 @@ def test_only_a_change_for_the_worse_is_named_with_a_reader_that_stands_still(
 ) -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         known = topic_configs(**{name: was if tick < WHEN else now})(snapshot, tick)
-        moved = test_triage.moved(known, {0: (100 + 100 * min(tick, WHEN), 100 + 100 * tick)})
-        return replace(moved, read_at={**snapshot.read_at, **dict.fromkeys(test_triage.PARTS, START + tick * TICK)})
+        return read(test_triage.moved(known, {0: (100 + 100 * min(tick, WHEN), 100 + 100 * tick)}), tick)
 
-    causes = [each.claim for each in diagnose(watched(change, 40, before=change(healthy(), 0))).causes]
-    found = [each for each in causes if each.cause == "changed-lately"]
-    assert bool(found) is is_named
-    assert {each.certainty for each in found} <= {Certainty.POSSIBLE}
-    (stuck,) = [each for each in causes if each.cause == "consumer-stuck"]
+    observations = watched(change, 40, before=change(healthy(), 0))
+    assert [each.certainty for each in claims(observations)] == [Certainty.POSSIBLE] * is_named
+    (stuck,) = claims(observations, "consumer-stuck")
     assert not any("skip" in step.command for step in stuck.next), "it changed right before"
 
 
@@ -1622,18 +1585,10 @@ def after_a_change_taken_back(
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         known = (then if WHEN <= tick < back else before)(snapshot, tick)
         known = others(known) if others is not None and tick > WHEN else known
-        read = dict.fromkeys(("quotas", "scram", "topics", "configs"), START + tick * TICK)
-        return replace(known, read_at={**snapshot.read_at, **read})
+        return read(known, tick, "quotas", "scram", "topics", "configs")
 
-    def facts(tick: int) -> Facts:
-        def at(each: int) -> Mapping[tuple[str, int], LogOffsets]:
-            end = 100 + 10 * min(each, stop)
-            return {("orders", 0): LogOffsets(0, end, end)}
-
-        return Facts(logs_seen(tick, at))
-
-    observations = watched(change, min(back, stop) + 40, before=before(healthy(), 0), facts=facts)
-    return [each.claim for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
+    written = kept_logs(lambda each: {("orders", 0): 100 + 10 * min(each, stop)})
+    return claims(watched(change, min(back, stop) + 40, before=before(healthy(), 0), facts=written))
 
 
 def bytes_of(client: str, value: float | None) -> Change:
@@ -1695,18 +1650,10 @@ def test_a_producer_that_does_not_come_back_from_a_restart_has_a_deleted_user_as
         known = credential(is_there=not deleted or tick < WHEN)(snapshot, tick)
         if restarted is not None and restarted <= tick < restarted + 3:
             known = test_triage.without_broker(known, [2])
-        read = dict.fromkeys((*test_triage.PARTS, "scram"), START + tick * TICK)
-        return replace(known, read_at={**snapshot.read_at, **read})
+        return read(known, tick, *test_triage.PARTS, "scram")
 
-    def facts(tick: int) -> Facts:
-        def at(each: int) -> Mapping[tuple[str, int], LogOffsets]:
-            end = 100 + 10 * min(each, STOPS)
-            return {("orders", 0): LogOffsets(0, end, end)}
-
-        return Facts(logs_seen(tick, at))
-
-    observations = watched(change, STOPS + 40, before=change(healthy(), 0), facts=facts)
-    titles = [each.claim.title for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
+    written = kept_logs(lambda each: {("orders", 0): 100 + 10 * min(each, STOPS)})
+    titles = [each.title for each in found(change, STOPS + 40, facts=written)]
     assert titles == ["user alice: credential deleted, and nothing is written to orders since"] * is_named
 
 
@@ -1727,12 +1674,11 @@ def test_a_config_that_two_tools_set_is_named(values: str, *, is_named: bool) ->
         value = str(3_600_000 + ord(values[min(tick // 2, len(values) - 1)]))
         return topic_configs(segment_ms=value)(snapshot, tick)
 
-    claims = verdict_of(change, 16)
-    found = [each for each in claims if each.cause == "config-contested"]
-    assert bool(found) is is_named
-    assert all(each.subject == Subject(topic="orders", key="segment.ms") for each in found)
-    assert all(each.certainty is Certainty.LIKELY for each in found)
-    assert not any(step.edits for each in found for step in each.next)
+    named = [each for each in verdict_of(change, 16) if each.cause == "config-contested"]
+    assert bool(named) is is_named
+    for each in named:
+        assert (each.subject, each.certainty) == (Subject(topic="orders", key="segment.ms"), Certainty.LIKELY)
+        assert not any(step.edits for step in each.next)
 
 
 def contested(resource: ConfigResource, key: str, *values: str, ticks: int = 16, own: str | None = None) -> list[Claim]:
@@ -1743,8 +1689,7 @@ def contested(resource: ConfigResource, key: str, *values: str, ticks: int = 16,
         return replace(snapshot, configs={**snapshot.configs, resource: ConfigSet((entry,))})
 
     facts = Facts(authors={(resource, key, own): Author("alice", 1, START)} if own is not None else {})
-    observations = watched(change, ticks, before=change(healthy(), 0), facts=lambda _: facts)
-    return [each.claim for each in diagnose(observations).causes if each.claim.cause == "config-contested"]
+    return claims(watched(change, ticks, before=change(healthy(), 0), facts=lambda _: facts), "config-contested")
 
 
 @pytest.mark.parametrize(

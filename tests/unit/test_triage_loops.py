@@ -13,11 +13,10 @@ from console.model.snapshot import Snapshot
 from console.triage.cause import Claim
 from console.triage.causes import loops
 from console.triage.diagnosis import diagnose
-from console.triage.facts import Facts
 from console.triage.letters import letters_after, original_of
 from console.triage.symptoms import Subject
 from tests.support import connectors
-from tests.unit.test_triage import START, TICK, healthy, logs_seen, moved, watched
+from tests.unit.test_triage import START, TICK, healthy, kept_logs, moved, watched
 from tests.unit.test_triage_groups import with_rows
 
 TICKS = 14
@@ -93,10 +92,7 @@ def letters(
             rates = with_ends(rates, places, ends(each), START + each * TICK)
         return replace(moved(snapshot, {0: (5, 5)}), rates=rates)
 
-    def facts(tick: int) -> Facts:
-        return Facts(logs_seen(tick, lambda at: {place: LogOffsets(0, end, end) for place, end in ends(at).items()}))
-
-    found = diagnose(watched(change, ticks, before=change(before, 0), facts=facts)).causes
+    found = diagnose(watched(change, ticks, before=change(before, 0), facts=kept_logs(ends))).causes
     return [each.claim for each in found if each.claim.cause == "dead-letters-of-service"]
 
 
@@ -192,13 +188,7 @@ def test_letters_that_go_round_are_one_row() -> None:
         mine = [(name, 0, ends(name, tick), ends(name, tick), "m") for name in snapshot.topics]
         return replace(with_rows(snapshot, {"fulfilment": ("Stable", mine)}, {}), rates=rates)
 
-    def facts(tick: int) -> Facts:
-        return Facts(
-            logs_seen(
-                tick, lambda at: {(name, 0): LogOffsets(0, ends(name, at), ends(name, at)) for name in before.topics}
-            )
-        )
-
+    facts = kept_logs(lambda at: {(name, 0): ends(name, at) for name in before.topics})
     topics = {name: replace(healthy().topics["orders"], name=name, topic_id=name) for name in ("orders", "orders.DLT")}
     before = replace(healthy(), topics=topics)
     observations = watched(change, 22, before=change(before, 0), facts=facts)

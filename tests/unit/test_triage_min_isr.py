@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from console.model.cluster import BrokerVersion
 from console.model.config import topic_resource
-from console.model.observed_logs import LogOffsets
 from console.model.severity import Severity
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim
@@ -19,12 +18,7 @@ from tests.unit import test_triage as triage
 
 def written(until: int, tick: int) -> Facts:
     """Return facts in which the log of orders/3 grows at each tick up to `until`."""
-
-    def seen(each: int) -> dict[tuple[str, int], LogOffsets]:
-        end = 100 + 7 * min(each, until)
-        return {("orders", 3): LogOffsets(0, end, end)}
-
-    return Facts(triage.logs_seen(tick, seen))
+    return triage.kept_logs(lambda each: {("orders", 3): 100 + 7 * min(each, until)})(tick)
 
 
 def wanting(snapshot: Snapshot, number: int, topics: Iterable[str] = ("orders",)) -> Snapshot:

@@ -21,7 +21,7 @@ from console.triage.facts import Facts
 from console.triage.silence import PAUSES, QUIET, SEEN, STEADY
 from console.triage.symptoms import Subject
 from tests.support import connectors
-from tests.unit.test_triage import START, TICK, each_of_orders, healthy, logs_seen, moved, watched
+from tests.unit.test_triage import START, TICK, each_of_orders, healthy, kept_logs, logs_seen, moved, watched
 
 EVERY = TICK.total_seconds()
 STOPS = int(max(STEADY, SEEN * EVERY) / EVERY) + 1
@@ -35,9 +35,7 @@ def verdict(ends: Callable[[int], int], ticks: int, *topics: str) -> Verdict:
     orders = healthy().topics["orders"]
     before = replace(healthy(), topics={name: replace(orders, name=name) for name in names})
 
-    def facts(tick: int) -> Facts:
-        return Facts(logs_seen(tick, lambda at: {(name, 0): LogOffsets(0, ends(at), ends(at)) for name in names}))
-
+    facts = kept_logs(lambda at: {(name, 0): ends(at) for name in names})
     return diagnose(watched(lambda snapshot, _tick: snapshot, ticks, before=before, facts=facts))
 
 
@@ -108,13 +106,10 @@ def misspelt(name: str, *, made_at: int = STOPS + 1, read: bool = False) -> Verd
         lags = {"refunds": GroupLag((PartitionLag(name, 0, 5, 5, 0, "m2"),))} if read else {}
         return replace(snapshot, topics=topics, lags={**snapshot.lags, **lags})
 
-    def logs(at: int) -> dict[tuple[str, int], LogOffsets]:
-        end, other = until(STOPS)(at), 5 * (at - made_at)
-        return {("orders", 0): LogOffsets(0, end, end)} | (
-            {(name, 0): LogOffsets(0, other, other)} if at >= made_at else {}
-        )
+    def ends(at: int) -> dict[tuple[str, int], int]:
+        return {("orders", 0): until(STOPS)(at)} | ({(name, 0): 5 * (at - made_at)} if at >= made_at else {})
 
-    return diagnose(watched(change, LATER, before=healthy(), facts=lambda tick: Facts(logs_seen(tick, logs))))
+    return diagnose(watched(change, LATER, before=healthy(), facts=kept_logs(ends)))
 
 
 def test_a_new_topic_with_a_letter_less_is_written_to_instead() -> None:
@@ -176,13 +171,10 @@ def sourced(ticks: int, *, again: int = 999, goes_on: bool = False, kind: str = 
         pg = [connectors.connector("pg", kind=kind)] if not STOPS <= tick < again else []
         return connectors.with_connect(snapshot, connectors.cluster(connectors.connector("other"), *pg))
 
-    def facts(tick: int) -> Facts:
-        return Facts(logs_seen(tick, lambda at: {("orders", 0): LogOffsets(0, ends(at), ends(at))}))
+    def ends(at: int) -> dict[tuple[str, int], int]:
+        return {("orders", 0): 100 + (at if goes_on else min(at, STOPS) + max(0, at - again))}
 
-    def ends(at: int) -> int:
-        return 100 + (at if goes_on else min(at, STOPS) + max(0, at - again))
-
-    found = diagnose(watched(change, ticks, before=change(healthy(), 0), facts=facts)).causes
+    found = diagnose(watched(change, ticks, before=change(healthy(), 0), facts=kept_logs(ends))).causes
     return [each.claim for each in found if each.claim.cause in ("source-deleted", "writes-stopped")]
 
 
@@ -231,10 +223,7 @@ def written(
             rates = with_ends(rates, places, ends(each), START + each * TICK)
         return replace(snapshot, rates=rates)
 
-    def facts(tick: int) -> Facts:
-        return Facts(logs_seen(tick, lambda at: {place: LogOffsets(0, end, end) for place, end in ends(at).items()}))
-
-    found = diagnose(watched(change, ticks, before=change(before, 0), facts=facts)).causes
+    found = diagnose(watched(change, ticks, before=change(before, 0), facts=kept_logs(ends))).causes
     return [each.claim for each in found if each.claim.cause in ("leader-unwritten", "keys-collapsed")]
 
 
@@ -326,9 +315,7 @@ def test_a_partition_with_all_records_is_one_row_if_it_is_also_hot() -> None:
                 rates = with_ends(rates, ends(each), ends(each), START + each * TICK)
         return replace(snapshot, rates=rates)
 
-    def facts(tick: int) -> Facts:
-        return Facts(logs_seen(tick, lambda at: {place: LogOffsets(0, end, end) for place, end in ends(at).items()}))
-
+    facts = kept_logs(ends)
     for offsets, name in ((True, "keys-collapsed"), (False, "hot-partition")):
         observations = watched(partial(change, offsets=offsets), 30, before=before, facts=facts)
         found = [each.claim for each in diagnose(observations).causes]
@@ -412,8 +399,7 @@ def test_a_silence_after_an_upgrade_may_be_of_old_clients(
     orders = replace(orders, partitions=tuple(each._replace(leader=leader) for each in orders.partitions))
     before = replace(healthy(), topics={"orders": orders})
 
-    def facts(tick: int) -> Facts:
-        return Facts(logs_seen(tick, lambda at: {("orders", 0): LogOffsets(0, until(stops)(at), until(stops)(at))}))
+    facts = kept_logs(lambda at: {("orders", 0): until(stops)(at)})
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return upgraded(snapshot, tick, was, became, STOPS + 1)
