@@ -124,7 +124,7 @@ def seen(
 
 
 def claims(observations: Observations, cause: str = "changed-lately") -> list[Claim]:
-    return [each.claim for each in diagnose(observations).causes if each.claim.cause == cause]
+    return test_triage.claims_of(diagnose(observations), cause)
 
 
 def found(change: Change, ticks: int, base: Snapshot | None = None, **how: Any) -> list[Claim]:

@@ -19,7 +19,7 @@ from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
-from tests.unit.test_triage import START, TICK, healthy, watched
+from tests.unit.test_triage import START, TICK, claims_of, healthy, watched
 
 GB = 1_000_000_000
 
@@ -59,7 +59,7 @@ def filled(
         return replace(snapshot, log_dirs=by_broker, cluster=replace(snapshot.cluster, brokers=brokers))
 
     verdict = diagnose(watched(change, before=change(healthy(), 0)))
-    return [each.claim for each in verdict.causes if each.claim.cause == "disk-filling"]
+    return claims_of(verdict, "disk-filling")
 
 
 FULL = (100 * GB, 4 * GB)

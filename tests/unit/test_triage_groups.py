@@ -24,7 +24,7 @@ from console.triage.readers import left_behind
 from console.triage.symptoms import Poll, Subject
 from console.triage.trouble import troubles
 from tests.support import samples
-from tests.unit.test_triage import START, TICK, healthy, moved, watched
+from tests.unit.test_triage import START, TICK, claims_of, healthy, moved, watched
 
 Rows = Mapping[str, tuple[str, list[tuple[str, int, int, int, str]]]]
 """Group -> its state, and (topic, partition, committed, end, member) of its partitions."""
@@ -127,7 +127,7 @@ def test_an_autoscaler_has_some_time_to_start_consumers_for_the_first_records(
         return replace(with_rows(snapshot, rows, {}), had_members=frozenset({"g"}))
 
     verdict = diagnose(watched(change, ticks=ticks, before=change(healthy(), 0)))
-    (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "group-stopped"]
+    (claim,) = claims_of(verdict, "group-stopped")
     assert (claim.severity, claim.certainty) == (severity, certainty)
 
 
@@ -210,7 +210,7 @@ def test_a_mirror_that_goes_on_is_no_reader() -> None:
 def test_a_log_that_was_cut_back_is_read_from_there() -> None:
     fall = Fall("orders", 0, 50_000, 90, START.timestamp())
     verdict = diagnose(watched(lambda s, _: s, before=ahead("m"), facts=lambda _: Facts(ObservedLogs(falls=(fall,)))))
-    (claim,) = (each.claim for each in verdict.causes if each.claim.cause == "offsets-out-of-range")
+    (claim,) = claims_of(verdict, "offsets-out-of-range")
     assert [step.command.partition(" to ")[2] for step in claim.next] == ["earliest", "offset 90"]
 
 
@@ -440,7 +440,7 @@ def test_a_member_that_stands_in_all_of_its_partitions_is_named_itself(
         ]
         return with_rows(snapshot, {"billing": ("Stable", rows)}, {})
 
-    claims = [each.claim for each in diagnose(watched(change, 20)).causes if each.claim.cause == "consumer-stuck"]
+    claims = claims_of(diagnose(watched(change, 20)), "consumer-stuck")
     (claim,) = claims
     if is_member:
         assert claim.title == "group billing: member m2@h stands still in all of its 2 partitions"
@@ -464,7 +464,7 @@ def test_a_static_member_that_is_away_may_start_again(ticks: int, certainty: Cer
         members = tuple(replace(each, instance_id=f"app-{each.member_id}") for each in group.members or ())
         return replace(now, groups={"billing": replace(group, members=members)})
 
-    (claim,) = [each.claim for each in diagnose(watched(change, ticks)).causes if each.claim.cause == "consumer-stuck"]
+    (claim,) = claims_of(diagnose(watched(change, ticks)), "consumer-stuck")
     assert "member m2@h stands still" in claim.title
     assert claim.certainty is certainty
 
@@ -488,11 +488,7 @@ def test_the_first_cycle_of_a_job_that_reads_now_and_then(
         read = min(max(tick - came, 0), left - came - 1)
         return moved(snapshot, {0: (100 + 50 * read, 150 + 50 * tick)}, *(() if came <= tick < left else ("Empty", "")))
 
-    (claim,) = [
-        each.claim
-        for each in diagnose(watched(change, ticks, before=change(healthy(), 0))).causes
-        if each.claim.cause == "group-stopped"
-    ]
+    (claim,) = claims_of(diagnose(watched(change, ticks, before=change(healthy(), 0))), "group-stopped")
     assert claim.title == "group billing has no member, and records wait"
     assert (claim.severity, claim.certainty) == (Severity.HIGH, certainty)
 
@@ -516,11 +512,7 @@ def test_a_reader_that_assigns_its_partitions_commits_no_more(
         at = max((each for each in commits if each <= tick), default=0)
         return moved(snapshot, {0: (100 + 50 * at, 100 + 50 * tick)}, "Empty", "")
 
-    (claim,) = [
-        each.claim
-        for each in diagnose(watched(change, ticks, before=change(healthy(), 0))).causes
-        if each.claim.cause == "group-stopped"
-    ]
+    (claim,) = claims_of(diagnose(watched(change, ticks, before=change(healthy(), 0))), "group-stopped")
     assert claim.title == "group billing commits no more, and records wait"
     assert claim.certainty is certainty
     assert "checkpoints" in claim.next[0].text
@@ -632,11 +624,7 @@ def test_what_left_is_of_a_sink_connector() -> None:
             return replace(snapshot, lags={group: cluster.GroupLag((row,))}, groups={group: known})
 
         before = change(healthy(), 0)
-        (claim,) = [
-            each.claim
-            for each in diagnose(watched(change, 20, before=before)).causes
-            if each.claim.cause == "group-stopped"
-        ]
+        (claim,) = claims_of(diagnose(watched(change, 20, before=before)), "group-stopped")
         return [each.text for each in claim.next]
 
     first, *rest = steps("connect-copies")
@@ -679,7 +667,7 @@ def test_the_clients_of_a_group_without_members_went_to_a_new_group(
         return replace(snapshot, lags={"app-1f": cluster.GroupLag((row,))}, groups=groups, read_at=read_at)
 
     verdict = diagnose(watched(change, max(20, comes + 2), before=change(healthy(), 0)))
-    (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "group-stopped"]
+    (claim,) = claims_of(verdict, "group-stopped")
     assert ("its clients went to a new group" in claim.title) is is_named
     assert any(name in each.fact for each in claim.evidence) is is_named
     assert ("group.id" in claim.next[0].text) is is_named
@@ -706,7 +694,7 @@ def test_names_that_change_at_each_start_are_no_release() -> None:
         return replace(snapshot, lags=lags, groups=groups, read_at=read_at)
 
     verdict = diagnose(watched(change, 20, before=change(healthy(), 0)))
-    found = [each.claim for each in verdict.causes if each.claim.cause == "group-stopped"]
+    found = claims_of(verdict, "group-stopped")
     assert {each.certainty for each in found} == {Certainty.CERTAIN}
     assert {each.severity for each in found} == {Severity.WARNING}
 

@@ -16,7 +16,7 @@ from console.triage.diagnosis import diagnose
 from console.triage.letters import letters_after, original_of
 from console.triage.symptoms import Subject
 from tests.support import connectors
-from tests.unit.test_triage import START, TICK, healthy, kept_logs, moved, watched
+from tests.unit.test_triage import START, TICK, claims_of, healthy, kept_logs, moved, watched
 from tests.unit.test_triage_groups import with_rows
 
 TICKS = 14
@@ -40,7 +40,7 @@ def rows(dead: str, *, orders: int, letters: int, reads: int, archive: int = 0) 
         return with_rows(snapshot, groups, {})
 
     found = diagnose(watched(change, TICKS))
-    return [each.claim for each in found.causes if each.claim.cause == "dead-letters-reread"]
+    return claims_of(found, "dead-letters-reread")
 
 
 def test_letters_that_go_round_are_named() -> None:

@@ -32,7 +32,7 @@ def wanting(snapshot: Snapshot, number: int, topics: Iterable[str] = ("orders",)
 
 
 def min_isr_of(verdict: Verdict) -> list[Claim]:
-    return [each.claim for each in verdict.causes if each.claim.cause == "min-isr-impossible"]
+    return triage.claims_of(verdict, "min-isr-impossible")
 
 
 @pytest.mark.parametrize(

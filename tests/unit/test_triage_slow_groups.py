@@ -20,7 +20,7 @@ from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
 from console.triage.lag_shares import loaded_member
 from tests.support import connectors, samples
-from tests.unit.test_triage import healthy, moved, watched
+from tests.unit.test_triage import claims_of, healthy, moved, watched
 
 BEGINS = 10
 """The tick at which something changes, 50 s after the first poll."""
@@ -240,9 +240,7 @@ def test_a_group_that_was_not_read_again_is_not_examined_again() -> None:
         )
 
     observations = watched(change, 20)
-    first, again = (
-        [each.claim for each in diagnose(observations).causes if each.claim.cause == "consumer-slow"] for _ in range(2)
-    )
+    first, again = (claims_of(diagnose(observations), "consumer-slow") for _ in range(2))
     assert "retention deletes" in first[0].title
     assert first[0] is again[0]
 
