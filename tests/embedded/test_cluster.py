@@ -352,16 +352,6 @@ async def test_replicas_that_a_broker_has(release: str, versions: range) -> None
                     assert result.total_bytes >= result.usable_bytes > 0
 
 
-@pytest.mark.parametrize("version", [2, 3, 5])
-async def test_directories_need_describe_on_the_cluster(cluster: EmbeddedCluster, version: int) -> None:
-    cluster.state.put_topic(replicas.new_topic("t", [(1,)], ALIVE))
-    cluster.authorizer = Rights(("DESCRIBE", "TOPIC", "t"))
-    async with RawClient(cluster) as client:
-        answer = await client.ask("describe_log_dirs", version, directories(None))
-        assert answer.results == ()
-        assert getattr(answer, "error_code", 31) == 31
-
-
 async def test_a_scenario_has_sizes_that_stay() -> None:
     sizes = []
     for _ in range(2):
