@@ -42,6 +42,7 @@ _ACL_BYTES: Bytes = [
 ]
 _RESOURCE_BYTES: Bytes = [("02", "resource_type: Topic"), ("0001 74", "resource_name: t")]
 _KEY_AND_VALUE: Bytes = [("0001 6b 0001 76", "k, v")]
+_LISTED = [(0, 2, "t", [("k", "v", True, False, True)])]
 _LISTED_CONFIG: Bytes = [
     ("0000", "error_code of the request"),
     ("00000001", "one entity"),
@@ -215,13 +216,11 @@ _CASES: list[tuple[Any, Bytes]] = [
         ],
     ),
     (
-        made(kip133_configs.ListConfigsResponse, error_code=0, entities=[(0, 2, "t", [("k", "v", True, False, True)])]),
+        made(kip133_configs.ListConfigsResponse, error_code=0, entities=_LISTED),
         _LISTED_CONFIG,
     ),
     (
-        made(
-            kip133_configs.ListConfigsResponseV1, error_code=0, entities=[(0, 2, "t", [("k", "v", True, False, True)])]
-        ),
+        made(kip133_configs.ListConfigsResponseV1, error_code=0, entities=_LISTED),
         _LISTED_CONFIG,
     ),
     (
