@@ -2,8 +2,6 @@
 which run from their first test to their last one.
 """
 
-from __future__ import annotations
-
 import fcntl
 import gc
 import logging

@@ -11,7 +11,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Self
 
 import pytest
@@ -42,13 +41,7 @@ all_topics = kafka_messages.with_fields(topics=None, include_topic_authorized_op
 
 
 def broker_configs(broker_id: int) -> Any:
-    def build(kio: ModuleType) -> Any:
-        resource = kio.DescribeConfigsResource(
-            resource_type=4, resource_name=str(broker_id), configuration_keys=("broker.id", "node.id")
-        )
-        return kio.DescribeConfigsRequest(resources=(resource,))
-
-    return build
+    return kafka_messages.with_fields(resources=[(4, str(broker_id), ("broker.id", "node.id"))])
 
 
 def plain(*addresses: tuple[str, int], **settings: Any) -> ConnectionSettings:
@@ -61,10 +54,8 @@ def plain(*addresses: tuple[str, int], **settings: Any) -> ConnectionSettings:
 async def told_versions(link: Link) -> Mapping[int, tuple[int, int]]:
     """Return the versions in the broker's response to the newest ApiVersions, without the lookup that aiokafka makes on
     connect."""
-    response = await link.call(
-        "api_versions",
-        lambda kio: kio.ApiVersionsRequest(client_software_name="kac", client_software_version="1"),
-    )
+    asked = kafka_messages.with_fields(client_software_name="kac", client_software_version="1")
+    response = await link.call("api_versions", asked)
     return {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
 
 

@@ -1,8 +1,6 @@
 """Tests of the class archive of Spark's Java: kac makes it from the recording of a session, uses it if it fits, and
 starts Spark without it otherwise."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of clusters with odd ids: a path, the id of another cluster, 30 KB of text."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path

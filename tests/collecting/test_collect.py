@@ -1,8 +1,6 @@
 """Tests of polls of embedded clusters: the stored rows, users without rights, and brokers that do not answer. No secret
 is stored."""
 
-from __future__ import annotations
-
 import gzip
 import threading
 from collections import Counter

@@ -1,8 +1,6 @@
 """Tests of the rows that a poll adds: the rows of all polls give the state of each poll, and no entity is called
 deleted if a poll could not read it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Tests of the findings of the lake's doctor, with their remedies."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of the choice of Java, of the message without a Java, and of the memory for Spark."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

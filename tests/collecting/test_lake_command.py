@@ -1,8 +1,6 @@
 """Tests of `kac lake` on the command line: its messages if something is missing, and real runs that leave no Java
 process."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Tests of `sources.yaml`: the sources that it names, and the messages for errors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

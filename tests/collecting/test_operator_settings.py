@@ -1,7 +1,5 @@
 """Tests of Spark's settings from an operator: the accepted ones, and the places from which kac reads them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 """Tests of the zip for a cluster: it is complete and reproducible, and runs on Python 3.10 without the rest of the
 product."""
 
-from __future__ import annotations
-
 import ast
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Tests of the progress bar on a terminal of 80 columns: the counts and times are never cut off."""
 
-from __future__ import annotations
-
 import io
 import re
 

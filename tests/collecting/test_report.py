@@ -1,7 +1,5 @@
 """Tests of ``kac lake report``: the page needs no other file, and all text from a cluster is escaped."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from html.parser import HTMLParser

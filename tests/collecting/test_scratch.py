@@ -1,8 +1,6 @@
 """Tests of temporary files: the next run deletes only those of a killed run of Spark, and a run without new data starts
 no Spark."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Tests of records of a request log's topic that were deleted before they were read."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the jars for Spark: the table, the places where kac finds them, and the jars that it refuses."""
 
-from __future__ import annotations
-
 import shutil
 import stat
 import sys

@@ -1,7 +1,5 @@
 """Tests of ``kac lake status``: the contents of a lake, without Spark, and the metrics of its runs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

@@ -4,8 +4,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 from kio.schema.errors import ErrorCode
@@ -27,6 +26,7 @@ from console.model.secret import Secret
 from console.wire.connection import AnotherNode, ConnectFailed, Connection, connect
 from tests.support import samples, worlds
 from tests.support.free_ports import free_ports
+from tests.support.kafka_messages import with_fields
 from tests.support.older_brokers import like
 
 
@@ -151,11 +151,8 @@ def at(cluster: EmbeddedCluster, broker: int, port: int, host: str = "localhost"
 
 async def answered(link: Link, of: int) -> bool:
     """Return whether a broker answers a request that every broker answers."""
-    return bool((await link.call("find_coordinator", _coordinator, to=broker(of))).coordinators)
-
-
-def _coordinator(kio: ModuleType) -> Any:
-    return kio.FindCoordinatorRequest(key_type=0, coordinator_keys=("any",))
+    coordinator = with_fields(key_type=0, coordinator_keys=["any"])
+    return bool((await link.call("find_coordinator", coordinator, to=broker(of))).coordinators)
 
 
 async def test_no_other_broker_is_asked_in_its_place() -> None:

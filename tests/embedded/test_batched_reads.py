@@ -12,18 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.admin import configs, groups, partitions, topics, transactions
-from console.admin.client import AdminClient
 from console.admin.link import Link
 from console.admin.replicas import replica_logs
 from console.cli import main as cli
-from console.contexts.context import Context
 from console.embedded import faults, spec
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.replicas import new_topic, striped
 from console.model import config, failure, quota, snapshot
 from console.model.acl import Acl
 from console.model.codes import BROKER_LOGGER, AclOperation, AclResourceType, PatternType, Permission
-from console.session.script_runner import run_script
 from tests.support import worlds
 from tests.support.examples import examples
 
@@ -39,15 +36,8 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[tuple[ThreadedCluster, b
 
 def asked(running: ThreadedCluster, script: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, Counter[str]]:
     """Return the output of a script, and the number of its requests by API."""
-    context = Context("test", "tests", worlds.settings(running))
-
-    def connect(_context: Context) -> AdminClient:
-        client = AdminClient(context.settings)
-        client.start()
-        return client
-
     running.call(lambda cluster: cluster.counters.reset())
-    assert run_script(script, lambda: context, connect, output="text") == 0
+    assert worlds.run_lines(running, script) == 0
     return capsys.readouterr().out, running.call(lambda cluster: cluster.counters.by_api())
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -36,13 +35,8 @@ REFUSING = "Refusing to perform the requested downgrade because it might delete 
 
 
 def updates(*wanted: tuple[str, int, int], dry: bool = True) -> Any:
-    return lambda m: m.UpdateFeaturesRequest(
-        feature_updates=tuple(
-            m.FeatureUpdateKey(feature=feature, max_version_level=level, upgrade_type=kind)
-            for feature, level, kind in wanted
-        ),
-        validate_only=dry,
-    )
+    named = [{"feature": name, "max_version_level": level, "upgrade_type": kind} for name, level, kind in wanted]
+    return with_fields(feature_updates=named, validate_only=dry)
 
 
 @pytest.mark.parametrize(
@@ -114,9 +108,7 @@ async def test_a_feature_is_updated_unless_it_is_only_to_be_validated(cluster: E
 
 
 def quorum(name: str, index: int) -> Any:
-    return lambda m: m.DescribeQuorumRequest(
-        topics=(m.TopicData(topic_name=name, partitions=(m.PartitionData(partition_index=index),)),)
-    )
+    return with_fields(topics=[(name, [index])])
 
 
 async def test_the_quorum(cluster: EmbeddedCluster) -> None:
@@ -138,11 +130,7 @@ async def test_the_quorum(cluster: EmbeddedCluster) -> None:
 
 
 def partitions_of(*names: str, limit: int = 2000, cursor: tuple[str, int] | None = None) -> Any:
-    return lambda m: m.DescribeTopicPartitionsRequest(
-        topics=tuple(m.TopicRequest(name=name) for name in names),
-        response_partition_limit=limit,
-        cursor=cursor and m.Cursor(topic_name=cursor[0], partition_index=cursor[1]),
-    )
+    return with_fields(topics=names, response_partition_limit=limit, cursor=cursor)
 
 
 async def test_pages_of_partitions() -> None:
@@ -196,7 +184,7 @@ async def test_brokers_with_those_that_are_down(cluster: EmbeddedCluster) -> Non
     await cluster.broker_down(3)
 
     def asking(endpoint: int, fenced: bool) -> Any:
-        return lambda m: m.DescribeClusterRequest(
+        return with_fields(
             include_cluster_authorized_operations=True, endpoint_type=endpoint, include_fenced_brokers=fenced
         )
 
@@ -239,11 +227,8 @@ async def test_the_coordinator_leads_the_groups_partition(cluster: EmbeddedClust
 
 async def test_topics_by_name_and_by_id(cluster: EmbeddedCluster) -> None:
     def asking(*topics: tuple[str | None, UUID | None], create: bool = False) -> Any:
-        return lambda m: m.MetadataRequest(
-            topics=tuple(m.MetadataRequestTopic(name=name, topic_id=topic_id) for name, topic_id in topics),
-            allow_auto_topic_creation=create,
-            include_topic_authorized_operations=True,
-        )
+        named = [{"name": name, "topic_id": topic_id} for name, topic_id in topics]
+        return with_fields(topics=named, allow_auto_topic_creation=create, include_topic_authorized_operations=True)
 
     async with RawClient(cluster) as client:
         answer = await client.ask("metadata", 12, asking(("nope", None), ("a b", None), ("nope", None), ("", None)))
@@ -367,16 +352,6 @@ async def test_replicas_that_a_broker_has(release: str, versions: range) -> None
                     assert result.total_bytes >= result.usable_bytes > 0
 
 
-@pytest.mark.parametrize("version", [2, 3, 5])
-async def test_directories_need_describe_on_the_cluster(cluster: EmbeddedCluster, version: int) -> None:
-    cluster.state.put_topic(replicas.new_topic("t", [(1,)], ALIVE))
-    cluster.authorizer = Rights(("DESCRIBE", "TOPIC", "t"))
-    async with RawClient(cluster) as client:
-        answer = await client.ask("describe_log_dirs", version, directories(None))
-        assert answer.results == ()
-        assert getattr(answer, "error_code", 31) == 31
-
-
 async def test_a_scenario_has_sizes_that_stay() -> None:
     sizes = []
     for _ in range(2):
@@ -408,18 +383,9 @@ async def test_others_are_served_while_300_000_replicas_are_told() -> None:
         assert [len(parts) for parts in shown(answer.results[0]).values()] == [3]
 
 
-def deleting(*wanted: tuple[str, int, int]) -> Any:
-    return lambda m: m.DeleteRecordsRequest(
-        topics=tuple(
-            m.DeleteRecordsTopic(name=name, partitions=(m.DeleteRecordsPartition(partition_index=part, offset=offset),))
-            for name, part, offset in wanted
-        ),
-        timeout=timedelta(seconds=5),
-    )
-
-
 async def deleted(client: RawClient, *wanted: tuple[str, int, int]) -> list[tuple[int, int]]:
-    answer = await client.ask("delete_records", 2, deleting(*wanted))
+    topics = [(name, [(part, offset)]) for name, part, offset in wanted]
+    answer = await client.ask("delete_records", 2, with_fields(topics=topics, timeout=5))
     return [(part.error_code, part.low_watermark) for topic in answer.topics for part in topic.partitions]
 
 

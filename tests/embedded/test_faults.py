@@ -51,14 +51,11 @@ def share_on(module: ModuleType) -> Any:
     return module.UpdateFeaturesRequest(feature_updates=(update,))
 
 
-def all_topics(module: ModuleType) -> Any:
-    return module.MetadataRequest(topics=None)
+all_topics = kafka_messages.with_fields(topics=None)
 
 
 def some_topics(*names: str) -> Any:
-    return lambda m: m.MetadataRequest(
-        topics=tuple(m.MetadataRequestTopic(name=name) for name in names), allow_auto_topic_creation=False
-    )
+    return kafka_messages.with_fields(topics=names, allow_auto_topic_creation=False)
 
 
 async def test_an_error_for_the_third_request_of_one_broker(cluster: EmbeddedCluster) -> None:

@@ -157,7 +157,7 @@ class GroupClient:
 # -- Groups over the wire: members join and leave, generations change, offsets stay ------------------------------------
 
 NO_DELAY = {"group.initial.rebalance.delay.ms": "0"}
-UNKNOWN_MEMBER, REBALANCING, ILLEGAL_GENERATION, FENCED = 25, 27, 22, 82
+UNKNOWN_MEMBER, REBALANCING, FENCED = 25, 27, 82
 
 
 @pytest.fixture
@@ -360,27 +360,6 @@ async def test_the_protocol_that_all_have_is_chosen(cluster: EmbeddedCluster) ->
         assert (await first.joined()).protocol_name == "range"
 
 
-async def test_requests_that_are_not_of_this_group_or_generation(cluster: EmbeddedCluster) -> None:
-    async with GroupClient(cluster) as client:
-        await alone(client)
-        client.generation += 1
-        assert await client.heartbeat() == ILLEGAL_GENERATION
-        client.ask_to_sync()
-        assert (await client.synced()).error_code == ILLEGAL_GENERATION
-        assert await client.commit(1) == ILLEGAL_GENERATION
-        client.member_id = "somebody"
-        assert await client.heartbeat() == UNKNOWN_MEMBER
-        assert await client.commit(1) == UNKNOWN_MEMBER
-        client.ask_to_join()
-        assert (await client.joined()).error_code == UNKNOWN_MEMBER
-        client.session = 1.0
-        client.ask_to_join()
-        assert (await client.joined()).error_code == 26
-        client.group = ""
-        client.ask_to_join()
-        assert (await client.joined()).error_code == 24
-
-
 async def test_another_broker_is_not_the_coordinator(cluster: EmbeddedCluster) -> None:
     async with GroupClient(cluster) as client:
         coordinator = coordinator_of(cluster.state.topics, "g")
@@ -435,56 +414,6 @@ async def test_offsets_by_topic_id(cluster: EmbeddedCluster) -> None:
         told = await client.raw.ask("offset_fetch", 10, with_fields(groups=[{"group_id": "g", "topics": None}]))
         (topic,) = told.groups[0].topics
         assert (topic.topic_id, topic.partitions[0].committed_offset) == (topic_id, 7)
-
-
-async def test_groups_are_listed_and_described_by_their_coordinator(cluster: EmbeddedCluster) -> None:
-    async with GroupClient(cluster) as client:
-        await alone(client)
-        listed = await client.raw.ask("list_groups", 5, with_fields())
-        assert [(g.group_id, g.group_state, g.group_type, g.protocol_type) for g in listed.groups] == [
-            ("g", "Stable", "classic", "consumer")
-        ]
-        empty = await client.raw.ask("list_groups", 5, with_fields(states_filter=["empty"]))
-        assert empty.groups == ()
-        described = await client.raw.ask(
-            "describe_groups", 6, with_fields(groups=["g", "none"], include_authorized_operations=True)
-        )
-        found, missing = described.groups
-        if found.group_id != "g":
-            found, missing = missing, found
-        (member,) = found.members
-        assert (found.error_code, found.group_state, found.protocol_data) == (0, "Stable", "range")
-        assert (member.client_id, member.client_host, member.member_assignment) == ("member", "/127.0.0.1", b"all")
-        if coordinator_of(cluster.state.topics, "none") == coordinator_of(cluster.state.topics, "g"):
-            assert (missing.error_code, missing.group_state, missing.error_message) == (
-                69, "Dead", "Group none not found.",
-            )  # fmt: skip
-        else:
-            assert missing.error_code == 16
-        newer = await client.raw.ask(
-            "consumer_group_describe", 1, with_fields(group_ids=["g"], include_authorized_operations=False)
-        )
-        assert (newer.groups[0].error_code, newer.groups[0].error_message) == (
-            69,
-            "Group g is not a consumer group.",
-        )
-
-
-async def delete(client: GroupClient) -> int:
-    answer = await client.raw.ask("delete_groups", 2, with_fields(groups_names=[client.group]))
-    code: int = answer.results[0].error_code
-    return code
-
-
-async def test_an_empty_group_can_be_deleted(cluster: EmbeddedCluster) -> None:
-    async with GroupClient(cluster) as client:
-        assert await delete(client) == 69
-        await alone(client)
-        await client.commit(5)
-        assert await delete(client) == 68
-        await client.leave()
-        assert await delete(client) == 0
-        assert cluster.state.groups == {}
 
 
 async def test_offsets_of_topics_that_nobody_reads_can_be_deleted(cluster: EmbeddedCluster) -> None:

@@ -5,7 +5,6 @@ import asyncio
 import socket
 import threading
 from contextlib import closing
-from types import ModuleType
 
 import pytest
 from msgspec.structs import replace
@@ -29,6 +28,7 @@ from console.triage.diagnosis import diagnose
 from console.triage.observations import Observations, after, begin
 from console.triage.unread import VITAL
 from tests.support import worlds
+from tests.support.kafka_messages import with_fields
 from tests.support.patience import PATIENCE
 
 NEVER = Delay(3600)
@@ -73,14 +73,8 @@ async def test_a_controller_that_hangs_takes_no_other_read_along(three: Threaded
 
 
 async def test_what_waits_for_the_controller_says_so(three: ThreadedCluster) -> None:
-    def of_quorum(kio: ModuleType) -> object:
-        return kio.DescribeQuorumRequest(topics=())
-
-    def of_cluster(kio: ModuleType) -> object:
-        return kio.DescribeClusterRequest(
-            include_cluster_authorized_operations=False, endpoint_type=1, include_fenced_brokers=False
-        )
-
+    of_quorum = with_fields(topics=[])
+    of_cluster = with_fields(include_cluster_authorized_operations=False, endpoint_type=1, include_fenced_brokers=False)
     hangs(three, "describe_quorum")
     hangs(three, "describe_cluster")
     with AdminClient(settings_of(three)) as client:

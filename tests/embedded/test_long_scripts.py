@@ -9,8 +9,6 @@ from typing import NoReturn
 
 import pytest
 
-from console.admin.client import AdminClient
-from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.language.grammar import parse
 from console.session.script_runner import FAILED, HINTED, LONGEST_LINE, UNAPPLIED, USAGE, run_script
@@ -41,24 +39,13 @@ def cluster() -> Iterator[ThreadedCluster]:
     """A cluster with a topic for each line."""
     with run_in_thread() as running:
         topics = "\n".join(f"create topic t{number} partitions=1 replication=1" for number in range(MANY))
-        run(running, f"{topics}\napply --yes")
+        worlds.run_lines(running, f"{topics}\napply --yes")
         yield running
-
-
-def run(running: ThreadedCluster, script: str) -> int:
-    context = Context("test", "tests", worlds.settings(running))
-
-    def connect(_context: Context) -> AdminClient:
-        client = AdminClient(context.settings)
-        client.start()
-        return client
-
-    return run_script(script, lambda: context, connect, output="text")
 
 
 def calls(running: ThreadedCluster, script: str) -> int:
     """Return the number of calls of Python and C functions that a script makes in this thread."""
-    return calls_of(lambda: run(running, script))
+    return calls_of(lambda: worlds.run_lines(running, script))
 
 
 def calls_of(work: Callable[[], object]) -> int:
@@ -136,7 +123,7 @@ def test_many_wrong_lines_are_all_named_and_the_first_have_hints(
         ("set topic x{} retention.ms=5", "there is no topic"),
         ("set topic t{} retention.m=5", "unknown topic config"),
     ):
-        assert run(cluster, "\n".join(line.format(number) for number in range(count))) == FAILED
+        assert worlds.run_lines(cluster, "\n".join(line.format(number) for number in range(count))) == FAILED
         said = [each for each in capsys.readouterr().err.splitlines() if each.startswith("kac: line")]
         assert len([each for each in said if message in each]) == count
         assert [bool(each.count(";")) for each in said] == [True] * HINTED + [False] * (count - HINTED)
@@ -147,7 +134,7 @@ def test_undo_and_redo_take_steps_of_a_script_one_by_one(
 ) -> None:
     lines = [f"set topic t{number % 7} retention.ms={100_000 + number}" for number in range(70)]
     capsys.readouterr()
-    assert run(cluster, "\n".join([*lines, "undo", "undo", "redo", "plan"])) == UNAPPLIED
+    assert worlds.run_lines(cluster, "\n".join([*lines, "undo", "undo", "redo", "plan"])) == UNAPPLIED
     shown = capsys.readouterr().out.rpartition("edits staged\n")[2].splitlines()
     found = {
         words[1]: words[-3] for line in shown if (words := line.split())[:1] == ["topic"] and words[-1] == "staged"

@@ -1,8 +1,6 @@
 """Tests of changes of nodes on an embedded cluster: deleted records, brokers, features, voters."""
 
 import json
-from types import ModuleType
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -27,6 +25,7 @@ from console.session.session import Session
 from tests.embedded.record_batches import batch
 from tests.support import worlds
 from tests.support.changing import apply_plan
+from tests.support.kafka_messages import with_fields
 from tests.support.patience import PATIENCE
 from tests.support.staging import staged
 from tests.tui.console_app import driven_on
@@ -232,9 +231,7 @@ def test_a_change_for_another_cluster_is_refused(quorum: ThreadedCluster) -> Non
     """The error is that of Kafka 3.9.1 and 4.4."""
 
     async def changed(link: Link) -> tuple[int, str | None]:
-        def build(kio: ModuleType) -> Any:
-            return kio.RemoveRaftVoterRequest(cluster_id="another", voter_id=1, voter_directory_id=UUID(int=5))
-
+        build = with_fields(cluster_id="another", voter_id=1, voter_directory_id=UUID(int=5))
         answer = await link.call("remove_raft_voter", build, to=CONTROLLER, change=True)
         return answer.error_code, answer.error_message
 

@@ -8,7 +8,6 @@ from typing import Any, get_args, get_origin
 
 import pytest
 from kio.schema.metadata.v0.request import MetadataRequest as MetadataRequestV0
-from kio.schema.metadata.v0.request import MetadataRequestTopic as TopicV0
 from kio.schema.metadata.v1.request import MetadataRequest as MetadataRequestV1
 from kio.serial import entity_reader
 
@@ -20,23 +19,20 @@ from console.model.codes import BROKER, TOPIC, AclOperation, AclResourceType
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.wire import frames, schemas
-from console.wire.proposals import batched_describes as batched_acls
-from console.wire.proposals import batched_describes as batched_quotas
-from console.wire.proposals import kip4, kip133_configs, kip248_quotas, table
-from console.wire.proposals import kip4 as kip4_acls
-from console.wire.proposals import kip4 as kip4_topics
-from console.wire.proposals import kip4 as wire
+from console.wire.proposals import batched_describes as batched
+from console.wire.proposals import kip4, table
 from console.wire.proposals import kip21_configs as kip21
 from console.wire.proposals import kip133_configs as kip133
 from console.wire.proposals import kip248_quotas as kip248
-from tests.support import acl_filters, manual_clock, patience, worlds
+from tests.support import kafka_messages, manual_clock, patience, worlds
 from tests.support.notifications import missed, notifications
 
 
-async def ask(cluster: EmbeddedCluster, request: Any, broker: int | None = None) -> Any:
-    """Send a request to a broker, by default the controller; return the answer. Fails unless each byte of it is
-    decoded.
+async def ask(cluster: EmbeddedCluster, kind: type[Any], broker: int | None = None, **given: Any) -> Any:
+    """Send a request with these fields to a broker, by default the controller; return the answer. Fails unless each
+    byte of it is decoded.
     """
+    request = kafka_messages.entity(kind, given)
     host, port = cluster.addresses[broker or cluster.state.controller_id]
     reader, writer = await asyncio.open_connection(host, port)
     try:
@@ -114,17 +110,17 @@ def names(response: Any) -> set[str]:
 
 async def test_an_empty_list_is_all_topics_in_v0_and_none_in_v1(cluster: EmbeddedCluster) -> None:
     with_topics(cluster)
-    assert names(await ask(cluster, MetadataRequestV0(topics=()))) == {"t", "inside"}
-    assert names(await ask(cluster, MetadataRequestV0(topics=(TopicV0(name="t"),)))) == {"t"}
-    assert names(await ask(cluster, MetadataRequestV1(topics=()))) == set()
-    assert names(await ask(cluster, MetadataRequestV1(topics=None))) == {"t", "inside"}
+    assert names(await ask(cluster, MetadataRequestV0, topics=[])) == {"t", "inside"}
+    assert names(await ask(cluster, MetadataRequestV0, topics=["t"])) == {"t"}
+    assert names(await ask(cluster, MetadataRequestV1, topics=[])) == set()
+    assert names(await ask(cluster, MetadataRequestV1, topics=None)) == {"t", "inside"}
 
 
 async def test_v1_tells_of_the_controller_of_racks_and_of_internal_topics() -> None:
     async with EmbeddedCluster(ClusterSpec(racks={2: "r"}, forwarding=False)) as cluster:
         with_topics(cluster)
         cluster.state.move_controller(2)
-        response = await ask(cluster, MetadataRequestV1(topics=None), 3)
+        response = await ask(cluster, MetadataRequestV1, 3, topics=None)
         assert response.controller_id == 2
         assert {broker.node_id: broker.rack for broker in response.brokers} == {1: None, 2: "r", 3: None}
         assert {topic.name: topic.is_internal for topic in response.topics} == {"t": False, "inside": True}
@@ -133,10 +129,10 @@ async def test_v1_tells_of_the_controller_of_racks_and_of_internal_topics() -> N
 async def test_dead_replicas_are_left_out_in_v0_and_stay_in_v1(cluster: EmbeddedCluster) -> None:
     with_topics(cluster)
     await cluster.broker_down(3)
-    old = await ask(cluster, MetadataRequestV0(topics=(TopicV0(name="t"),)))
+    old = await ask(cluster, MetadataRequestV0, topics=["t"])
     (partition,) = old.topics[0].partitions
     assert (partition.error_code, partition.replica_nodes, partition.leader_id) == (9, (1,), 1)
-    new = await ask(cluster, MetadataRequestV1(topics=None))
+    new = await ask(cluster, MetadataRequestV1, topics=None)
     (partition,) = next(topic for topic in new.topics if topic.name == "t").partitions
     assert (partition.error_code, partition.replica_nodes) == (0, (3, 1))
     assert 3 not in {broker.node_id for broker in new.brokers}
@@ -151,26 +147,18 @@ def topic(
     replication: int = -1,
     assignments: dict[int, tuple[int, ...]] | None = None,
     configs: dict[str, str] | None = None,
-) -> kip4.CreateTopicRequest:
-    return kip4.CreateTopicRequest(
-        topic=name,
-        num_partitions=partitions,
-        replication_factor=replication,
-        replica_assignment=tuple(
-            kip4.ReplicaAssignment(partition_id=p, replicas=r) for p, r in (assignments or {}).items()
-        ),
-        configs=tuple(kip4.TopicConfig(config_key=k, config_value=v) for k, v in (configs or {}).items()),
-    )
+) -> tuple[Any, ...]:
+    return name, partitions, replication, (assignments or {}).items(), (configs or {}).items()
 
 
 async def create(
-    cluster: EmbeddedCluster, *topics: kip4.CreateTopicRequest, wait: int = 5000, broker: int | None = None
+    cluster: EmbeddedCluster, *topics: tuple[Any, ...], wait: int = 5000, broker: int | None = None
 ) -> dict[str, int]:
-    return codes(await ask(cluster, kip4.CreateTopicsRequest(create_topic_requests=topics, timeout=wait), broker))
+    return codes(await ask(cluster, kip4.CreateTopicsRequest, broker, create_topic_requests=topics, timeout=wait))
 
 
 async def delete(cluster: EmbeddedCluster, *names: str, wait: int = 5000, broker: int | None = None) -> dict[str, int]:
-    return codes(await ask(cluster, kip4.DeleteTopicsRequest(topics=names, timeout=wait), broker))
+    return codes(await ask(cluster, kip4.DeleteTopicsRequest, broker, topics=names, timeout=wait))
 
 
 def codes(response: Any) -> dict[str, int]:
@@ -216,11 +204,11 @@ async def test_the_first_replica_of_an_assignment_is_the_preferred_leader(cluste
     ],
 )
 async def test_a_refused_topic_leaves_the_others_alone(
-    cluster: EmbeddedCluster, refused: kip4.CreateTopicRequest, code: int
+    cluster: EmbeddedCluster, refused: tuple[Any, ...], code: int
 ) -> None:
     for name in ("there", "the.re"):
         cluster.state.put_topic(replicas.new_topic(name, [(1,)], [1, 2, 3]))
-    assert await create(cluster, refused, topic("good", 1, 1)) == {refused.topic: code, "good": 0}
+    assert await create(cluster, refused, topic("good", 1, 1)) == {refused[0]: code, "good": 0}
     assert set(cluster.state.topics) == {"there", "the.re", "good"}
 
 
@@ -287,10 +275,8 @@ async def test_at_the_timeout_only_the_unfinished_are_told_of() -> None:
 async def test_a_topic_that_gets_no_leader_is_not_complete() -> None:
     async with EmbeddedCluster(ClusterSpec()) as cluster:
         await cluster.broker_down(3)
-        assert await create(cluster, topic("t", assignments={0: (3,)}), topic("u", 1, 1), wait=50) == {
-            "t": 7,
-            "u": 0,
-        }
+        answer = await create(cluster, topic("t", assignments={0: (3,)}), topic("u", 1, 1), wait=50)
+        assert answer == {"t": 7, "u": 0}
         waiting = asyncio.create_task(create(cluster, topic("v", assignments={0: (3,)})))
         await until(cluster, lambda: "v" in cluster.state.topics)
         await cluster.broker_up(3)
@@ -340,10 +326,7 @@ Told = tuple[str, bool, bool, bool]
 
 
 async def list_v0(cluster: EmbeddedCluster, *resources: tuple[int, str]) -> list[tuple[int, int, str]]:
-    request = kip133.ListConfigsRequest(
-        resources=tuple(kip133.Resource(resource_type=type_, resource_name=name) for type_, name in resources)
-    )
-    response = await ask(cluster, request, 1)
+    response = await ask(cluster, kip133.ListConfigsRequest, 1, resources=resources)
     assert response.error_code == 0
     return [(item.error_code, item.resource_type, item.resource_name) for item in response.entities]
 
@@ -351,8 +334,7 @@ async def list_v0(cluster: EmbeddedCluster, *resources: tuple[int, str]) -> list
 async def list_one(
     cluster: EmbeddedCluster, type_: int, name: str, keys: tuple[str, ...] | None = None, broker: int = 1
 ) -> dict[str, Told]:
-    named = kip133.NamedConfigs(resource_type=type_, resource_name=name, config_names=keys)
-    (item,) = (await ask(cluster, kip133.ListConfigsRequestV1(resources=(named,)), broker)).entities
+    (item,) = (await ask(cluster, kip133.ListConfigsRequestV1, broker, resources=[(type_, name, keys)])).entities
     assert item.error_code == 0
     return {c.config_name: (c.config_value, c.read_only, c.is_default, c.is_sensitive) for c in item.configs}
 
@@ -375,7 +357,7 @@ async def test_a_resource_twice_is_listed_once_and_a_wrong_one_leaves_the_others
 
 async def test_listing_needs_read_configs_on_the_cluster(cluster: EmbeddedCluster) -> None:
     cluster.authorizer = Rights(("DESCRIBE", *ON_CLUSTER))
-    response = await ask(cluster, kip133.ListConfigsRequest(resources=()))
+    response = await ask(cluster, kip133.ListConfigsRequest, resources=[])
     assert (response.error_code, response.entities) == (31, ())
     cluster.authorizer = Rights(("DESCRIBE_CONFIGS", *ON_CLUSTER))
     assert await list_v0(cluster, (7, "a")) == [(0, 7, "a")]
@@ -387,18 +369,9 @@ async def alter(
     validate_only: bool = False,
     broker: int = 2,
 ) -> list[tuple[str, int]]:
-    request = kip133.AlterConfigsRequest(
-        resources=tuple(
-            kip133.AlteredResource(
-                resource_type=type_,
-                resource_name=name,
-                configs=tuple(kip133.AlteredConfig(config_name=k, config_value=v) for k, v in configs.items()),
-            )
-            for type_, name, configs in resources
-        ),
-        validate_only=validate_only,
-    )
-    responses = (await ask(cluster, request, broker)).responses
+    wanted = [(type_, name, configs.items()) for type_, name, configs in resources]
+    answer = await ask(cluster, kip133.AlterConfigsRequest, broker, resources=wanted, validate_only=validate_only)
+    responses = answer.responses
     assert all(bool(item.error_code) == bool(item.error_message) for item in responses)
     return [(item.resource_name, item.error_code) for item in responses]
 
@@ -432,10 +405,8 @@ async def test_a_resource_twice_is_one_error(cluster: EmbeddedCluster) -> None:
 
 async def test_validating_alters_nothing(cluster: EmbeddedCluster) -> None:
     end = cluster.state.log.end
-    assert await alter(cluster, (7, "a", {RATE: "5"}), (6, "c", {RATE: "x"}), validate_only=True) == [
-        ("a", 0),
-        ("c", 40),
-    ]
+    answer = await alter(cluster, (7, "a", {RATE: "5"}), (6, "c", {RATE: "x"}), validate_only=True)
+    assert answer == [("a", 0), ("c", 40)]
     assert cluster.state.log.end == end
 
 
@@ -449,20 +420,13 @@ async def test_altering_needs_write_configs_on_the_cluster(cluster: EmbeddedClus
 async def kip21_alter(
     cluster: EmbeddedCluster, type_: str, name: str, added: list[tuple[str, str]], deleted: tuple[str, ...] = ()
 ) -> int:
-    item = kip21.AlteredEntity(
-        entity_type=type_,
-        entity_name=name,
-        added_config_entries=tuple(kip21.ConfigEntry(config_key=key, config_value=value) for key, value in added),
-        deleted_configs=deleted,
-    )
-    (result,) = (await ask(cluster, kip21.AlterConfigRequest(entities=(item,)), 2)).entities
+    (result,) = (await ask(cluster, kip21.AlterConfigRequest, 2, entities=[(type_, name, added, deleted)])).entities
     assert (result.entity_type, result.entity_name) == (type_, name)
     return int(result.error_code)
 
 
 async def kip21_describe(cluster: EmbeddedCluster, type_: str, name: str) -> tuple[int, dict[str, str]]:
-    request = kip21.DescribeConfigRequest(entities=(kip21.Entity(entity_type=type_, entity_name=name),))
-    (result,) = (await ask(cluster, request, 3)).entities
+    (result,) = (await ask(cluster, kip21.DescribeConfigRequest, 3, entities=[(type_, name)])).entities
     return result.error_code, {entry.config_key: entry.config_value for entry in result.config_entries}
 
 
@@ -513,8 +477,7 @@ async def test_topics_are_listed_and_altered(cluster: EmbeddedCluster) -> None:
     answer = await alter(cluster, (2, "t", {"retention.ms": "1000"}), (2, "none", {}), (2, "t2", {"nonsense": "1"}))
     assert answer[0] == ("t", 0)
     assert all(code for _, code in answer[1:])
-    listed = await list_one(cluster, 2, "t", ("retention.ms", "cleanup.policy"))
-    assert listed == {
+    assert await list_one(cluster, 2, "t", ("retention.ms", "cleanup.policy")) == {
         "retention.ms": ("1000", False, False, False),
         "cleanup.policy": ("delete", False, True, False),
     }
@@ -616,24 +579,22 @@ def binding(
     return worlds.acl(principal, operation, "TOPIC", name, pattern=pattern, permission=permission)
 
 
-def acl(principal: str = "User:a", operation: int = 3, permission: int = 3, host: str = "*") -> wire.Acl:
-    return wire.Acl(acl_principal=principal, acl_permission_type=permission, acl_host=host, acl_operation=operation)
+Resource = tuple[int, str]
+WireAcl = tuple[str, int, str, int]
 
 
-def resource(name: str, type_: int = 2) -> wire.Resource:
-    return wire.Resource(resource_type=type_, resource_name=name)
+def acl(principal: str = "User:a", operation: int = 3, permission: int = 3, host: str = "*") -> WireAcl:
+    return principal, permission, host, operation
 
 
-EVERYTHING = resource("", -1)
+def resource(name: str, type_: int = 2) -> Resource:
+    return type_, name
 
 
 async def listed(
-    open_cluster: EmbeddedCluster,
-    principal: str | None = None,
-    at: wire.Resource = EVERYTHING,
-    broker: int | None = None,
+    open_cluster: EmbeddedCluster, principal: str | None = None, at: Resource = (-1, ""), broker: int | None = None
 ) -> tuple[int, dict[str, list[tuple[str, int]]]]:
-    response = await ask(open_cluster, wire.ListAclsRequest(principal=principal, resource=at), broker)
+    response = await ask(open_cluster, kip4.ListAclsRequest, broker, principal=principal, resource=at)
     return response.error_code, {
         item.resource.resource_name: [(found.acl_principal, found.acl_permission_type) for found in item.acls]
         for item in response.responses
@@ -675,23 +636,10 @@ async def test_prefixes_are_not_told_as_names(open_cluster: EmbeddedCluster) -> 
 
 
 async def altered(
-    open_cluster: EmbeddedCluster,
-    *requests: tuple[wire.Resource, list[tuple[int, wire.Acl]]],
-    broker: int | None = None,
+    open_cluster: EmbeddedCluster, *requests: tuple[Resource, list[tuple[int, WireAcl]]], broker: int | None = None
 ) -> list[tuple[str, list[tuple[int, int]]]]:
     """Send AlterAcls; return the name of each resource, and (action, error) of each action."""
-    response = await ask(
-        open_cluster,
-        wire.AlterAclsRequest(
-            requests=tuple(
-                wire.ResourceActions(
-                    resource=at, actions=tuple(wire.AclAction(action=action, acl=what) for action, what in actions)
-                )
-                for at, actions in requests
-            )
-        ),
-        broker,
-    )
+    response = await ask(open_cluster, kip4.AlterAclsRequest, broker, requests=requests)
     return [
         (item.resource.resource_name, [(result.action, result.error_code) for result in item.results])
         for item in response.responses
@@ -730,10 +678,10 @@ async def test_a_resource_twice_is_refused_once_and_left_alone(open_cluster: Emb
     ],
 )
 async def test_a_bad_action_does_not_stop_the_others(
-    open_cluster: EmbeddedCluster, at: wire.Resource, action: int, what: wire.Acl
+    open_cluster: EmbeddedCluster, at: Resource, action: int, what: WireAcl
 ) -> None:
     answer = await altered(open_cluster, (at, [(action, what)]), (resource("good"), [(1, acl())]))
-    assert answer == [(at.resource_name, [(action, 42)]), ("good", [(1, 0)])]
+    assert answer == [(at[1], [(action, 42)]), ("good", [(1, 0)])]
     assert set(open_cluster.state.acls) == {binding("good")}
 
 
@@ -753,24 +701,15 @@ async def test_only_the_controller_alters_unless_brokers_forward(open_cluster: E
     assert await altered(open_cluster, (resource("u"), [(1, acl())]), broker=1) == [("u", [(1, 0)])]
 
 
-def wanted(
-    name: str | None = None, pattern: int = 1, principal: str | None = None, operation: int = 1
-) -> batched_acls.DescribeAclsFilter:
-    return batched_acls.DescribeAclsFilter(
-        resource_type_filter=1,
-        resource_name_filter=name,
-        pattern_type_filter=pattern,
-        principal_filter=principal,
-        host_filter=None,
-        operation=operation,
-        permission_type=1,
-    )
+Filter = tuple[int, str | None, int, str | None, str | None, int, int]
 
 
-async def described(
-    open_cluster: EmbeddedCluster, *filters: batched_acls.DescribeAclsFilter
-) -> list[tuple[int, list[str]]]:
-    response = await ask(open_cluster, batched_acls.DescribeAclsRequest(filters=filters))
+def wanted(name: str | None = None, pattern: int = 1, principal: str | None = None, operation: int = 1) -> Filter:
+    return 1, name, pattern, principal, None, operation, 1
+
+
+async def described(open_cluster: EmbeddedCluster, *filters: Filter) -> list[tuple[int, list[str]]]:
+    response = await ask(open_cluster, batched.DescribeAclsRequest, filters=filters)
     return [
         (result.error_code, sorted(found.resource_name for found in result.resources))
         for result in response.filter_results
@@ -803,16 +742,17 @@ async def test_each_filter_is_refused_without_rights(open_cluster: EmbeddedClust
 
 # -- KIP-248's quota requests, and DescribeClientQuotas with many filters, over sockets --------------------------------
 
-QUOTA_USER, QUOTA_CLIENT = 5, 6
-NOBODY = kip248.QuotaConfigResource(type=0, name=None)
+Whose = tuple[int, str | None]
+"""The type and the name of an entity with quotas."""
+NOBODY: Whose = (0, None)
 
 
-def user(name: str | None) -> kip248.QuotaConfigResource:
-    return kip248.QuotaConfigResource(type=QUOTA_USER, name=name)
+def user(name: str | None) -> Whose:
+    return 5, name
 
 
-def client(name: str | None) -> kip248.QuotaConfigResource:
-    return kip248.QuotaConfigResource(type=QUOTA_CLIENT, name=name)
+def client(name: str | None) -> Whose:
+    return 6, name
 
 
 def entity(**parts: str | None) -> QuotaEntity:
@@ -834,8 +774,8 @@ def quotas(cluster: EmbeddedCluster) -> EmbeddedCluster:
     return cluster
 
 
-async def quota_names(cluster: EmbeddedCluster, resource: kip248.QuotaConfigResource) -> tuple[int, tuple[str, ...]]:
-    response = await ask(cluster, kip248.ListQuotasRequest(quota_config_resource=resource), 2)
+async def quota_names(cluster: EmbeddedCluster, resource: Whose) -> tuple[int, tuple[str, ...]]:
+    response = await ask(cluster, kip248.ListQuotasRequest, 2, quota_config_resource=resource)
     assert (response.error_code == 0) == (response.error_message is None)
     return response.error_code, response.quota_config_entity_names
 
@@ -846,7 +786,7 @@ async def test_lists_all_of_a_type_or_the_children_of_one(quotas: EmbeddedCluste
     assert await quota_names(quotas, user("b")) == (0, ("<default>", "c"))
     assert await quota_names(quotas, user("<default>")) == (0, ())
     assert await quota_names(quotas, client("d")) == (0, ())
-    assert await quota_names(quotas, kip248.QuotaConfigResource(type=4, name=None)) == (42, ())
+    assert await quota_names(quotas, (4, None)) == (42, ())
 
 
 async def test_listing_needs_describe_on_the_cluster(quotas: EmbeddedCluster) -> None:
@@ -857,14 +797,11 @@ async def test_listing_needs_describe_on_the_cluster(quotas: EmbeddedCluster) ->
 
 
 async def describe(
-    cluster: EmbeddedCluster,
-    parent: kip248.QuotaConfigResource,
-    child: kip248.QuotaConfigResource = NOBODY,
-    keys: tuple[str, ...] | None = None,
+    cluster: EmbeddedCluster, parent: Whose, child: Whose = NOBODY, keys: tuple[str, ...] | None = None
 ) -> tuple[int, list[tuple[str, str, bool, bool, bool]]]:
-    wanted = kip248.WantedQuotas(quota_config_resource=parent, child_quota_config_resource=child, config_names=keys)
-    (result,) = (await ask(cluster, kip248.DescribeQuotasRequest(resources=(wanted,)), 3)).resources
-    assert (result.quota_config_resource, result.child_quota_config_resource) == (parent, child)
+    (result,) = (await ask(cluster, kip248.DescribeQuotasRequest, 3, resources=[(parent, child, keys)])).resources
+    told = (result.quota_config_resource, result.child_quota_config_resource)
+    assert tuple((each.type, each.name) for each in told) == (parent, child)
     (config,) = result.configs
     return config.error_code, [
         (e.config_name, e.config_value, e.read_only, e.is_default, e.is_sensitive) for e in config.config_entries
@@ -896,11 +833,7 @@ async def test_null_names_are_all_keys(quotas: EmbeddedCluster) -> None:
     ],
 )
 async def test_a_value_is_the_entitys_own_or_its_default(
-    quotas: EmbeddedCluster,
-    parent: kip248.QuotaConfigResource,
-    child: kip248.QuotaConfigResource,
-    value: str,
-    is_default: bool,
+    quotas: EmbeddedCluster, parent: Whose, child: Whose, value: str, is_default: bool
 ) -> None:
     keys = (RATE, "no_such_key")
     assert await describe(quotas, parent, child, keys) == (0, [(RATE, value, False, is_default, False)])
@@ -914,13 +847,11 @@ async def test_a_value_is_the_entitys_own_or_its_default(
         (client("c"), user("a")),
         (client("c"), client("d")),
         (user("a"), client(None)),
-        (kip248.QuotaConfigResource(type=2, name="t"), NOBODY),
+        ((2, "t"), NOBODY),
         (NOBODY, NOBODY),
     ],
 )
-async def test_what_has_no_quotas(
-    quotas: EmbeddedCluster, parent: kip248.QuotaConfigResource, child: kip248.QuotaConfigResource
-) -> None:
+async def test_what_has_no_quotas(quotas: EmbeddedCluster, parent: Whose, child: Whose) -> None:
     assert await describe(quotas, parent, child) == (42, [])
 
 
@@ -932,17 +863,13 @@ async def test_describing_needs_describe_configs_on_the_cluster(quotas: Embedded
 async def alter_quotas(
     cluster: EmbeddedCluster,
     values: dict[str, str],
-    parent: kip248.QuotaConfigResource,
-    child: kip248.QuotaConfigResource = NOBODY,
+    parent: Whose,
+    child: Whose = NOBODY,
     *,
     validate_only: bool = False,
 ) -> dict[str, int]:
-    item = kip248.AlteredQuotas(
-        quota_config_resource=parent,
-        child_quota_config_resource=child,
-        configs=tuple(kip248.QuotaConfig(config_name=key, config_value=value) for key, value in values.items()),
-    )
-    response: Any = await ask(cluster, kip248.AlterQuotasRequest(validate_only=validate_only, resources=(item,)), 2)
+    wanted = [(parent, child, values.items())]
+    response = await ask(cluster, kip248.AlterQuotasRequest, 2, validate_only=validate_only, resources=wanted)
     (result,) = response.resources
     return {config.config_name: config.error_code for config in result.configs}
 
@@ -995,21 +922,11 @@ async def test_altering_needs_alter_configs_on_the_cluster(quotas: EmbeddedClust
 Component = tuple[str, int, str | None]
 
 
-async def batched(
+async def quotas_of(
     cluster: EmbeddedCluster, strict: bool, *filters: tuple[Component, ...]
 ) -> list[tuple[int, set[QuotaEntity] | None]]:
-    request = batched_quotas.DescribeClientQuotasRequest(
-        strict=strict,
-        filters=tuple(
-            batched_quotas.DescribeClientQuotasFilter(
-                components=tuple(
-                    batched_quotas.ComponentData(entity_type=type_, match_type=match, match=name)
-                    for type_, match, name in components
-                )
-            )
-            for components in filters
-        ),
-    )
+    wanted = [(components,) for components in filters]
+    answer = await ask(cluster, batched.DescribeClientQuotasRequest, strict=strict, filters=wanted)
     return [
         (
             result.error_code,
@@ -1017,12 +934,12 @@ async def batched(
             if result.entries is None
             else {QuotaEntity.of({p.entity_type: p.entity_name for p in entry.entity}) for entry in result.entries},
         )
-        for result in (await ask(cluster, request)).filter_results
+        for result in answer.filter_results
     ]
 
 
 async def test_each_filter_of_quotas_has_its_result_at_its_place(quotas: EmbeddedCluster) -> None:
-    assert await batched(
+    assert await quotas_of(
         quotas, False, (("user", 0, "a"),), (("user", 0, "b"),), (("user", 7, None),), (("ip", 2, None),), ()
     ) == [
         (0, {entity(user="a")}),
@@ -1035,7 +952,7 @@ async def test_each_filter_of_quotas_has_its_result_at_its_place(quotas: Embedde
 
 async def test_strict_is_for_all_filters(quotas: EmbeddedCluster) -> None:
     both: tuple[Component, ...] = (("user", 0, "b"), ("client-id", 1, None))
-    assert await batched(quotas, True, (("user", 0, "b"),), both, (("user", 2, None),), ()) == [
+    assert await quotas_of(quotas, True, (("user", 0, "b"),), both, (("user", 2, None),), ()) == [
         (0, set()),
         (0, {entity(user="b", client_id=None)}),
         (0, {entity(user="a"), entity(user=None)}),
@@ -1055,12 +972,12 @@ async def test_strict_is_for_all_filters(quotas: EmbeddedCluster) -> None:
     ],
 )
 async def test_filters_that_are_refused(quotas: EmbeddedCluster, components: tuple[Component, ...], code: int) -> None:
-    assert await batched(quotas, False, components, (("user", 0, "a"),)) == [(code, None), (0, {entity(user="a")})]
+    assert await quotas_of(quotas, False, components, (("user", 0, "a"),)) == [(code, None), (0, {entity(user="a")})]
 
 
 async def test_batched_quotas_need_describe_configs_on_the_cluster(quotas: EmbeddedCluster) -> None:
     quotas.authorizer = Rights(("DESCRIBE", *ON_CLUSTER))
-    assert await batched(quotas, False, (), ()) == [(31, None), (31, None)]
+    assert await quotas_of(quotas, False, (), ()) == [(31, None), (31, None)]
 
 
 # -- Injected errors in the proposals' own formats: at each item of the request, as in Kafka's -------------------------
@@ -1109,20 +1026,9 @@ def test_every_item_has_the_error(found: schemas.Messages, errors: int) -> None:
     assert codes_in(asdict(told)) == [CODE] * (errors + at_the_top)
 
 
-def actions_on(name: str) -> kip4_acls.ResourceActions:
-    wanted = kip4_acls.Acl(acl_principal="User:a", acl_permission_type=3, acl_host="*", acl_operation=3)
-    return kip4_acls.ResourceActions(
-        resource=kip4_acls.Resource(resource_type=2, resource_name=name),
-        actions=(kip4_acls.AclAction(action=1, acl=wanted),),
-    )
-
-
 async def test_some_items_fail_and_the_others_are_done(cluster: EmbeddedCluster) -> None:
     cluster.faults.add(faults.parse_fault("api=kip4_alter_acls,fail-some=INVALID_REQUEST"))
-    answer = await ask(
-        cluster, kip4_acls.AlterAclsRequest(requests=(actions_on("a"), actions_on("b"), actions_on("c")))
-    )
-    told = {item.resource.resource_name: item.results[0].error_code for item in answer.responses}
+    told = {name: code for name, [(_, code)] in await altered(cluster, *((resource(n), [(1, acl())]) for n in "abc"))}
     failed = {name for name, code in told.items() if code}
     assert failed
     assert {known.resource_name for known in cluster.state.acls} == {"a", "b", "c"} - failed
@@ -1131,24 +1037,13 @@ async def test_some_items_fail_and_the_others_are_done(cluster: EmbeddedCluster)
 
 async def test_a_declared_error_reaches_each_filter(cluster: EmbeddedCluster) -> None:
     cluster.faults.add(faults.parse_fault("api=DescribeAcls,error=CLUSTER_AUTHORIZATION_FAILED"))
-    wanted = batched_acls.DescribeAclsFilter(**acl_filters.EVERY_ACL)
-    answer = await ask(cluster, batched_acls.DescribeAclsRequest(filters=(wanted, wanted)))
-    assert [result.error_code for result in answer.filter_results] == [31, 31]
+    assert await described(cluster, wanted(), wanted()) == [(31, []), (31, [])]
 
 
 async def test_names_and_resources_are_named_again(cluster: EmbeddedCluster) -> None:
     for api in ("kip4_delete_topics", "kip133_alter_configs", "kip248_describe_quotas"):
         cluster.faults.add(faults.parse_fault(f"api={api},error=INVALID_REQUEST"))
-    deleted = await ask(cluster, kip4_topics.DeleteTopicsRequest(topics=("a", "b"), timeout=1))
-    assert [(item.topic, item.error_code) for item in deleted.topic_error_codes] == [("a", 42), ("b", 42)]
-    resource = kip133_configs.AlteredResource(resource_type=2, resource_name="a", configs=())
-    altered = await ask(cluster, kip133_configs.AlterConfigsRequest(resources=(resource,), validate_only=True))
+    assert await delete(cluster, "a", "b", wait=1) == {"a": 42, "b": 42}
+    altered = await ask(cluster, kip133.AlterConfigsRequest, resources=[(2, "a", [])], validate_only=True)
     assert [(item.resource_name, item.error_code, item.error_message) for item in altered.responses] == [("a", 42, "")]
-    user = kip248_quotas.QuotaConfigResource(type=5, name="a")
-    nobody = kip248_quotas.QuotaConfigResource(type=0, name=None)
-    wanted = kip248_quotas.WantedQuotas(
-        quota_config_resource=user, child_quota_config_resource=nobody, config_names=None
-    )
-    described = await ask(cluster, kip248_quotas.DescribeQuotasRequest(resources=(wanted,)))
-    ((item,),) = (resource.configs for resource in described.resources)
-    assert (described.resources[0].quota_config_resource, item.error_code) == (user, 42)
+    assert await describe(cluster, user("a")) == (42, [])

@@ -48,23 +48,6 @@ def config(cluster: EmbeddedCluster, **keys: str) -> None:
     cluster.state.alter_config(topic_resource("orders"), {key.replace("_", "."): value for key, value in keys.items()})
 
 
-@pytest.mark.parametrize("version", range(3, 13))
-async def test_what_is_produced_is_fetched_with_its_offset(client: RawClient, version: int, clock: ManualClock) -> None:
-    times = [now(clock)] * 2
-    assert (
-        await record_batches.produce(client, record_batches.batch(b"a", b"b", times=times), version=version)
-    ).base_offset == 0
-    assert (
-        await record_batches.produce(client, record_batches.batch(b"c", times=times), version=version)
-    ).base_offset == 2
-    got = await record_batches.fetch(client, 0)
-    assert (record_batches.values(got.records), got.high_watermark, got.last_stable_offset, got.log_start_offset) == (
-        [b"a", b"b", b"c"], 3, 3, 0,
-    )  # fmt: skip
-    assert record_batches.values((await record_batches.fetch(client, 2)).records) == [b"c"]
-    assert record_batches.values((await record_batches.fetch(client, 3)).records) == []
-
-
 async def test_topics_by_id(cluster: EmbeddedCluster, client: RawClient, clock: ManualClock) -> None:
     topic_id = cluster.state.topics["orders"].id
 
@@ -79,19 +62,6 @@ async def test_topics_by_id(cluster: EmbeddedCluster, client: RawClient, clock: 
     assert unknown.error_code == 100
 
 
-async def test_a_batch_that_changed_on_its_way_is_refused(client: RawClient) -> None:
-    data = bytearray(record_batches.batch(b"value"))
-    data[-3] ^= 1
-    assert (await record_batches.produce(client, bytes(data))).error_code == 2
-    assert (await record_batches.produce(client, b"")).error_code == 87
-    assert (await record_batches.fetch(client, 0)).high_watermark == 0
-
-
-async def test_two_batches_for_one_partition_are_one_too_many(client: RawClient) -> None:
-    answer = await record_batches.produce(client, record_batches.batch(b"a") + record_batches.batch(b"b"))
-    assert (answer.error_code, answer.error_message) == (87, None)
-
-
 async def test_limits_of_a_topic(cluster: EmbeddedCluster, client: RawClient) -> None:
     config(cluster, max_message_bytes="100")
     assert (await record_batches.produce(client, record_batches.batch(b"x" * 100))).error_code == 10
@@ -101,14 +71,6 @@ async def test_limits_of_a_topic(cluster: EmbeddedCluster, client: RawClient) ->
     assert (await record_batches.produce(client, record_batches.batch(b"x" * 100))).error_code == 19
     assert (await record_batches.produce(client, record_batches.batch(b"x" * 100), acks=1)).error_code == 0
     assert (await record_batches.produce(client, record_batches.batch(b"x" * 100), acks=2)).error_code == 21
-
-
-async def test_a_compacted_topic_takes_no_records_without_a_key(cluster: EmbeddedCluster, client: RawClient) -> None:
-    config(cluster, cleanup_policy="compact")
-    refused = await record_batches.produce(client, record_batches.batch(b"a", b"b", key=None))
-    assert (refused.error_code, [each.batch_index for each in refused.record_errors]) == (87, [0, 1])
-    assert "Compacted topic cannot accept message without key in topic partition orders-0" in refused.error_message
-    assert (await record_batches.produce(client, record_batches.batch(b"a"))).error_code == 0
 
 
 async def test_who_does_not_lead_says_who_does(cluster: EmbeddedCluster) -> None:
@@ -144,17 +106,6 @@ async def test_nobody_waits_for_acks_of_0(cluster: EmbeddedCluster, client: RawC
     assert await client.rest() == b""
 
 
-async def test_a_repeated_batch_is_known_and_a_gap_is_not(client: RawClient) -> None:
-    first = record_batches.batch(b"a", b"b", producer=(7, 0, 0))
-    assert (await record_batches.produce(client, first)).base_offset == 0
-    again = await record_batches.produce(client, first)
-    assert (again.error_code, again.base_offset) == (0, 0)
-    assert (await record_batches.produce(client, record_batches.batch(b"d", producer=(7, 0, 3)))).error_code == 45
-    assert (await record_batches.produce(client, record_batches.batch(b"c", producer=(7, 0, 2)))).base_offset == 2
-    assert (await record_batches.produce(client, record_batches.batch(b"e", producer=(7, 1, 0)))).base_offset == 3
-    assert (await record_batches.produce(client, record_batches.batch(b"f", producer=(7, 0, 3)))).error_code == 47
-
-
 async def test_a_fetch_waits_for_records_and_no_longer(
     cluster: EmbeddedCluster, client: RawClient, clock: ManualClock
 ) -> None:
@@ -186,11 +137,6 @@ async def test_a_large_batch_comes_alone_and_limits_hold_for_the_rest(client: Ra
         await record_batches.produce(client, record_batches.batch(b"x" * 1000, times=[now(clock)]))
     assert len(record_batches.values((await record_batches.fetch(client, 0, most=10)).records)) == 1
     assert len(record_batches.values((await record_batches.fetch(client, 0, most=2500)).records)) == 2
-
-
-async def test_offsets_out_of_range(client: RawClient) -> None:
-    assert (await record_batches.fetch(client, 1)).error_code == 1
-    assert (await record_batches.fetch(client, -5)).error_code == 1
 
 
 async def test_an_incremental_fetch_session_is_not_known(client: RawClient) -> None:

@@ -170,21 +170,6 @@ async def test_a_broker_that_is_down_refuses_and_comes_back_at_its_port(cluster:
     assert cluster.state.topics["t"].partitions[0].isr == (1, 2, 3)
 
 
-async def test_metadata_v0_leaves_dead_replicas_out_and_says_so(cluster: EmbeddedCluster) -> None:
-    alive = cluster.state.alive()
-    cluster.state.put_topic(new_topic("t", striped(alive, 1, 2), alive))
-    await cluster.broker_down(2)
-    async with RawClient(cluster) as client:
-        everything = await client.ask("metadata", 0, with_fields(topics=[]))
-        (partition,) = everything.topics[0].partitions
-        assert (partition.error_code, partition.replica_nodes) == (9, (1,))
-        none = await client.ask("metadata", 1, with_fields(topics=[]))
-        assert none.topics == ()
-        later = await client.ask("metadata", 1, with_fields(topics=None))
-        (partition,) = later.topics[0].partitions
-        assert (partition.error_code, partition.replica_nodes) == (0, (1, 2))
-
-
 async def test_a_change_reaches_other_brokers_after_the_propagation_delay() -> None:
     spec = ClusterSpec(propagation_delay=0.2)
     async with EmbeddedCluster(spec) as cluster, RawClient(cluster, 1) as first, RawClient(cluster, 2) as second:

@@ -137,7 +137,6 @@ def error_of(result: Any) -> Error:
 # -- CreateTopics, compared with brokers of 4.3.0 and 3.9.1 ------------------------------------------------------------
 
 DONE = (0, None)
-LONG = "x" * 250
 
 
 @pytest.fixture
@@ -161,42 +160,10 @@ NO_REPLICATION = "Replication factor must be larger than 0, or -1 to use the def
 CHARACTERS = "contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
 REFUSED: list[tuple[Any, tuple[int, str]]] = [
     (topic("there", 0, 9), (36, "Topic 'there' already exists.")),
-    (
-        topic("", 1, 1),
-        (17, "Topic name is invalid: the empty string is not allowed"),
-    ),
-    (
-        topic("..", 1, 1),
-        (17, "Topic name is invalid: '..' is not allowed"),
-    ),
-    (
-        topic("a/b", 1, 1),
-        (17, f"Topic name is invalid: 'a/b' {CHARACTERS}"),
-    ),
-    (
-        topic(LONG, 1, 1),
-        (17, f"Topic name is invalid: the length of '{LONG}' is longer than the max allowed length 249"),
-    ),
-    (topic("__cluster_metadata", 1, 1), (42, "Creation of internal topic __cluster_metadata is prohibited.")),
-    (topic("t", 0, 1), (37, NO_PARTITIONS)),
-    (topic("t", -2, 1), (37, NO_PARTITIONS)),
-    (topic("t", 1, 0), (38, NO_REPLICATION)),
     (topic("t", 0, 0), (38, NO_REPLICATION)),
     (
         topic("t", 3, -1, [(0, [1])]),
         (42, "A manual partition assignment was specified, but numPartitions was not set to -1."),
-    ),
-    (
-        topic("t", 3, 1, [(0, [1])]),
-        (42, "A manual partition assignment was specified, but replication factor was not set to -1."),
-    ),
-    (
-        topic("t", assignments=[(0, [1]), (2, [1])]),
-        (39, "partitions should be a consecutive 0-based integer sequence"),
-    ),
-    (
-        topic("t", assignments=[(0, [1, 1])]),
-        (39, f"{ASSIGNED}the broker 1 more than once."),
     ),
     (
         topic("t", assignments=[(0, [1]), (1, [1, 2])]),
@@ -211,14 +178,6 @@ REFUSED: list[tuple[Any, tuple[int, str]]] = [
     (
         topic("t", assignments=[(0, [1]), (0, [2])]),
         (39, "Found multiple manual partition assignments for partition 0"),
-    ),
-    (
-        topic("t", 1, 1, configs=[("nope", "1")]),
-        (40, "Unknown topic config name: nope"),
-    ),
-    (
-        topic("t", 1, 1, configs=[("retention.ms", "x")]),
-        (40, "Invalid value x for configuration retention.ms: Not a number of type LONG"),
     ),
     (
         topic("t", 1, 1, configs=[("retention.ms", None), ("segment.bytes", None)]),
@@ -424,15 +383,9 @@ async def test_what_is_named_twice_stays(with_four: EmbeddedCluster) -> None:
     state = with_four.state
     ids = {name: topic.id for name, topic in state.topics.items()}
 
-    def build(kio: Any) -> Any:
-        states = [("a", None), ("a", None), (None, ids["b"]), (None, ids["b"]), ("c", None), (None, ids["c"])]
-        return kio.DeleteTopicsRequest(
-            topics=tuple(kio.DeleteTopicState(name=name, topic_id=id_) for name, id_ in (*states, ("d", None))),
-            timeout=timedelta(seconds=5),
-        )
-
+    states = [("a", None), ("a", None), (None, ids["b"]), (None, ids["b"]), ("c", None), (None, ids["c"]), ("d", None)]
     async with RawClient(with_four) as client:
-        answer = await client.ask("delete_topics", 6, build)
+        answer = await client.ask("delete_topics", 6, with_fields(topics=states, timeout=5))
     results = [(each.name, each.topic_id, *error_of(each)) for each in answer.responses]
     assert sorted(results, key=str) == sorted(
         [
@@ -446,23 +399,11 @@ async def test_what_is_named_twice_stays(with_four: EmbeddedCluster) -> None:
     assert set(state.topics) == {"a", "b", "c"}
 
 
-@pytest.mark.parametrize(
-    ("name", "topic_id", "expected"),
-    [
-        ("a", NOBODY, (42, "You may not specify both topic name and topic id.")),
-        (None, None, (42, "Neither topic name nor id were specified.")),
-    ],
-)
-async def test_both_or_neither(
-    with_four: EmbeddedCluster, name: str | None, topic_id: UUID | None, expected: Any
-) -> None:
-    def build(kio: Any) -> Any:
-        state = kio.DeleteTopicState(name=name, topic_id=topic_id)
-        return kio.DeleteTopicsRequest(topics=(state,), timeout=timedelta(seconds=5))
-
+async def test_neither_name_nor_id(with_four: EmbeddedCluster) -> None:
     async with RawClient(with_four) as client:
-        (result,) = (await client.ask("delete_topics", 6, build)).responses
-    assert error_of(result) == expected
+        answer = await client.ask("delete_topics", 6, with_fields(topics=[(None, None)], timeout=5))
+    (result,) = answer.responses
+    assert error_of(result) == (42, "Neither topic name nor id were specified.")
 
 
 async def test_nothing_is_deleted_without_time(with_four: EmbeddedCluster) -> None:
@@ -528,29 +469,8 @@ UNEVEN = "a partition with 1 replica(s), but this is not consistent with previou
     [
         (("t", 3, None), (37, "Topic already has 3 partition(s).")),
         (
-            ("t", -1, [[1, 2]]),
-            (37, "The topic t currently has 3 partition(s); -1 would not be an increase."),
-        ),
-        (("nope", 4, None), (3, None)),
-        (
-            ("t", 5, [[1, 2]]),
-            (39, "Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified."),
-        ),
-        (
             ("t", 5, [[1, 2], [1]]),
             (39, INCLUDES + UNEVEN),
-        ),
-        (
-            ("t", 4, [[1, 9]]),
-            (39, f"{INCLUDES}broker 9, but no such broker is registered."),
-        ),
-        (
-            ("t", 4, [[1, 1]]),
-            (39, f"{INCLUDES}the broker 1 more than once."),
-        ),
-        (
-            ("t", 4, [[]]),
-            (39, f"{INCLUDES}an empty replica list."),
         ),
     ],
 )
@@ -640,23 +560,9 @@ def partition(cluster: EmbeddedCluster, number: int = 0) -> Partition:
     [
         (("t", 0, None), (85, None)),
         (
-            ("t", 0, []),
-            (39, f"{INCLUDES}an empty replica list."),
-        ),
-        (
-            ("t", 0, [1, 1]),
-            (39, f"{INCLUDES}the broker 1 more than once."),
-        ),
-        (
-            ("t", 0, [-1, 1]),
-            (39, f"{INCLUDES}broker -1, but no such broker is registered."),
-        ),
-        (
             ("t", 0, [1, 8, 9]),
             (39, f"{INCLUDES}broker 8, but no such broker is registered."),
         ),
-        (("nope", 0, [1]), (3, "Unable to find a topic named nope.")),
-        (("t", 7, [1]), (3, "Unable to find partition t:7.")),
         (
             ("nope", 0, None),
             (3, "Unable to find a topic named nope."),
@@ -881,19 +787,10 @@ async def test_all_topics_are_the_topics_named(version: int) -> None:
         await cluster.broker_down(3)
         names = list(cluster.state.topics)
 
-        def build(module: Any, topics: Any) -> Any:
-            fields: dict[str, Any] = {"topics": topics}
-            for flag in ("include_cluster_authorized_operations", "include_topic_authorized_operations"):
-                if flag in module.MetadataRequest.__dataclass_fields__:
-                    fields[flag] = flag.startswith("include_cluster")
-            return module.MetadataRequest(**fields)
-
-        def named(module: Any) -> Any:
-            more = {"topic_id": None} if version >= 10 else {}
-            return build(module, tuple(module.MetadataRequestTopic(name=name, **more) for name in names))
-
-        everything = await client.ask("metadata", version, lambda m: build(m, None if version else ()))
-        each = await client.ask("metadata", version, named)
+        flags = {"include_cluster_authorized_operations": True, "include_topic_authorized_operations": False}
+        everything = await client.ask("metadata", version, with_fields(topics=None if version else [], **flags))
+        named = [{"name": name, "topic_id": None} for name in names]
+        each = await client.ask("metadata", version, with_fields(topics=named, **flags))
         assert [topic.name for topic in everything.topics] == names
         assert everything.topics == each.topics
         assert everything.brokers == each.brokers

@@ -21,7 +21,7 @@ from console.embedded.spec import ClusterSpec, SaslSpec
 from console.model.secret import Secret
 from tests.support import worlds
 from tests.support.children import Child
-from tests.support.http_server import Answer, Asked, answering
+from tests.support.http_server import Asked, keeping
 from tests.support.patience import PATIENCE, until
 
 cluster = worlds.cluster(ClusterSpec(brokers=3), worlds.topic("orders", 3, 3))
@@ -48,6 +48,11 @@ def watching(cluster: ThreadedCluster, folder: Path, *words: str, prepare: str =
     assert ended == ENDED
 
 
+def bodies(requests: list[Asked]) -> list[dict[str, Any]]:
+    """Return the events in requests."""
+    return [json.loads(each.body) for each in requests]
+
+
 def address_in(folder: Path) -> str:
     """Return the address that the process printed."""
     lines: str = until(lambda: "http://" in (folder / "errors").read_text() and (folder / "errors").read_text())
@@ -57,21 +62,10 @@ def address_in(folder: Path) -> str:
 @pytest.mark.slow
 @pytest.mark.takes(15)
 def test_a_receiver_that_fails_twice_is_notified_once_each(cluster: ThreadedCluster, tmp_path: Path) -> None:
-    asked: list[dict[str, Any]] = []
-    delivered: list[dict[str, Any]] = []
-
-    def answer(request: Asked) -> Answer:
-        body = json.loads(request.body)
-        asked.append(body)
-        if len(asked) < 3:
-            return Answer(503)
-        delivered.append(body)
-        return Answer(200)
-
     def events() -> list[str]:
-        return [each["event"] for each in delivered if each["id"] == "broker-down:broker:3"]
+        return [each["event"] for each in bodies(asked)[2:] if each["id"] == "broker-down:broker:3"]
 
-    with answering(answer) as url:
+    with keeping(503, 503, 200) as (url, asked):
         (tmp_path / "config.toml").write_text(f'notify.chat.url = "{url}"')
         (tmp_path / "config.toml").chmod(0o600)
         with watching(cluster, tmp_path, "--notify", "chat", "--listen", "127.0.0.1:0", prepare=SETTLES):
@@ -87,10 +81,10 @@ def test_a_receiver_that_fails_twice_is_notified_once_each(cluster: ThreadedClus
             cluster.run(lambda running: running.broker_up(3))
             until(lambda: events() == ["came", "gone"])
             counts = scraped()
-    assert [each["event"] for each in asked[:3]] == ["came"] * 3
+    assert [each["event"] for each in bodies(asked)[:3]] == ["came"] * 3
     assert 'kac_notifications_total{receiver="chat",outcome="failed"} 2' in counts
     assert 'kac_notifications_total{receiver="chat",outcome="dropped"} 0' in counts
-    assert {each["context"] for each in asked} == {cluster.bootstrap.split(",")[0]}
+    assert {each["context"] for each in bodies(asked)} == {cluster.bootstrap.split(",")[0]}
     errors = (tmp_path / "errors").read_text()
     assert "kac: chat does not take messages: the receiver answers 503; kac tries again" in errors
     assert "kac: chat takes messages again" in errors
@@ -98,22 +92,16 @@ def test_a_receiver_that_fails_twice_is_notified_once_each(cluster: ThreadedClus
 
 @pytest.mark.slow
 def test_it_waits_for_a_cluster_that_does_not_answer_yet(cluster: ThreadedCluster, tmp_path: Path) -> None:
-    got: list[dict[str, Any]] = []
-
-    def answer(request: Asked) -> Answer:
-        got.append(json.loads(request.body))
-        return Answer(200)
-
     for broker in (1, 2, 3):
         cluster.run(lambda running, broker=broker: running.broker_down(broker))
-    with answering(answer) as url:
+    with keeping(200) as (url, got):
         (tmp_path / "config.toml").write_text(f'notify.chat.url = "{url}"')
         with watching(cluster, tmp_path, "--notify", "chat", prepare=SETTLES):
             until(lambda: got)
             for broker in (1, 2, 3):
                 cluster.run(lambda running, broker=broker: running.broker_up(broker))
-            until(lambda: any(each["event"] == "gone" for each in got))
-    assert [(each["event"], each["id"], each["severity"]) for each in got if each["cause"] == "no-answer"] == [
+            until(lambda: any(each["event"] == "gone" for each in bodies(got)))
+    assert [(each["event"], each["id"], each["severity"]) for each in bodies(got) if each["cause"] == "no-answer"] == [
         ("came", "no-answer", "critical"),
         ("gone", "no-answer", "critical"),
     ]
@@ -134,13 +122,7 @@ LOGIN = """
 def test_a_watch_that_is_refused_tells_so_and_does_not_start_again(
     locked: ThreadedCluster, tmp_path: Path, login: str, why: str
 ) -> None:
-    got: list[dict[str, Any]] = []
-
-    def answer(request: Asked) -> Answer:
-        got.append(json.loads(request.body))
-        return Answer(200)
-
-    with answering(answer) as url:
+    with keeping(200) as (url, got):
         (tmp_path / "config.toml").write_text(
             f'notify.chat.url = "{url}"\n[contexts.prod]\n"bootstrap.servers" = "{locked.bootstrap}"\n{login}'
         )
@@ -151,8 +133,9 @@ def test_a_watch_that_is_refused_tells_so_and_does_not_start_again(
     (unit,) = (worlds.ROOT / "bundle").glob("*.service")
     (stays,) = (each for each in unit.read_text().splitlines() if each.startswith("RestartPreventExitStatus="))
     assert str(REFUSED) in stays.partition("=")[2].split()
-    assert [(each["event"], each["id"], each["context"]) for each in got] == [("came", "no-answer", "prod")]
-    assert why in str(got[0]["title"])
+    (told,) = bodies(got)
+    assert (told["event"], told["id"], told["context"]) == ("came", "no-answer", "prod")
+    assert why in str(told["title"])
     assert why in ran.complaints
 
 

@@ -1,7 +1,5 @@
 """The laboratory for each version. It needs real brokers, and root for its small file system."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import AsyncIterator
 

@@ -1,8 +1,6 @@
 """Tests of every fault alone on 4.3 and 3.9, and of forty pairs, with precision and recall over all of them. They take
 more than an hour."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.faults.catalogue import FAULTS, PAIRS, pairs

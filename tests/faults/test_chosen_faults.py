@@ -1,7 +1,5 @@
 """Tests of a few faults on three real brokers: the verdict names each fault with its subject, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.faults.catalogue import CHOSEN, FAULTS

@@ -1,8 +1,6 @@
 """Tests of flight records with facts that kac reads rarely, or only if something does not move: a replay names the same
 causes as the live verdict."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the laboratory's flight records: a replay names each fault from the recorded answers."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.faults.kept import RECORDED, RECORDS, judged_again, record_name, trials

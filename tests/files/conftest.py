@@ -1,7 +1,5 @@
 """Fixtures: a small cluster, and kac's commands on it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

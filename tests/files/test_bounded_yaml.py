@@ -1,7 +1,5 @@
 """Tests of files that never end or are too large: each reader of YAML refuses them at once, with a line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Tests of `kac export`, `diff`, `plan`, `apply` and `compare` on a small cluster."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of files from which no document is taken: for each kind, and in each form, they change and remove nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path

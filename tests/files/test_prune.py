@@ -1,7 +1,5 @@
 """Tests of `--prune` on an embedded cluster of three brokers; tests/broker has the walk on a real broker."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

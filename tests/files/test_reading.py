@@ -1,7 +1,5 @@
 """Tests of bad files: a line for each problem, with its place and the text to write instead."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

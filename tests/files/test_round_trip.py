@@ -1,7 +1,5 @@
 """Tests that a written file reads back equal, and that a cluster in the state of its file has nothing to change."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Tests that the throttles and added replicas of a running move are no wish and no difference, in any part of kac."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime

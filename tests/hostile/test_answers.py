@@ -38,6 +38,7 @@ from console.wire.schemas import BY_VERSION, api_key, messages
 from tests.hostile.cluster import HostileCluster, hostile_cluster
 from tests.hostile.test_limits import run_kac
 from tests.support import worlds
+from tests.support.kafka_messages import response, with_fields
 from tests.support.looks import ABSENT, look_at_everything
 from tests.support.patience import PATIENCE
 from tests.support.requests_of_kafka import request_type
@@ -67,30 +68,23 @@ class Controller:
         await conversation.answer(request, encode_body(found.response, answer))
 
     def _fetched(self, kio: Any) -> Any:
-        part = kio.PartitionData(
-            partition_index=0,
-            error_code=ErrorCode.none,
-            high_watermark=self.high_watermark,
-            snapshot_id=kio.SnapshotId(end_offset=self.snapshot, epoch=1),
-            aborted_transactions=None,
-            records=None,
-        )
-        topic = kio.FetchableTopicResponse(topic_id=metadata_log.TOPIC_ID, partitions=(part,))
-        return kio.FetchResponse(throttle_time=NOTHING, error_code=ErrorCode.none, session_id=0, responses=(topic,))
+        part = {
+            "partition_index": 0,
+            "error_code": ErrorCode.none,
+            "high_watermark": self.high_watermark,
+            "snapshot_id": (self.snapshot, 1),
+            "aborted_transactions": None,
+            "records": None,
+        }
+        topics = [{"topic_id": metadata_log.TOPIC_ID, "partitions": [part]}]
+        return response(kio, throttle_time=0, error_code=ErrorCode.none, session_id=0, responses=topics)
 
     def _piece(self, kio: Any) -> Any:
         self.size += bool(self.size)
-        part = kio.PartitionSnapshot(
-            index=0,
-            error_code=ErrorCode.none if self.size else ErrorCode.snapshot_not_found,
-            snapshot_id=kio.SnapshotId(end_offset=self.snapshot, epoch=1),
-            current_leader=kio.LeaderIdAndEpoch(leader_id=1, leader_epoch=1),
-            size=self.size,
-            position=0,
-            unaligned_records=b"x",
-        )
-        topic = kio.TopicSnapshot(name=metadata_log.TOPIC, partitions=(part,))
-        return kio.FetchSnapshotResponse(throttle_time=NOTHING, error_code=ErrorCode.none, topics=(topic,))
+        code = ErrorCode.none if self.size else ErrorCode.snapshot_not_found
+        part = {"index": 0, "error_code": code, "snapshot_id": (self.snapshot, 1), "current_leader": (1, 1)}
+        part |= {"size": self.size, "position": 0, "unaligned_records": b"x"}
+        return response(kio, throttle_time=0, error_code=ErrorCode.none, topics=[(metadata_log.TOPIC, [part])])
 
 
 @asynccontextmanager
@@ -408,15 +402,8 @@ async def test_a_link_that_reads_refuses_what_changes_whatever_it_is_called(host
 
 
 async def test_metadata_that_makes_topics_is_refused(hostile: HostileCluster) -> None:
-    def build(kio: ModuleType) -> Any:
-        topic = for_version(kio.MetadataRequestTopic, name="planted", topic_id=None)
-        return for_version(
-            kio.MetadataRequest,
-            topics=(topic,),
-            allow_auto_topic_creation=True,
-            include_topic_authorized_operations=False,
-        )
-
+    named = [{"name": "planted", "topic_id": None}]
+    build = with_fields(topics=named, allow_auto_topic_creation=True, include_topic_authorized_operations=False)
     async with linked(hostile) as link:
         with pytest.raises(NotSendable, match="metadata"):
             await link.call("metadata", build)

@@ -170,30 +170,36 @@ Kac = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def kac(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-) -> Callable[[HostileCluster], Kac]:
-    """Provide a function that runs a command line on a cluster and checks each byte of the output. It returns the exit
-    code, the output and the errors.
+def drawn_kac(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Kac:
+    """Provide a function that runs a command line and checks each byte of the output. It returns the exit code, the
+    output and the errors.
     """
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
-    def on(cluster: HostileCluster) -> Kac:
-        def call(*words: str) -> tuple[int, str, str]:
-            connection = ["-b", cluster.bootstrap] if words[0] != "contexts" else []
-            try:
-                code = run([words[0], *connection, *words[1:]])
-            except SystemExit as ended:
-                code = int(ended.code or 0)
-            sys.stdout.flush()
-            sys.stderr.flush()
-            out, err = (each.decode("utf-8") for each in capfdbinary.readouterr())
-            for text in (out, err):
-                assert acted_upon(text) == "", (words, text[:2_000])
-                assert not any(line.strip().startswith(FORGED) for line in text.split("\n")), (words, text[:2_000])
-            return code, out, err
+    def call(*words: str) -> tuple[int, str, str]:
+        try:
+            code = run(words)
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        out, err = (each.decode("utf-8") for each in capfdbinary.readouterr())
+        for text in (out, err):
+            assert acted_upon(text) == "", (words, text[:2_000])
+            assert not any(line.strip().startswith(FORGED) for line in text.split("\n")), (words, text[:2_000])
+        return code, out, err
 
-        return call
+    return call
+
+
+@pytest.fixture
+def kac(drawn_kac: Kac) -> Callable[[HostileCluster], Kac]:
+    """Provide a function that returns `drawn_kac` with the address of a cluster."""
+
+    def on(cluster: HostileCluster) -> Kac:
+        return lambda command, *words: drawn_kac(
+            command, *(["-b", cluster.bootstrap] if command != "contexts" else []), *words
+        )
 
     return on
 
@@ -433,28 +439,8 @@ async def test_the_clipboard_is_one_line_of_visible_text(drawn_world: HostileClu
             assert "\n" not in app.clipboard
 
 
-Words = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def drawn_kac(capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Words:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-    def call(*words: str) -> tuple[int, str, str]:
-        code = run(words)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        out, err = (each.decode("utf-8") for each in capfdbinary.readouterr())
-        for text in (out, err):
-            assert acted_upon(text) == "", text[:2_000]
-            assert not any(line.strip().startswith(FORGED) for line in text.split("\n")), text[:2_000]
-        return code, out, err
-
-    return call
-
-
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
-def test_a_refused_login_is_told_harmlessly(mechanism: str, tmp_path: Path, drawn_kac: Words) -> None:
+def test_a_refused_login_is_told_harmlessly(mechanism: str, tmp_path: Path, drawn_kac: Kac) -> None:
     properties = tmp_path / "client.properties"
     module = "scram.ScramLoginModule" if mechanism != "PLAIN" else "plain.PlainLoginModule"
     properties.write_text(
@@ -494,7 +480,7 @@ def hostile_rows(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return [tuple(SENT if isinstance(cell, str) and cell not in fixed else cell for cell in row) for row in rows]
 
 
-def test_the_rows_of_a_lake_are_harmless(tmp_path: Path, drawn_kac: Words, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rows_of_a_lake_are_harmless(tmp_path: Path, drawn_kac: Kac, monkeypatch: pytest.MonkeyPatch) -> None:
     for table in ("history", "drift", "usage", "access"):
         honest = getattr(sample_lake, table)
         monkeypatch.setattr(

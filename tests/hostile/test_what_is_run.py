@@ -184,26 +184,6 @@ def made(path: Path, text: str = "#!/bin/sh\necho token\n", mode: int = 0o755) -
     return path
 
 
-def opened_file(path: Path) -> None:
-    path.chmod(0o602)
-
-
-def opened_folder(path: Path) -> None:
-    path.parent.chmod(0o777)
-
-
-def opened_above(path: Path) -> None:
-    path.parent.parent.chmod(0o777)
-
-
-def given_away(path: Path) -> None:
-    os.chown(path, STRANGER, -1)
-
-
-def folder_given_away(path: Path) -> None:
-    os.chown(path.parent, STRANGER, -1)
-
-
 def in_a_sticky_folder_but_given_away(path: Path) -> None:
     path.parent.chmod(0o1777)
     os.chown(path, STRANGER, -1)
@@ -220,11 +200,16 @@ def by_a_link_in_an_open_folder(path: Path) -> None:
     path.parent.symlink_to(open_one / "way")
 
 
-WAYS: tuple[Callable[[Path], None], ...] = (
-    *(opened_file, opened_folder, opened_above, given_away, folder_given_away),
-    *(in_a_sticky_folder_but_given_away, by_a_link_in_an_open_folder),
-)
-ways = pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+WAYS: dict[str, Callable[[Path], None]] = {
+    "opened_file": lambda path: path.chmod(0o602),
+    "opened_folder": lambda path: path.parent.chmod(0o777),
+    "opened_above": lambda path: path.parent.parent.chmod(0o777),
+    "given_away": lambda path: os.chown(path, STRANGER, -1),
+    "folder_given_away": lambda path: os.chown(path.parent, STRANGER, -1),
+    "in_a_sticky_folder_but_given_away": in_a_sticky_folder_but_given_away,
+    "by_a_link_in_an_open_folder": by_a_link_in_an_open_folder,
+}
+ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
 def java_file(folder: Path, lines: str) -> Path:
@@ -243,29 +228,19 @@ KAFKACTL = (
 )
 
 
-def by_token_command(folder: Path, command: str) -> Path:
-    return java_file(folder, TOKEN.format(command))
-
-
-def by_exec(folder: Path, command: str) -> Path:
-    return java_file(folder, EXEC.format(command))
-
-
 def by_included_exec(folder: Path, command: str) -> Path:
     made(folder.parent / "own.toml", OWN.replace("client.properties", str(folder / "client.properties")), 0o600)
     return java_file(folder, EXEC.format(command))
 
 
-def by_kafkactl(folder: Path, command: str) -> Path:
-    return made(folder / "config.yml", KAFKACTL.format(command), 0o600)
-
-
-def by_aws(folder: Path, command: str) -> Path:
-    return made(folder / "config", f"[profile p]\ncredential_process = {command}\n", 0o600)
-
-
-KINDS = (by_token_command, by_exec, by_included_exec, by_kafkactl, by_aws)
-kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+KINDS: dict[str, Callable[[Path, str], Path]] = {
+    "by_token_command": lambda folder, command: java_file(folder, TOKEN.format(command)),
+    "by_exec": lambda folder, command: java_file(folder, EXEC.format(command)),
+    "by_included_exec": by_included_exec,
+    "by_kafkactl": lambda folder, command: made(folder / "config.yml", KAFKACTL.format(command), 0o600),
+    "by_aws": lambda folder, command: made(folder / "config", f"[profile p]\ncredential_process = {command}\n", 0o600),
+}
+kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
 def ask(file: Path) -> str:

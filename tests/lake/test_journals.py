@@ -48,147 +48,142 @@ def entry(name: str, value: str | None, source: codes.ConfigSource, *, sensitive
     return ConfigEntry(name, value, source, sensitive=sensitive)
 
 
-# Each kind of edit, its former state, and its rows: entity type and key, attribute, op, value, old value, old source,
-# whether it is sensitive.
+def row(
+    kind: str,
+    key: str,
+    attribute: str,
+    op: str,
+    value: str | None = None,
+    old: str | None = None,
+    source: str | None = None,
+    *,
+    hidden: bool = False,
+) -> tuple[Any, ...]:
+    """Return an expected row. source: of the old value. hidden: whether it is sensitive."""
+    return kind, key, attribute, op, value, old, source, hidden
+
+
+# Each kind of edit, its former state, and its rows.
 EDITS: list[tuple[plan_edits.Edit, Was, list[tuple[Any, ...]]]] = [
     (
         plan_edits.SetConfig(topic_resource("orders"), "retention.ms", "1"),
         entry("retention.ms", "7", codes.DYNAMIC_TOPIC_CONFIG),
-        [("topic", "orders", "retention.ms", "set", "1", "7", "DYNAMIC_TOPIC_CONFIG", False)],
+        [row("topic", "orders", "retention.ms", "set", "1", "7", "DYNAMIC_TOPIC_CONFIG")],
     ),
     (
         plan_edits.UnsetConfig(topic_resource("orders"), "segment.ms"),
         entry("segment.ms", "9", codes.DEFAULT_CONFIG),
-        [("topic", "orders", "segment.ms", "delete", None, None, "DEFAULT_CONFIG", False)],
+        [row("topic", "orders", "segment.ms", "delete", None, None, "DEFAULT_CONFIG")],
     ),
     (
         plan_edits.SetConfig(broker_resource(2), "ssl.keystore.password", Secret(PLANTED)),
         entry("ssl.keystore.password", None, codes.STATIC_BROKER_CONFIG, sensitive=True),
-        [("broker", "2", "ssl.keystore.password", "set", None, None, "STATIC_BROKER_CONFIG", True)],
+        [row("broker", "2", "ssl.keystore.password", "set", None, None, "STATIC_BROKER_CONFIG", hidden=True)],
     ),
     (
         # Kafka does not know the key, and hides its value; the journal does not know that.
         plan_edits.SetConfig(CLUSTER_DEFAULT, "a.plugin.of.ours", PLANTED),
         UNREAD,
-        [("broker", "<default>", "a.plugin.of.ours", "set", None, None, None, True)],
+        [row("broker", "<default>", "a.plugin.of.ours", "set", hidden=True)],
     ),
     (
         plan_edits.AppendConfig(topic_resource("orders"), "cleanup.policy", "compact"),
         None,
-        [("topic", "orders", "cleanup.policy", "append", "compact", None, None, False)],
+        [row("topic", "orders", "cleanup.policy", "append", "compact")],
     ),
     (
         plan_edits.SubtractConfig(topic_resource("orders"), "cleanup.policy", "delete"),
         None,
-        [("topic", "orders", "cleanup.policy", "subtract", "delete", None, None, False)],
+        [row("topic", "orders", "cleanup.policy", "subtract", "delete")],
     ),
     (
         plan_edits.SetConfig(ConfigResource(codes.GROUP, "billing"), "consumer.session.timeout.ms", "50000"),
         None,
-        [("group", "billing", "consumer.session.timeout.ms", "set", "50000", None, None, False)],
+        [row("group", "billing", "consumer.session.timeout.ms", "set", "50000")],
     ),
     (
         plan_edits.SetConfig(ConfigResource(codes.CLIENT_METRICS, "all"), "interval.ms", "100"),
         None,
-        [("client-metrics", "all", "interval.ms", "set", "100", None, None, False)],
+        [row("client-metrics", "all", "interval.ms", "set", "100")],
     ),
     (
         plan_edits.SetConfig(CONNECTOR, "tasks.max", "4"),
         entry("tasks.max", "2", codes.ConfigSource(codes.CONNECTOR.entity.own_source)),
-        [("connector", "main/orders", "tasks.max", "set", "4", "2", "DYNAMIC_CONNECTOR_CONFIG", False)],
+        [row("connector", "main/orders", "tasks.max", "set", "4", "2", "DYNAMIC_CONNECTOR_CONFIG")],
     ),
     (
         # A plugin's key: no release of Kafka defines its type.
         plan_edits.SetConfig(CONNECTOR, "connection.url", f"jdbc:x?password={PLANTED}"),
         None,
-        [("connector", "main/orders", "connection.url", "set", None, None, None, True)],
+        [row("connector", "main/orders", "connection.url", "set", hidden=True)],
     ),
     (
         plan_edits.CreateConnector("main/orders", {"topics": "orders", "db.password": Secret(PLANTED)}, "PAUSED"),
         UNREAD,
         [
-            ("connector", "main/orders", ":state", "set", "PAUSED", None, None, False),
-            ("connector", "main/orders", "db.password", "set", None, None, None, True),
-            ("connector", "main/orders", "topics", "set", "orders", None, None, False),
+            row("connector", "main/orders", ":state", "set", "PAUSED"),
+            row("connector", "main/orders", "db.password", "set", hidden=True),
+            row("connector", "main/orders", "topics", "set", "orders"),
         ],
     ),
-    (
-        plan_edits.StopConnector("main/orders"),
-        UNREAD,
-        [("connector", "main/orders", ":state", "set", "STOPPED", None, None, False)],
-    ),
+    (plan_edits.StopConnector("main/orders"), UNREAD, [row("connector", "main/orders", ":state", "set", "STOPPED")]),
     (plan_edits.RestartConnector("main/orders", only_failed=True), UNREAD, []),
-    (
-        plan_edits.DeleteConnector("main/orders"),
-        UNREAD,
-        [("connector", "main/orders", ":state", "delete", None, None, None, False)],
-    ),
+    (plan_edits.DeleteConnector("main/orders"), UNREAD, [row("connector", "main/orders", ":state", "delete")]),
     (
         plan_edits.SetConfig(ConfigResource(codes.BROKER_LOGGER, "1"), "kafka", "DEBUG"),
         None,
-        [("broker-logger", "1", "kafka", "set", "DEBUG", None, None, False)],
+        [row("broker-logger", "1", "kafka", "set", "DEBUG")],
     ),
     (
         plan_edits.SetQuota(PAIR, "producer_byte_rate", 1048576.0),
         12.5,
-        [("quota", "user=a%2Cb,client-id=<default>", "producer_byte_rate", "set", "1048576", "12.5", None, False)],
+        [row("quota", "user=a%2Cb,client-id=<default>", "producer_byte_rate", "set", "1048576", "12.5")],
     ),
     (
         plan_edits.UnsetQuota(quota.QuotaEntity.of({"ip": "10.0.0.1"}), "connection_creation_rate"),
         UNREAD,
-        [("quota", "ip=10.0.0.1", "connection_creation_rate", "delete", None, None, None, False)],
+        [row("quota", "ip=10.0.0.1", "connection_creation_rate", "delete")],
     ),
-    (
-        plan_edits.AddAcl(ACL),
-        None,
-        [("acl", "TOPIC:LITERAL:orders%3Aeu", "ALLOW READ User:a from *", "set", "set", None, None, False)],
-    ),
+    (plan_edits.AddAcl(ACL), None, [row("acl", "TOPIC:LITERAL:orders%3Aeu", "ALLOW READ User:a from *", "set", "set")]),
     (
         plan_edits.RemoveAcl(ACL._replace(principal="User:b")),
         ACL._replace(principal="User:b"),
-        [("acl", "TOPIC:LITERAL:orders%3Aeu", "ALLOW READ User:b from *", "delete", None, "set", None, False)],
+        [row("acl", "TOPIC:LITERAL:orders%3Aeu", "ALLOW READ User:b from *", "delete", None, "set")],
     ),
     (
         plan_edits.CreateTopic(NewTopic("new", 3, -1, (), {"retention.ms": "5", "a.secret": Secret(PLANTED)})),
         None,
         [
-            ("topic", "new", ":partitions", "set", "3", None, None, False),
-            ("topic", "new", ":replication", "set", None, None, None, False),
-            ("topic", "new", "a.secret", "set", None, None, None, True),
-            ("topic", "new", "retention.ms", "set", "5", None, None, False),
+            row("topic", "new", ":partitions", "set", "3"),
+            row("topic", "new", ":replication", "set"),
+            row("topic", "new", "a.secret", "set", hidden=True),
+            row("topic", "new", "retention.ms", "set", "5"),
         ],
     ),
     (
         plan_edits.CreateTopic(NewTopic("placed", assignments=((1, 2), (2, 3)))),
         None,
-        [
-            ("topic", "placed", ":partitions", "set", "2", None, None, False),
-            ("topic", "placed", ":replication", "set", "2", None, None, False),
-        ],
+        [row("topic", "placed", ":partitions", "set", "2"), row("topic", "placed", ":replication", "set", "2")],
     ),
     (
         plan_edits.DeleteTopic("orders"),
         TOPIC,
-        [("topic", "orders", ":topic_id", "delete", None, "jBoaEDhbVBKNssPD7v9pjw", None, False)],
+        [row("topic", "orders", ":topic_id", "delete", None, "jBoaEDhbVBKNssPD7v9pjw")],
     ),
-    (plan_edits.GrowTopic("orders", 12), TOPIC, [("topic", "orders", ":partitions", "set", "12", "2", None, False)]),
+    (plan_edits.GrowTopic("orders", 12), TOPIC, [row("topic", "orders", ":partitions", "set", "12", "2")]),
     (
         plan_edits.UpsertScram(SCRAM, 8192, Secret(PLANTED)),
         ScramCredential(SCRAM.mechanism, 4096),
-        [("scram", "dave", "SCRAM-SHA-256", "set", None, "iterations=4096", None, True)],
+        [row("scram", "dave", "SCRAM-SHA-256", "set", None, "iterations=4096", hidden=True)],
     ),
     (
         plan_edits.DeleteScram(SCRAM),
         ScramCredential(SCRAM.mechanism, 4096),
-        [("scram", "dave", "SCRAM-SHA-256", "delete", None, "iterations=4096", None, False)],
+        [row("scram", "dave", "SCRAM-SHA-256", "delete", None, "iterations=4096")],
     ),
     (plan_edits.TrimLog("orders", 0, 7), LogRange(3, 9), []),
     (RemoveRegistration(4), Broker(-1, "b4", 9092, "r1", fenced=True), []),
-    (
-        plan_edits.SetFeature("group.version", 1),
-        0,
-        [("feature", "group.version", ":level", "set", "1", "0", None, False)],
-    ),
+    (plan_edits.SetFeature("group.version", 1), 0, [row("feature", "group.version", ":level", "set", "1", "0")]),
 ]
 THAT_SET = [each for each in EDITS if each[2]]
 """Edits with rows: an action such as an election sets no lasting value."""

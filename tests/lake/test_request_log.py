@@ -1348,6 +1348,20 @@ def change(type_: str, key: str, attr: str, op: str, value: str | None = None, e
     return Change(type_, key, attr, op, value, False, error)
 
 
+def named(kind: int, name: str, **more: Any) -> dict[str, Any]:
+    """Return a resource of a request or an answer."""
+    return {"resourceType": kind, "resourceName": name, **more}
+
+
+def placed(partition: int, brokers: list[int] | None, key: str = "replicas") -> dict[str, Any]:
+    return {"partitionIndex": partition, key: brokers}
+
+
+def quota_of(*parts: tuple[str, str | None]) -> list[dict[str, Any]]:
+    return [{"entityType": kind, "entityName": name} for kind, name in parts]
+
+
+USER_AND_CLIENT = "user=%3Cdefault%3E,client-id=<default>"
 ACL = {
     "resourceType": 2,
     "resourceName": "ord:ers",
@@ -1372,10 +1386,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], list[Change]]] = [
                     "name": "put",
                     "numPartitions": -1,
                     "replicationFactor": -1,
-                    "assignments": [
-                        {"partitionIndex": 0, "brokerIds": [1, 2]},
-                        {"partitionIndex": 1, "brokerIds": [2, 1]},
-                    ],
+                    "assignments": [placed(0, [1, 2], "brokerIds"), placed(1, [2, 1], "brokerIds")],
                     "configs": [],
                 },
             ]
@@ -1411,27 +1422,18 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], list[Change]]] = [
         "INCREMENTAL_ALTER_CONFIGS",
         {
             "resources": [
-                {
-                    "resourceType": 4,
-                    "resourceName": "",
-                    "configs": [{"name": "log.cleaner.threads", "configOperation": 0, "value": "2"}],
-                },
-                {
-                    "resourceType": 2,
-                    "resourceName": "t",
-                    "configs": [
+                named(4, "", configs=[{"name": "log.cleaner.threads", "configOperation": 0, "value": "2"}]),
+                named(
+                    2,
+                    "t",
+                    configs=[
                         {"name": "segment.ms", "configOperation": 1, "value": None},
                         {"name": "cleanup.policy", "configOperation": 3, "value": "compact"},
                     ],
-                },
+                ),
             ]
         },
-        {
-            "responses": [
-                {"resourceType": 2, "resourceName": "t", "errorCode": 40},
-                {"resourceType": 4, "resourceName": "", "errorCode": 0},
-            ]
-        },
+        {"responses": [named(2, "t", errorCode=40), named(4, "", errorCode=0)]},
         [
             change("broker", "<default>", "log.cleaner.threads", "set", "2"),
             change("topic", "t", "segment.ms", "delete", error=40),
@@ -1440,16 +1442,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], list[Change]]] = [
     ),
     (
         "ALTER_CONFIGS",
-        {
-            "resources": [
-                {
-                    "resourceType": 32,
-                    "resourceName": "g",
-                    "configs": [{"name": "consumer.session.timeout.ms", "value": "7"}],
-                }
-            ]
-        },
-        {"responses": [{"resourceType": 32, "resourceName": "g", "errorCode": 0}]},
+        {"resources": [named(32, "g", configs=[{"name": "consumer.session.timeout.ms", "value": "7"}])]},
+        {"responses": [named(32, "g", errorCode=0)]},
         [change("group", "g", "consumer.session.timeout.ms", "set", "7")],
     ),
     (
@@ -1457,10 +1451,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], list[Change]]] = [
         {
             "entries": [
                 {
-                    "entity": [
-                        {"entityType": "client-id", "entityName": None},
-                        {"entityType": "user", "entityName": "<default>"},
-                    ],
+                    "entity": quota_of(("client-id", None), ("user", "<default>")),
                     "ops": [
                         {"key": "producer_byte_rate", "value": 20000.0, "remove": False},
                         {"key": "request_percentage", "value": 12.5, "remove": False},
@@ -1469,21 +1460,11 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], list[Change]]] = [
                 }
             ]
         },
-        {
-            "entries": [
-                {
-                    "errorCode": 0,
-                    "entity": [
-                        {"entityType": "user", "entityName": "<default>"},
-                        {"entityType": "client-id", "entityName": None},
-                    ],
-                }
-            ]
-        },
+        {"entries": [{"errorCode": 0, "entity": quota_of(("user", "<default>"), ("client-id", None))}]},
         [
-            change("quota", "user=%3Cdefault%3E,client-id=<default>", "producer_byte_rate", "set", "20000"),
-            change("quota", "user=%3Cdefault%3E,client-id=<default>", "request_percentage", "set", "12.5"),
-            change("quota", "user=%3Cdefault%3E,client-id=<default>", "consumer_byte_rate", "delete"),
+            change("quota", USER_AND_CLIENT, "producer_byte_rate", "set", "20000"),
+            change("quota", USER_AND_CLIENT, "request_percentage", "set", "12.5"),
+            change("quota", USER_AND_CLIENT, "consumer_byte_rate", "delete"),
         ],
     ),
     (
@@ -1508,17 +1489,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], list[Change]]] = [
     ),
     (
         "ALTER_PARTITION_REASSIGNMENTS",
-        {
-            "topics": [
-                {
-                    "name": "t",
-                    "partitions": [
-                        {"partitionIndex": 0, "replicas": [3, 1]},
-                        {"partitionIndex": 1, "replicas": None},
-                    ],
-                }
-            ]
-        },
+        {"topics": [{"name": "t", "partitions": [placed(0, [3, 1]), placed(1, None)]}]},
         {
             "errorCode": 0,
             "responses": [

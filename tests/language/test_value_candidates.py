@@ -1,7 +1,5 @@
 """Tests that the default that is offered for a key has the key's own unit, whatever unit its synonym has."""
 
-from __future__ import annotations
-
 from console.language.candidates import config_candidates, default_of, key_help
 from console.model.codes import DEFAULT_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType
 from console.model.config import ConfigEntry, Synonym, topic_resource

@@ -1,7 +1,5 @@
 """Tests of the flight records of nights and their twins: a replay scores no less than the stored score."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.nights import kept

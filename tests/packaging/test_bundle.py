@@ -1,7 +1,5 @@
 """Tests of the one-file kac, built here: its contents, and its runs in a root with nothing but glibc."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Tests of Kerberos in the one-file kac, with the host's own libgssapi, a real KDC and a 4.3 broker."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Tests of the launcher of the one-file kac, with a tree of two files: its unpack directory and its refusals."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

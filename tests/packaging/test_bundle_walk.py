@@ -1,8 +1,6 @@
 """A test of an operator's whole way in tmux: the one file in an empty root, a cluster with TLS and SCRAM behind a jump
 host, and a config that is changed and reverted."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,8 +1,6 @@
 """Tests of the container image of the one-file kac: built with its Dockerfile, and run without rights on a read-only
 root."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

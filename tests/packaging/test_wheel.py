@@ -1,8 +1,6 @@
 """Tests of the wheel: it has all files that it needs when it is installed in an empty environment and run outside the
 checkout."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -9,10 +9,9 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
-from types import ModuleType
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -145,7 +144,7 @@ def test_a_controller_that_is_not_active(shared: ThreadedCluster) -> None:
             assert await create(client, topic("a", 1, 1), version=5) == [NOT_ACTIVE]
             answer = await client.ask("unregister_broker", 0, kafka_messages.with_fields(broker_id=1))
             assert (answer.error_code, answer.error_message) == NOT_ACTIVE
-            answer = await client.ask("incremental_alter_configs", 1, lambda m: altered(m, (4, "102"), (8, "102")))
+            answer = await client.ask("incremental_alter_configs", 1, altered((4, "102"), (8, "102")))
             assert [(each.error_code, each.error_message) for each in answer.responses] == [NOT_ACTIVE, (0, None)]
             answer = await client.ask("remove_raft_voter", 0, removed)
             assert (answer.error_code, answer.error_message) == (6, "")
@@ -185,10 +184,7 @@ def test_what_is_not_active_refuses_each_change_in_its_own_way(shared: ThreadedC
     other = next(build for api, _, build in contract.changes() if api == "remove_raft_voter")
     assert contract.answered(address, "remove_raft_voter", 0, other)["error_code"] == "INCONSISTENT_CLUSTER_ID"
 
-    def deleted(m: ModuleType) -> Any:
-        states = (m.DeleteTopicState(name=each, topic_id=None) for each in ("orders", "missing"))
-        return m.DeleteTopicsRequest(topics=tuple(states), timeout=timedelta(seconds=5))
-
+    deleted = kafka_messages.with_fields(topics=[("orders", None), ("missing", None)], timeout=5)
     shared.call(lambda one: one.state.put_topic(new_topic("orders", ((1, 2),), (1, 2))))
     answer = contract.answered(address, "delete_topics", 6, deleted)
     assert [(each["error_code"], each["error_message"]) for each in answer["responses"]] == [
@@ -231,30 +227,14 @@ def test_no_replica_is_moved_to_a_controller(
     assert "node 101 is a controller and no broker: it holds no replicas" in said
 
 
-def altered(m: ModuleType, *resources: tuple[int, str]) -> Any:
-    keys = {4: ("max.connections", "7"), 8: ("kafka.server.ReplicaManager", "INFO")}
-    return m.IncrementalAlterConfigsRequest(
-        resources=tuple(
-            m.AlterConfigsResource(
-                resource_type=type_,
-                resource_name=name,
-                configs=(m.AlterableConfig(name=keys[type_][0], config_operation=0, value=keys[type_][1]),),
-            )
-            for type_, name in resources
-        ),
-        validate_only=True,
-    )
+def altered(*resources: tuple[int, str]) -> Any:
+    keys = {4: ("max.connections", 0, "7"), 8: ("kafka.server.ReplicaManager", 0, "INFO")}
+    wanted = [(type_, name, [keys[type_]]) for type_, name in resources]
+    return kafka_messages.with_fields(resources=wanted, validate_only=True)
 
 
-def removed(m: ModuleType) -> Any:
-    from uuid import UUID
-
-    return m.RemoveRaftVoterRequest(cluster_id=None, voter_id=103, voter_directory_id=UUID(int=5))
-
-
-def described(m: ModuleType) -> Any:
-    part = m.PartitionData(partition_index=0)
-    return m.DescribeQuorumRequest(topics=(m.TopicData(topic_name="__cluster_metadata", partitions=(part,)),))
+removed = kafka_messages.with_fields(cluster_id=None, voter_id=103, voter_directory_id=UUID(int=5))
+described = kafka_messages.with_fields(topics=[("__cluster_metadata", [0])])
 
 
 def test_a_leader_that_is_killed(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:

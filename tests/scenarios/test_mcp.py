@@ -8,11 +8,11 @@ import shlex
 import stat
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
@@ -539,72 +539,58 @@ def test_without_the_extra_it_says_how_to_install_it() -> None:
     assert how_to_add("mcp") in done.stderr
 
 
-def test_standard_output_has_nothing_but_the_protocol(cluster: ThreadedCluster) -> None:
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+}
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+@pytest.fixture
+def served(cluster: ThreadedCluster) -> Iterator[tuple[IO[str], IO[str], Child]]:
+    """A process that serves the cluster, after its standard input and output."""
+    command = [sys.executable, "-m", "console", "mcp", "-b", cluster.bootstrap, "--no-journal"]
+    pipe = subprocess.PIPE
+    with Child(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        yield process.stdin, process.stdout, process
+
+
+def test_standard_output_has_nothing_but_the_protocol(served: tuple[IO[str], IO[str], Child]) -> None:
     """kac warns about the context on standard error. It exits when standard input ends."""
-    begin = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
-    }
+    to, got, process = served
     call = {
         "jsonrpc": "2.0",
         "id": 2,
         "method": "tools/call",
         "params": {"name": "list", "arguments": {"kind": "acls"}},
     }
-    done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    process = Child(
-        [sys.executable, "-m", "console", "mcp", "-b", cluster.bootstrap, "--no-journal"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    with process:
-        process.stdin.write("".join(f"{json.dumps(each)}\n" for each in (begin, done, call)))
-        process.stdin.flush()
-        lines = [process.stdout.readline(), process.stdout.readline()]
-        rest, complaints = process.communicate(timeout=PATIENCE)
+    to.write("".join(f"{json.dumps(each)}\n" for each in (INITIALIZE, INITIALIZED, call)))
+    to.flush()
+    lines = [got.readline(), got.readline()]
+    rest, complaints = process.communicate(timeout=PATIENCE)
     assert [json.loads(line)["id"] for line in lines] == [1, 2]
     assert rest == ""
     assert "not written into the journal" in complaints
     assert process.returncode == 0
 
 
-def test_the_end_of_the_client_is_no_failure(cluster: ThreadedCluster) -> None:
+def test_the_end_of_the_client_is_no_failure(served: tuple[IO[str], IO[str], Child]) -> None:
     """The client closes kac's standard output, then its standard input."""
-    with Child(
-        [sys.executable, "-m", "console", "mcp", "-b", cluster.bootstrap, "--no-journal"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        begin = {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "initialize",
-            "params": {
-                "protocolVersion": "2025-06-18",
-                "capabilities": {},
-                "clientInfo": {"name": "test", "version": "1"},
-            },
-        }
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdin.write(f"{json.dumps(begin)}\n")
-        process.stdin.flush()
-        process.stdout.readline()
-        process.stdout.close()
-        process.stdin.write('{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
-        process.stdin.write('{"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}\n')
-        process.stdin.close()
-        complaints = process.stderr.read()
-        assert process.wait(PATIENCE) == 0
+    to, got, process = served
+    to.write(f"{json.dumps(INITIALIZE)}\n")
+    to.flush()
+    got.readline()
+    got.close()
+    to.write(f"{json.dumps(INITIALIZED)}\n")
+    to.write('{"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}\n')
+    to.close()
+    assert process.stderr is not None
+    complaints = process.stderr.read()
+    assert process.wait(PATIENCE) == 0
     assert "went wrong" not in complaints
 
 

@@ -118,6 +118,13 @@ async def done(session: Session, goal: Redrive, throttle: int | None = None, pac
     return await operating.work_on(session, number, pace=pace)
 
 
+def why_stalled(stopped: Operation) -> str:
+    """Return why an operation, which has not ended, does not go on."""
+    assert (stopped.state, stopped.ended) == (State.STALLED, None)
+    assert stopped.progress is not None
+    return stopped.progress.waits[0]
+
+
 async def test_each_letter_goes_back_once(cluster: ThreadedCluster, link: Link, session: Session) -> None:
     await with_letters(link)
     over = await done(session, Redrive(DEAD))
@@ -160,9 +167,7 @@ async def test_a_letter_without_headers_needs_a_topic(cluster: ThreadedCluster, 
         "1 chosen letter of topics that do not exist",
     )
     stopped = await done(session, Redrive(DEAD))
-    assert (stopped.state, stopped.ended) == (State.STALLED, None)
-    assert stopped.progress is not None
-    assert "without headers that name a topic" in stopped.progress.waits[0]
+    assert "without headers that name a topic" in why_stalled(stopped)
     await operating.ask_of(session, stopped.number, cancel=True)
     assert (await operating.work_on(session, stopped.number, pace=PACE)).state is State.CANCELLED
     assert (await done(session, Redrive(DEAD, to=ORDERS))).state is State.DONE
@@ -215,12 +220,11 @@ async def test_the_canary_comes_back(cluster: ThreadedCluster, link: Link, sessi
     await dead_letters.write(link, DEAD, 0, [NewRecord(first.key, first.value, again)])
     stands(cluster, "billing", {(ORDERS, first.partition): first.offset + 1})
     stopped = await working
-    assert (stopped.state, stopped.ended) == (State.STALLED, None)
+    assert "came back, as orders.dlt-0 offset 11" in why_stalled(stopped)
+    assert f"kac redrive --cancel {number}, and begin it again" in why_stalled(stopped)
     assert stopped.progress is not None
     assert stopped.progress.letters is not None
     assert stopped.progress.letters.came_back == 1
-    assert "came back, as orders.dlt-0 offset 11" in stopped.progress.waits[0]
-    assert f"kac redrive --cancel {number}, and begin it again" in stopped.progress.waits[0]
     assert sum((await dead_letters.counted(link, ORDERS)).values()) == 1
     await operating.ask_of(session, number, cancel=True)
     assert (await operating.work_on(session, number, pace=PACE)).state is State.CANCELLED
@@ -234,10 +238,8 @@ async def test_nobody_passes_the_canary(cluster: ThreadedCluster, link: Link, se
     await with_letters(link)
     stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
     stopped = await done(session, Redrive(DEAD), pace=replace(PACE, patience=0.2))
-    assert stopped.state is State.STALLED
-    assert stopped.progress is not None
-    assert "no group passed the first letter" in stopped.progress.waits[0]
-    assert "billing is at 0" in stopped.progress.waits[0]
+    assert "no group passed the first letter" in why_stalled(stopped)
+    assert "billing is at 0" in why_stalled(stopped)
 
 
 async def test_letters_whose_schema_can_not_be_asked_for_are_not_passed_over(
@@ -258,9 +260,7 @@ async def test_letters_whose_schema_can_not_be_asked_for_are_not_passed_over(
         with pytest.raises(Refused, match=r"can't be applied .* 503"):
             await survey(desk_of(session), await with_ends(desk_of(session), goal))
         waits = await done(session, goal, pace=replace(PACE, patience=0.2))
-        assert (waits.state, waits.ended) == (State.STALLED, None)
-        assert waits.progress is not None
-        assert "the registry answers 503" in waits.progress.waits[0]
+        assert "the registry answers 503" in why_stalled(waits)
         schemas.bad.clear()
         # Another process asks the registry again; a schema that the registry does not have stops nothing.
         again = Session(client, Context("test", "tests", client.settings), "test")
@@ -308,13 +308,10 @@ async def test_the_group_in_which_the_letter_failed_has_to_pass(
     stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
     stands(cluster, "audit", {(ORDERS, 0): 99, (ORDERS, 1): 99})
     stopped = await done(session, Redrive(DEAD), pace=replace(PACE, patience=0.2))
-    assert (stopped.state, stopped.ended) == (State.STALLED, None)
-    assert stopped.progress is not None
-    assert stopped.progress.waits[0].endswith("billing is at 0")
+    assert why_stalled(stopped).endswith("billing is at 0")
     # Another process waits for the same group.
     stopped = await operating.work_on(session, stopped.number, pace=replace(PACE, patience=0.2))
-    assert stopped.progress is not None
-    assert stopped.progress.waits[0].endswith("billing is at 0")
+    assert why_stalled(stopped).endswith("billing is at 0")
     assert sum((await dead_letters.counted(link, ORDERS)).values()) == 1
 
 
@@ -332,9 +329,7 @@ async def test_a_group_without_members_does_not_pass_for_one_with_members(
                 await asyncio.to_thread(consumer.poll, 0.1)
         consumer.commit(offsets=[TopicPartition(ORDERS, 0, 0)], asynchronous=False)
         stopped = await done(session, Redrive(DEAD), pace=replace(PACE, patience=0.2))
-        assert (stopped.state, stopped.ended) == (State.STALLED, None)
-        assert stopped.progress is not None
-        assert stopped.progress.waits[0].endswith("alive is at 0")
+        assert why_stalled(stopped).endswith("alive is at 0")
         consumer.commit(offsets=[TopicPartition(ORDERS, 0, 1)], asynchronous=False)
         assert (await operating.work_on(session, stopped.number, pace=PACE)).state is State.DONE
     finally:
@@ -360,10 +355,8 @@ async def test_groups_that_are_not_seen_pass_nothing(
     if api == "list_groups":
         cluster.call(lambda each: each.state.groups.pop("billing"))
     stopped = await operating.work_on(session, number, told, replace(PACE, patience=0.4), heard)
-    assert (stopped.state, stopped.ended) == (State.STALLED, None)
+    assert "GROUP_AUTHORIZATION_FAILED" in why_stalled(stopped)
     assert fails
-    assert stopped.progress is not None
-    assert "GROUP_AUTHORIZATION_FAILED" in stopped.progress.waits[0]
     assert sum((await dead_letters.counted(link, ORDERS)).values()) == 1
 
 
@@ -393,9 +386,7 @@ async def test_letters_of_a_topic_that_was_created_again_are_left(
     cluster.call(TOPICS[0])
     await with_letters(link)
     stopped = await operating.work_on(session, number, pace=PACE)
-    assert (stopped.state, stopped.ended) == (State.STALLED, None)
-    assert stopped.progress is not None
-    assert "deleted and created again" in stopped.progress.waits[0]
+    assert "deleted and created again" in why_stalled(stopped)
     assert await dead_letters.counted(link, ORDERS) == Counter()
 
 
@@ -404,9 +395,7 @@ async def test_a_log_that_lost_its_end_is_told(cluster: ThreadedCluster, link: L
     goal = await with_ends(desk_of(session), Redrive(DEAD))
     number = await operating.begin(session, replace(goal, ends=tuple((at, end + 5) for at, end in goal.ends)), None)
     stopped = await operating.work_on(session, number, pace=replace(PACE, patience=0.2))
-    assert (stopped.state, stopped.ended) == (State.STALLED, None)
-    assert stopped.progress is not None
-    assert "orders.dlt-0 ends at 11, and it ended at 16" in stopped.progress.waits[0]
+    assert "orders.dlt-0 ends at 11, and it ended at 16" in why_stalled(stopped)
 
 
 async def test_a_leader_is_waited_for(cluster: ThreadedCluster, link: Link, session: Session) -> None:
@@ -456,9 +445,7 @@ async def test_a_topic_with_small_batches_gets_its_letters(
     large = NewRecord(b"k", bytes(2000), dead_letters.spring(ORDERS))
     await dead_letters.write(link, DEAD, 0, [large])
     stopped = await done(session, Redrive(DEAD))
-    assert (stopped.state, stopped.ended) == (State.STALLED, None)
-    assert stopped.progress is not None
-    assert "MESSAGE_TOO_LARGE" in stopped.progress.waits[0]
+    assert "MESSAGE_TOO_LARGE" in why_stalled(stopped)
 
 
 async def test_topics_that_may_not_be_described_are_told_apart(
@@ -565,9 +552,6 @@ async def test_an_id_that_was_taken_over_is_left(cluster: ThreadedCluster, link:
 async def test_letters_of_an_open_transaction_are_waited_for(
     cluster: ThreadedCluster, link: Link, session: Session
 ) -> None:
-    from console.admin.exactly_once import commit, take_over
-    from console.model.cluster import CommittedOffset
-
     await with_letters(link)
     mine = await take_over(link, "an application")
     held = faults.Fault(NEVER_CAME, api="end_txn", times=1)

@@ -1,7 +1,5 @@
 """Tests of bash, zsh and fish at a terminal: after TAB and Enter, a command gets exactly the completed name."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Tests of complete entries, and of how the language reads entries of several lines."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Tests of the shell at a prompt, on a small cluster: from keys to output and changes."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

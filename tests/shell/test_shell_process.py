@@ -1,7 +1,5 @@
 """Tests of `kac shell` as a process: on a dumb terminal, on a real one, and at the end of a pipe."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -61,3 +61,18 @@ def answering(answer: Callable[[Asked], Answer], tls: ssl.SSLContext | None = No
 
     with serving(Handler, tls) as url:
         yield url
+
+
+@contextmanager
+def keeping(*statuses: int) -> Iterator[tuple[str, list[Asked]]]:
+    """Run a service that keeps all requests. Yield its URL and the requests. statuses: of its answers; the last one
+    stays.
+    """
+    kept: list[Asked] = []
+
+    def answer(request: Asked) -> Answer:
+        kept.append(request)
+        return Answer(statuses[min(len(kept), len(statuses)) - 1])
+
+    with answering(answer) as url:
+        yield url, kept

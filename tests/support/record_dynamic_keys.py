@@ -28,8 +28,6 @@ TRIED = ("2.8", *RELEASES)
 
 _HEAD = '''"""How brokers alter keys. Written from Kafka's jars by ``python -m tests.support.record_dynamic_keys``."""
 
-from __future__ import annotations
-
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())

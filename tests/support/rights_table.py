@@ -19,12 +19,8 @@ NO_PLACE = "-"
 ANOTHER_ID = UUID(int=7)
 TOPIC, BROKER, LOGGER, METRICS, GROUP_CONFIG = 2, 4, 8, 16, 32
 LITERAL, READ, ALLOW = 3, 3, 3
-COMMITTED = [
-    (
-        SECRET,
-        [{"partition_index": 0, "committed_offset": 1, "committed_leader_epoch": -1, "committed_metadata": None}],
-    )
-]
+_PART = {"partition_index": 0, "committed_offset": 1, "committed_leader_epoch": -1, "committed_metadata": None}
+COMMITTED = [(SECRET, [_PART])]
 """A committed offset of the topic's partition, for requests that commit offsets."""
 NONE, NO_TOPIC, NO_GROUP, NO_CLUSTER, NO_TRANSACTION = 0, 29, 30, 31, 53
 NO_TOKENS = 61
@@ -102,6 +98,15 @@ _SHARED = [(GROUP, [(SECRET, [0])]), ("another", None)]
 """A group's offsets of a partition, and another group's of all."""
 
 
+_OF_GROUP, _OF_TRANSACTION = [("", NO_GROUP, NO_PLACE)], [("", NO_TRANSACTION, NO_PLACE)]
+"""The only error of an answer: that of the group or of the transactional id."""
+_DESCRIBED: Mapping[str, Any] = {"group_ids": [GROUP], "include_authorized_operations": True}
+_MEMBER: Mapping[str, Any] = {"group_id": GROUP, "generation_id": 1, "member_id": "x", "group_instance_id": None}
+_CONSUMER: Mapping[str, Any] = {"protocol_type": "consumer", "protocol_name": "range", "protocols": []}
+_PRODUCER: Mapping[str, Any] = {"transactional_id": "tx", "producer_id": 1, "producer_epoch": 0}
+_NO_PRODUCER: Mapping[str, Any] = {"transaction_timeout": 1, "producer_id": -1, "producer_epoch": -1}
+
+
 def _metadata(*names: str) -> Mapping[str, Any]:
     both = {"allow_auto_topic_creation": True, "include_topic_authorized_operations": True}
     return {"topics": [(None, name) for name in names] or None, **both}
@@ -112,6 +117,7 @@ def _produce(transactional_id: str | None) -> Mapping[str, Any]:
     return {"transactional_id": transactional_id, "acks": 1, "timeout": 1, "topic_data": topics}
 
 
+_VOTER: Mapping[str, Any] = {"cluster_id": None, "voter_id": 77, "voter_directory_id": ANOTHER_ID}
 _CASES: Sequence[Case] = (
     Case("api_versions", 4, {"client_software_name": "x", "client_software_version": "1"}, [("", NONE, NO_PLACE)]),
     Case("metadata", 12, _metadata(SECRET, "nope", "bad name"), _each("topics", NO_TOPIC, NO_PLACE, 3)),
@@ -228,22 +234,10 @@ _CASES: Sequence[Case] = (
     Case(
         "add_raft_voter",
         1,
-        {
-            "cluster_id": None,
-            "timeout": 1,
-            "voter_id": 77,
-            "voter_directory_id": ANOTHER_ID,
-            "listeners": [("CONTROLLER", "localhost", 9093)],
-            "ack_when_committed": True,
-        },
+        {**_VOTER, "timeout": 1, "listeners": [("CONTROLLER", "localhost", 9093)], "ack_when_committed": True},
         [("", NO_CLUSTER, CLUSTER_REFUSED)],
     ),
-    Case(
-        "remove_raft_voter",
-        0,
-        {"cluster_id": None, "voter_id": 77, "voter_directory_id": ANOTHER_ID},
-        [("", NO_CLUSTER, CLUSTER_REFUSED)],
-    ),
+    Case("remove_raft_voter", 0, _VOTER, [("", NO_CLUSTER, CLUSTER_REFUSED)]),
     Case("unregister_broker", 0, {"broker_id": 77}, [("", NO_CLUSTER, _needs("ALTER"))]),
     Case("update_features", 1, {"feature_updates": [], "validate_only": True}, [("", NO_CLUSTER, _needs("ALTER"))]),
     Case(
@@ -266,24 +260,9 @@ _CASES: Sequence[Case] = (
     Case(
         "describe_groups", 6, {"groups": [GROUP], "include_authorized_operations": True}, [("groups", NO_GROUP, None)]
     ),
-    Case(
-        "consumer_group_describe",
-        1,
-        {"group_ids": [GROUP], "include_authorized_operations": True},
-        [("groups", NO_GROUP, None)],
-    ),
-    Case(
-        "share_group_describe",
-        1,
-        {"group_ids": [GROUP], "include_authorized_operations": True},
-        [("groups", NO_GROUP, None)],
-    ),
-    Case(
-        "streams_group_describe",
-        0,
-        {"group_ids": [GROUP], "include_authorized_operations": True},
-        [("groups", NO_GROUP, None)],
-    ),
+    Case("consumer_group_describe", 1, _DESCRIBED, [("groups", NO_GROUP, None)]),
+    Case("share_group_describe", 1, _DESCRIBED, [("groups", NO_GROUP, None)]),
+    Case("streams_group_describe", 0, _DESCRIBED, [("groups", NO_GROUP, None)]),
     *(
         Case("describe_share_group_offsets", version, {"groups": _SHARED}, _each("groups", NO_GROUP, None, 2))
         for version in (0, 1)
@@ -302,20 +281,14 @@ _CASES: Sequence[Case] = (
         {"groups": [(GROUP, [(SECRET, [0])]), ("another", None)], "require_stable": False},
         _each("groups", NO_GROUP, NO_PLACE, 2),
     ),
-    Case("offset_fetch", 5, {"group_id": GROUP, "topics": [(SECRET, [0])]}, [("", NO_GROUP, NO_PLACE)]),
+    Case("offset_fetch", 5, {"group_id": GROUP, "topics": [(SECRET, [0])]}, _OF_GROUP),
     Case(
         "offset_commit",
         8,
-        {
-            "group_id": GROUP,
-            "generation_id_or_member_epoch": -1,
-            "member_id": "",
-            "group_instance_id": None,
-            "topics": COMMITTED,
-        },
+        {**_MEMBER, "member_id": "", "generation_id_or_member_epoch": -1, "topics": COMMITTED},
         [("topics.partitions", NO_GROUP, NO_PLACE)],
     ),
-    Case("offset_delete", 0, {"group_id": GROUP, "topics": [(SECRET, [0])]}, [("", NO_GROUP, NO_PLACE)]),
+    Case("offset_delete", 0, {"group_id": GROUP, "topics": [(SECRET, [0])]}, _OF_GROUP),
     Case(
         "list_offsets",
         9,
@@ -339,18 +312,8 @@ _CASES: Sequence[Case] = (
         {"cluster_id": None, "replica_id": -1, "topics": [(SECRET, [_FETCHED])], **_FETCH},
         [("", NONE, NO_PLACE), ("responses.partitions", NO_TOPIC, NO_PLACE)],
     ),
-    Case(
-        "init_producer_id",
-        4,
-        {"transactional_id": None, "transaction_timeout": 1, "producer_id": -1, "producer_epoch": -1},
-        [("", NO_CLUSTER, NO_PLACE)],
-    ),
-    Case(
-        "init_producer_id",
-        4,
-        {"transactional_id": "tx", "transaction_timeout": 1, "producer_id": -1, "producer_epoch": -1},
-        [("", NO_TRANSACTION, NO_PLACE)],
-    ),
+    Case("init_producer_id", 4, {"transactional_id": None, **_NO_PRODUCER}, [("", NO_CLUSTER, NO_PLACE)]),
+    Case("init_producer_id", 4, {"transactional_id": "tx", **_NO_PRODUCER}, _OF_TRANSACTION),
     Case(
         "describe_producers",
         0,
@@ -373,92 +336,32 @@ _CASES: Sequence[Case] = (
     Case(
         "add_partitions_to_txn",
         5,
-        {
-            "transactions": [
-                {"transactional_id": "tx", "producer_id": 1, "producer_epoch": 0, "topics": [(SECRET, [0])]}
-            ]
-        },
+        {"transactions": [{**_PRODUCER, "topics": [(SECRET, [0])]}]},
         [("", NO_CLUSTER, NO_PLACE)],
     ),
-    Case(
-        "add_offsets_to_txn",
-        3,
-        {"transactional_id": "tx", "producer_id": 1, "producer_epoch": 0, "group_id": GROUP},
-        [("", NO_TRANSACTION, NO_PLACE)],
-    ),
+    Case("add_offsets_to_txn", 3, {**_PRODUCER, "group_id": GROUP}, _OF_TRANSACTION),
     Case(
         "txn_offset_commit",
         3,
-        {
-            "transactional_id": "tx",
-            "group_id": GROUP,
-            "producer_id": 1,
-            "producer_epoch": 0,
-            "generation_id": -1,
-            "member_id": "",
-            "group_instance_id": None,
-            "topics": COMMITTED,
-        },
+        {**_PRODUCER, **_MEMBER, "member_id": "", "generation_id": -1, "topics": COMMITTED},
         [("topics.partitions", NO_TRANSACTION, NO_PLACE)],
     ),
-    Case(
-        "end_txn",
-        3,
-        {"transactional_id": "tx", "producer_id": 1, "producer_epoch": 0, "committed": True},
-        [("", NO_TRANSACTION, NO_PLACE)],
-    ),
+    Case("end_txn", 3, {**_PRODUCER, "committed": True}, _OF_TRANSACTION),
     Case(
         "write_txn_markers",
         1,
-        {
-            "markers": [
-                {
-                    "producer_id": 1,
-                    "producer_epoch": 0,
-                    "transaction_result": False,
-                    "topics": [(SECRET, [0])],
-                    "coordinator_epoch": 0,
-                }
-            ]
-        },
+        {"markers": [(1, 0, False, [(SECRET, [0])], 0)]},
         [("markers.topics.partitions", NO_CLUSTER, NO_PLACE)],
     ),
     Case(
         "join_group",
         9,
-        {
-            "group_id": GROUP,
-            "session_timeout": 10,
-            "rebalance_timeout": 1,
-            "member_id": "",
-            "group_instance_id": None,
-            "protocol_type": "consumer",
-            "protocols": [],
-            "reason": None,
-        },
-        [("", NO_GROUP, NO_PLACE)],
+        {**_MEMBER, **_CONSUMER, "member_id": "", "session_timeout": 10, "rebalance_timeout": 1, "reason": None},
+        _OF_GROUP,
     ),
-    Case(
-        "sync_group",
-        5,
-        {
-            "group_id": GROUP,
-            "generation_id": 1,
-            "member_id": "x",
-            "group_instance_id": None,
-            "protocol_type": "consumer",
-            "protocol_name": "range",
-            "assignments": [],
-        },
-        [("", NO_GROUP, NO_PLACE)],
-    ),
-    Case(
-        "heartbeat",
-        4,
-        {"group_id": GROUP, "generation_id": 1, "member_id": "x", "group_instance_id": None},
-        [("", NO_GROUP, NO_PLACE)],
-    ),
-    Case("leave_group", 5, {"group_id": GROUP, "members": [("x", None, None)]}, [("", NO_GROUP, NO_PLACE)]),
+    Case("sync_group", 5, {**_MEMBER, **_CONSUMER, "assignments": []}, _OF_GROUP),
+    Case("heartbeat", 4, _MEMBER, _OF_GROUP),
+    Case("leave_group", 5, {"group_id": GROUP, "members": [("x", None, None)]}, _OF_GROUP),
 )
 
 

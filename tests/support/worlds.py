@@ -29,7 +29,7 @@ from console.embedded.spec import ClusterSpec
 from console.language.grammar import parse
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from console.session.script_runner import Runner
+from console.session.script_runner import Runner, run_script
 from console.session.session import Session
 from console.session.triage_polls import Poller
 from tests.support.patience import PATIENCE
@@ -275,6 +275,18 @@ async def script(cluster: Any, text: str, output: str = "text", **changes: Any) 
         runner = Runner(session, text, Printer(output, out))
         await runner.carry_out(parse(text))
     return out.getvalue(), runner.exit_code()
+
+
+def run_lines(cluster: Any, text: str) -> int:
+    """Run a script on a cluster as `kac run` does. Return its exit code; the output goes to standard output."""
+    context = Context("test", "tests", settings(cluster))
+
+    def connect(_context: Context) -> AdminClient:
+        client = AdminClient(context.settings)
+        client.start()
+        return client
+
+    return run_script(text, lambda: context, connect, output="text")
 
 
 def commands_on(

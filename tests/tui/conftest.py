@@ -1,7 +1,5 @@
 """Fixtures that open the console."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 

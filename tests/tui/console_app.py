@@ -1,7 +1,5 @@
 """A driver that tests the console without a terminal, on a model cluster or an embedded one."""
 
-from __future__ import annotations
-
 import asyncio
 import unicodedata
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """A client that answers a session's operations at once, from the model cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """A bare app around widgets, for tests of their screen and their messages."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

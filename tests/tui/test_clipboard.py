@@ -1,7 +1,5 @@
 """Tests of copies to the clipboard through tmux, screen and other terminals: the sequences and their effect."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

@@ -1,7 +1,5 @@
 """Tests of the command bar: editing, completion, history, places of errors, and hidden secrets."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager

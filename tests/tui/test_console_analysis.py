@@ -1,7 +1,5 @@
 """Tests of the analysis on the screen: started from a topic, stopped by Esc, shown with the topic, and used by lint."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Iterator

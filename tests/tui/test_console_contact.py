@@ -2,8 +2,6 @@
 by itself.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import traceback

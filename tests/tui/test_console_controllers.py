@@ -1,7 +1,5 @@
 """Tests of the console on controllers: it opens on the quorum, and sends them no requests that only brokers answer."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of elections, and of the cancellation of a move, from the rows that show the trouble."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any

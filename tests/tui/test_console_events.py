@@ -1,7 +1,5 @@
 """Tests of the pane of events: changes by others and by this console, their details, and their revert."""
 
-from __future__ import annotations
-
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
@@ -54,12 +52,17 @@ async def test_a_change_that_a_rule_warns_of_is_marked(cluster: ThreadedCluster,
     assert it.line("not kac").strip().lstrip("▸").startswith("!")
 
 
-async def test_a_broker_that_went_and_came_is_one_line(cluster: ThreadedCluster, it: Driven) -> None:
+async def without_broker_3(cluster: ThreadedCluster, it: Driven) -> None:
+    """Stop broker 3 after all parts have been read, and go to its events."""
     await watched(it)
     cluster.run(lambda c: c.broker_down(3))
     await it.app.session.read_cluster()
     await it.app.session.read_topics()
     await it.shows("broker 3 ISR, identity.audit")
+
+
+async def test_a_broker_that_went_and_came_is_one_line(cluster: ThreadedCluster, it: Driven) -> None:
+    await without_broker_3(cluster, it)
     cluster.run(lambda c: c.broker_up(3))
     await it.app.session.read_cluster()
     await it.app.session.read_topics()
@@ -95,11 +98,7 @@ async def test_from_a_cause_to_its_events_and_back(cluster: ThreadedCluster) -> 
 
 
 async def test_kinds_the_filter_and_what_has_no_way_back(cluster: ThreadedCluster, it: Driven) -> None:
-    await watched(it)
-    cluster.run(lambda c: c.broker_down(3))
-    await it.app.session.read_cluster()
-    await it.app.session.read_topics()
-    await it.shows("broker 3 ISR, identity.audit")
+    await without_broker_3(cluster, it)
     await it.filter("leader")
     await it.until(lambda: "ISR" not in it.text)
     await it.press("enter", shows="leaders are elected")

@@ -1,7 +1,5 @@
 """Test that the console shows a connection that exposes the credentials."""
 
-from __future__ import annotations
-
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.model.secret import Secret
 from tests.tui.console_app import driven

@@ -2,8 +2,6 @@
 both. tests/broker/test_schema_walk.py does the same with a real worker and a real registry.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of `find`, which searches all panes for a text: Enter goes to the row, Esc goes back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

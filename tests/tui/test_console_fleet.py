@@ -1,7 +1,5 @@
 """Tests of the fleet: all contexts in one pane, read at a low rate, and only while the pane is open."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading

@@ -2,8 +2,6 @@
 stages.
 """
 
-from __future__ import annotations
-
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of the pane of findings, and of their row in Now, on a cluster with a few risks."""
 
-from __future__ import annotations
-
 import pytest
 
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster

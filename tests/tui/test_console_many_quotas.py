@@ -1,7 +1,5 @@
 """Tests of a cluster with too many quotas to read them all: the tree reads a user's clients when the user is shown."""
 
-from __future__ import annotations
-
 import pytest
 
 from console.model import snapshot as refresh

@@ -2,8 +2,6 @@
 moment later.
 """
 
-from __future__ import annotations
-
 import pytest
 from textual.app import App
 

@@ -2,8 +2,6 @@
 marks.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from console.model.config import topic_resource

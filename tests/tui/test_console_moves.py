@@ -1,7 +1,5 @@
 """Tests of the pane of moves: their progress, stuck moves with the reasons, and the operation that owns a move."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the console of a principal without rights: no pane shows a number or a statement that kac can't know."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the pane Now: a cause is shown while it lasts, leads to its evidence, and can be fixed from its row."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Tests of the graphs of the last half hour: the overview with its cursor in time, and the graphs in other panes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

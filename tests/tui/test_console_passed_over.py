@@ -2,8 +2,6 @@
 reads of the screen in between.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of former changes on the screen: conflicts, the list of changes, reverts, and edits that are due."""
 
-from __future__ import annotations
-
 import json
 import os
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Tests of the cursor in another entity, of the age of shown values, and of proposals for misspelt verbs."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Tests of the effects of a plan, which are shown below its rows and in the question before an apply."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of the flight record of the last half hour, which each console has in memory and can write to a file."""
 
-from __future__ import annotations
-
 from importlib.metadata import version
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of a search on the screen: its progress, Esc, continuation, following, and the keys of a record."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path

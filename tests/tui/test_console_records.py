@@ -2,8 +2,6 @@
 ones.
 """
 
-from __future__ import annotations
-
 from console.embedded.brokers import ThreadedCluster
 from console.model.record_masks import mask_path
 from tests.embedded.poisoned import HOSTILE, POISON, poisoned

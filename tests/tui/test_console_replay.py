@@ -1,7 +1,5 @@
 """Tests of the console on a flight record: it shows the state of the chosen time, and can't stage or send edits."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Tests of records with schemas on the screen: as hex first, and decoded once the registry has answered."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

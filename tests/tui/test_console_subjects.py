@@ -1,7 +1,5 @@
 """Tests of the pane of schemas: subjects, their uses, and two versions next to each other."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tests of tiered topics on the screen: partitions show their remote offsets, and other topics do not mention tiers."""
 
-from __future__ import annotations
-
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
 from tests.scenarios.test_tiered import seed

@@ -1,7 +1,5 @@
 """Tests of the pane of delegation tokens. The operator sees a token's HMAC once, and no file contains it."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

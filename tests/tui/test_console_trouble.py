@@ -2,8 +2,6 @@
 again.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

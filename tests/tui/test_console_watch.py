@@ -1,7 +1,5 @@
 """Tests of the pane of watched subjects: topics, groups, brokers and connectors in one table."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of the diff: its lines, the places of its cursor, and its speed with a hundred thousand changes."""
 
-from __future__ import annotations
-
 import time
 
 from hypothesis import given, settings

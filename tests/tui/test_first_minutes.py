@@ -1,7 +1,5 @@
 """Test of docs/start.md: its keys, pressed on the demo, show the texts that the page names."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tests of resets of a group's offsets from its row: staged, predicted, applied and reverted, at 80×24."""
 
-from __future__ import annotations
-
 import pytest
 
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster

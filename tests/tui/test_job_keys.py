@@ -1,7 +1,5 @@
 """Tests of keys that terminals and shells reserve: Ctrl-Z, Ctrl-S, and Ctrl-Q after it."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from pathlib import Path

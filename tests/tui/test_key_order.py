@@ -1,7 +1,5 @@
 """Tests of keys typed ahead: each sees the screen after the key before it, and arrives even if the wait fails."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 

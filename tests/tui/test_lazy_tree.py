@@ -2,8 +2,6 @@
 stays on its node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import pytest

@@ -2,8 +2,6 @@
 terminal.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

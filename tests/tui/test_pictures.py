@@ -1,7 +1,5 @@
 """Tests of the pictures in the repository: they equal the console's present ones, except for times of day and ports."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of ``--plain``, the console as lines, on a terminal and in a pipe: it draws nothing, and all of it is text."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Tests of the first reads: they send nothing before they begin, and each result is used once."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

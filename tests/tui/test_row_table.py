@@ -1,7 +1,5 @@
 """Tests of the table: its lines, its messages, and a cursor that keeps its row when rows change."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

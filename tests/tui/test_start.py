@@ -4,8 +4,6 @@
 later, or make the values `msgspec.Struct`.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

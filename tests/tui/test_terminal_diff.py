@@ -1,7 +1,5 @@
 """Tests of frames sent as differences: the terminal shows the same as if it had received each frame in full."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """Tests of the themes: each has all styles, and all texts are legible."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

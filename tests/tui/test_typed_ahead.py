@@ -1,7 +1,5 @@
 """Tests of each documented walk, typed in one write to a terminal: it has the same effect as key by key."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,10 +1,9 @@
 """Test of a screen's worker that ends before it began: nothing is left of it."""
 
-from __future__ import annotations
-
 import ast
 import gc
 import warnings
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,17 +14,17 @@ from console.tui.reading import start
 ROOT = Path(__file__).parents[2]
 
 
+async def noting(began: list[int]) -> None:
+    began.append(1)
+
+
 async def test_a_worker_that_is_cancelled_before_its_first_step_leaves_nothing() -> None:
-    began = []
-
-    async def work() -> None:
-        began.append(1)
-
+    began: list[int] = []
     app: App[None] = App()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         async with app.run_test():
-            start(app, work, group="g", name="n")
+            start(app, partial(noting, began), group="g", name="n")
             app.workers.cancel_all()
         gc.collect()
     assert began == []
@@ -33,14 +32,10 @@ async def test_a_worker_that_is_cancelled_before_its_first_step_leaves_nothing()
 
 
 async def test_a_worker_works() -> None:
-    began = []
-
-    async def work() -> None:
-        began.append(1)
-
+    began: list[int] = []
     app: App[None] = App()
     async with app.run_test():
-        await start(app, work, group="g", name="n").wait()
+        await start(app, partial(noting, began), group="g", name="n").wait()
     assert began == [1]
 
 

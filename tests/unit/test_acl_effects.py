@@ -2,8 +2,6 @@
 address.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Tests that an apply and the steps of an operation call down through the files, and never back up."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections import Counter

@@ -2,8 +2,6 @@
 that can't sign.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import subprocess

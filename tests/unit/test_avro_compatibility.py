@@ -1,7 +1,5 @@
 """Avro's rules for readers and writers, against fastavro's reader and Avro's own SchemaCompatibility."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from io import BytesIO

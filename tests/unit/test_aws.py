@@ -2,8 +2,6 @@
 reaches a cloud.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import importlib.util

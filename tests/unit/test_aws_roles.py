@@ -1,7 +1,5 @@
 """Tests of AWS profiles with a role or an SSO session, against services on loopback. No test reaches a cloud."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

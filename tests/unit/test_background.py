@@ -1,7 +1,5 @@
 """Tests of the detection of light terminals: by the environment, the terminal's answer, and the user's options."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Tests that only one thread builds each type of msgspec."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

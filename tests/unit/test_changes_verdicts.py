@@ -2,8 +2,6 @@
 that brokers describe.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -2,8 +2,6 @@
 loop closes it at its end.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket

@@ -1,7 +1,5 @@
 """Tests of each noun's columns: the screen's rows have the values of ``list --output json`` of the same snapshot."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime

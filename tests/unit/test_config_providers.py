@@ -1,7 +1,5 @@
 """Tests of references that the config providers of a file resolve, and of all others, which kac never sends."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

@@ -1,7 +1,5 @@
 """Configs of connectors as sets of entries: no value that may be a secret leaves the client."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

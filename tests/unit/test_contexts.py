@@ -1,7 +1,5 @@
 """Tests of contexts from kac's own file and from other tools' files, and of the choice of one."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

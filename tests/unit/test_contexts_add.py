@@ -1,7 +1,5 @@
 """Tests of ``kac contexts add``: it adds a context at the end of kac's own file, which only the owner can read."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

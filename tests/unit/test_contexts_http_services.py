@@ -1,7 +1,5 @@
 """Tests of the HTTP services of a context: the keys, the refusals and warnings, and secrets that stay hidden."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of connection settings from client.properties and from librdkafka's files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of tokens for SASL/OAUTHBEARER, from a token endpoint on this machine."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

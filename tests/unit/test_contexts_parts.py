@@ -1,7 +1,5 @@
 """Tests of the small parsers for contexts: addresses, JAAS, references, lines of TOML, settings."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests that the themes are legible, and that colour-blind people can tell their meanings apart."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of dead letters: their headers, the records that are sent again, and the positions of a redrive."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Tests of a context's rules for contents without a reference to a schema: numbers, schemas in files, programs."""
 
-from __future__ import annotations
-
 import json
 import os
 import struct

@@ -1,7 +1,5 @@
 """Tests of the planner that places replicas in a broker's log directories: laws that every proposal keeps."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests that every kind of edit has a class, and that targets of different types are never equal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Tests of effective quotas, against the definition by brute force."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

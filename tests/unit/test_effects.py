@@ -1,7 +1,5 @@
 """Tests of a plan's effects and risks: their counts against a model that applies the plan, and the risks' names."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

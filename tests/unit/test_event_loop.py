@@ -1,7 +1,5 @@
 """Tests that asyncio's task does not get a coroutine's result: Python may make a repr of the task and its result."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the events between two snapshots: laws over random clusters, their times, and their number at worst."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

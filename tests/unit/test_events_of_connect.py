@@ -1,7 +1,5 @@
 """Tests of Connect's events: one for a rebalance of any number of instances, and one for each changed connector."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

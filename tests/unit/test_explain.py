@@ -1,7 +1,5 @@
 """Tests of `explain`: its answers, the conditions that brokers do not report, and hints about common mistakes."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

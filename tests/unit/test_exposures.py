@@ -1,7 +1,5 @@
 """Tests that kac names each setting that exposes credentials, in every form of configuration, and only once."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

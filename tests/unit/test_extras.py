@@ -1,7 +1,5 @@
 """Tests that the line to add an extra fits the installation of kac."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

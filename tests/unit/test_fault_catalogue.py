@@ -1,7 +1,5 @@
 """Tests of the laboratory's records and score, without brokers."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

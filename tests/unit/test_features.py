@@ -1,7 +1,5 @@
 """Tests of features: the levels without a way back, the levels that all nodes support, and the quorum's rows."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Tests of `find`: it searches all known parts, counts all results, and never matches a hidden value."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Tests of the fleet without clusters: the order of the rows, and the contexts that kac may read without a question."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """Tests of the flight record's format: a reader gets the written answers, also from a file whose end is damaged."""
 
-from __future__ import annotations
-
 import errno
 import os
 import random

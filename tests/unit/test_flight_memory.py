@@ -1,7 +1,5 @@
 """Tests of the last half hour in memory: the kept answers, the order of deletion, and a file of it that is complete."""
 
-from __future__ import annotations
-
 import os
 import random
 import sys

@@ -1,7 +1,5 @@
 """Tests that one reader, with one limit of depth, reads all JSON from outside of kac."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """Tests that kac returns free pages within the heap to the system."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Tests of graphs: the columns of values and changes, and the drawn lines."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

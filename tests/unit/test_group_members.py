@@ -1,7 +1,5 @@
 """Tests of the members of a group, as coordinators describe them: protocol, subscription and epoch."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

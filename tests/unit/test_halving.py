@@ -2,8 +2,6 @@
 fail, few requests follow.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 

@@ -2,8 +2,6 @@
 format, and takes little memory.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

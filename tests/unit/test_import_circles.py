@@ -1,7 +1,5 @@
 """Tests that no modules import each other in a circle. Type-only, lazy and computed imports count like all others."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter

@@ -1,7 +1,5 @@
 """Tests that a command loads only the modules that it needs: its imports make up the start-up time."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Tests of sentences for rows, changes and graphs: they are true, and contain everything that matters."""
 
-from __future__ import annotations
-
 from array import array
 from math import nan
 

@@ -1,7 +1,5 @@
 """Tests of the values that apply without an override, and of the values that each broker gives a topic."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

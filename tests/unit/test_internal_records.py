@@ -2,8 +2,6 @@
 recorded, with the output of Kafka's formatters and of Connect's REST API for the same records.
 """
 
-from __future__ import annotations
-
 import json
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Tests of the journal on a real file system: whole records, several processes that write, and no silent repair."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

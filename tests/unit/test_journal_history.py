@@ -1,7 +1,5 @@
 """Tests of the history that records make: the state of each edit, the reverted edits, and the due ones."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from random import Random
 

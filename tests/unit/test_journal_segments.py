@@ -2,8 +2,6 @@
 it is valid after a kill at any time.
 """
 
-from __future__ import annotations
-
 import os
 import pathlib
 import signal

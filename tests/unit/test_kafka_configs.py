@@ -1,7 +1,5 @@
 """Tests of `kac configs` without a cluster: arguments, values, checks, and the forms of its output."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

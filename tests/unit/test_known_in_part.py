@@ -1,7 +1,5 @@
 """Tests of figures that are known in part: data marks them, and a filter that can't judge a figure says so."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Tests of lag trends from polls: laws over consumers that commit in steps, and stuck partitions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from itertools import pairwise

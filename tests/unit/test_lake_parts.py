@@ -1,7 +1,5 @@
 """Tests of a lake's answers without a lake: changes as edits, words of a filter, and bars."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

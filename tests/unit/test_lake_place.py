@@ -1,7 +1,5 @@
 """Tests of the lake's location: from the flag, the environment, the context, else the folder for data."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests that a statement for any names and values of a cluster means exactly these names and values."""
 
-from __future__ import annotations
-
 import argparse
 
 import pytest

@@ -2,8 +2,6 @@
 the left-out modules elsewhere.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import json

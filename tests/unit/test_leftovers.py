@@ -1,7 +1,5 @@
 """Throttles that no reassignment uses any more."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 

@@ -2,8 +2,6 @@
 former changes take.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from datetime import UTC, datetime

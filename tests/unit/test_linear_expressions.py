@@ -2,8 +2,6 @@
 Python's lock, so a slow one would hold up everything else, also the steps after a sent change.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import logging

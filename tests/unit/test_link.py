@@ -1,12 +1,9 @@
 """Tests of the link with misbehaving brokers: reconnecting, retrying, routing, and sending changes only once."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -250,10 +247,7 @@ async def test_an_api_that_the_broker_lacks_is_a_missing_capability() -> None:
 
 
 async def test_what_cant_be_encoded_is_told_and_nothing_is_sent() -> None:
-    def odd(kio: ModuleType) -> Any:
-        topic = kio.DescribeConfigsResource(resource_type=2, resource_name="\udcff", configuration_keys=None)
-        return kio.DescribeConfigsRequest(resources=(topic,))
-
+    odd = with_fields(resources=[(2, "\udcff", None)])
     async with fake.FakeBroker(GOOD) as alive, linked(alive.address) as link:
         with pytest.raises(errors.NotSendable, match="surrogates not allowed"):
             await link.call("describe_configs", odd, change=True)

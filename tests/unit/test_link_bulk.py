@@ -1,7 +1,5 @@
 """Tests of the cyclic garbage collector around bulk decodes."""
 
-from __future__ import annotations
-
 import gc
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Tests of the client's thread: operations from any thread or loop, cancelling, and an end that leaves nothing open."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

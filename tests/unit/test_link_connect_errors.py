@@ -1,7 +1,5 @@
 """Tests of the one error that kac makes of several, and of the text form of addresses."""
 
-from __future__ import annotations
-
 import ssl
 
 import pytest

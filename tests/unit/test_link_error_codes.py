@@ -2,8 +2,6 @@
 KAFKA_ERRORS).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

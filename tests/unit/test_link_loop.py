@@ -1,7 +1,5 @@
 """The client's event loop: hosts with several addresses, some of them dead."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import socket

@@ -1,7 +1,5 @@
 """Backoff with full jitter."""
 
-from __future__ import annotations
-
 from itertools import islice, repeat
 
 import pytest

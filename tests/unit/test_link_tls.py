@@ -1,7 +1,5 @@
 """Tests of TLS with servers that have wrong certificates, and of the messages for all failures of a handshake."""
 
-from __future__ import annotations
-
 import ssl
 from pathlib import Path
 

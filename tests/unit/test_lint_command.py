@@ -1,7 +1,5 @@
 """Tests of ``kac lint``: output formats, exit codes, wanted files, and the findings that contexts and files accept."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

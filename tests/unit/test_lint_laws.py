@@ -2,8 +2,6 @@
 or to JUnit's XML.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from xml.etree import ElementTree

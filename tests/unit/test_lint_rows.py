@@ -1,7 +1,5 @@
 """Tests of lint's findings as rows: each row is distinct, and has a place to open and a step that its key stages."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

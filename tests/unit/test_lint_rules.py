@@ -1,7 +1,5 @@
 """Tests of lint's rules: each has a finding on a bad cluster, and none on a similar good one."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 

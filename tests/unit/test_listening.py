@@ -1,7 +1,5 @@
 """Tests of the metrics for Prometheus: their text, for any names in a cluster, and the requests that get an answer."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import shutil

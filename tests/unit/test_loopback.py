@@ -1,7 +1,5 @@
 """Tests of loopback addresses: those that may get a secret in clear text, and those that only this host can reach."""
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 

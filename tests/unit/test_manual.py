@@ -1,7 +1,5 @@
 """Tests of the man page, which has every option, of the completion of half-typed lines, and of the script for bash."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

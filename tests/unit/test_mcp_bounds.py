@@ -1,7 +1,5 @@
 """Tests of the answers that agents get: bounded, visible, and without secrets."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

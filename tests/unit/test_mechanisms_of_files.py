@@ -1,7 +1,5 @@
 """Tests that kac takes every supported mechanism from every form of file that can name it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

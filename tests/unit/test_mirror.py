@@ -1,7 +1,5 @@
 """Tests of MirrorMaker's records and flows: the decoding of any bytes, and the records that belong to each flow."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Tests that the forecast of a proposal agrees with the effect of its moves."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

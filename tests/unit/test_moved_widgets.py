@@ -1,7 +1,5 @@
 """Tests that moved widgets are painted at their new places, even if code read their sizes before the layout."""
 
-from __future__ import annotations
-
 import pytest
 from rich.console import RenderableType
 from textual._compositor import ChopsUpdate

@@ -1,7 +1,5 @@
 """Tests of records to write: exported lines give the same records, partitions are Java's, batches keep the order."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests with brokers of future releases, which lack old versions of APIs and have APIs that kac does not know."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

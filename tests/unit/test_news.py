@@ -1,7 +1,5 @@
 """Tests of the news about causes: one when a cause comes, one when it gets worse, and one when it goes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Tests of nights: the laws of their scores, the rows that polls collect, and the form of each written night."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Tests of the deletions of records, changes of features and unregistrations that kac stages or refuses."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

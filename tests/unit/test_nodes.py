@@ -1,7 +1,5 @@
 """Tests that kac calls a node a controller, if it knows the node as one, even if a statement names a broker."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the values of nouns' options: times, durations, files of partitions and of offsets, releases and levels."""
 
-from __future__ import annotations
-
 import csv
 import json
 from datetime import UTC, datetime, timedelta

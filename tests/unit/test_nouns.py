@@ -1,7 +1,5 @@
 """Tests of `kac topics` and the other nouns: their options as statements, and their results in each form."""
 
-from __future__ import annotations
-
 import argparse
 import csv
 import io

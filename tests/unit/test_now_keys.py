@@ -1,7 +1,5 @@
 """Tests that the keys of the pane of causes always work: each cause has its evidence in a view, and a step."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tests of the numbers that people write: all readers agree on them, and refuse other texts with a message."""
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tests of observed logs: the jumps, falls and resting stable offsets are exactly those that the polls show."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Tests of observers: replicas outside of the ISR by design are not under-replicated, and moves keep them."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 

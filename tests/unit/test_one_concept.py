@@ -2,8 +2,6 @@
 lines, and few files contain the name of an existing one.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -2,8 +2,6 @@
 process holds them.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 

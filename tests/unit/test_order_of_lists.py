@@ -1,7 +1,5 @@
 """A different order of a list that brokers treat as a set is not a change, in whichever part of kac compares it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of messages about a server that lacks an API: kac names a release only if the server's other APIs prove it."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Tests of messages that name another tool: each is on a list, with the reason why it names no command of kac."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tests of the answers to commands of other tools: each line in the table is a valid line of kac."""
 
-from __future__ import annotations
-
 import shlex
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests that only `console.terminal` writes to a terminal, and that no other code of the product can."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import io

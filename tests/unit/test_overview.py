@@ -1,7 +1,5 @@
 """Tests of the last half hour in numbers, and of the measures that have graphs."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

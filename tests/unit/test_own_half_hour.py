@@ -1,7 +1,5 @@
 """Tests of the last half hour of each topic, group and broker: packed, and as graphs."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -2,8 +2,6 @@
 the pages show.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Tests of compiled plans: as few requests as the controller's limit allows, each to the right broker."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable
 

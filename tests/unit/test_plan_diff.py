@@ -1,7 +1,5 @@
 """Tests of diffs, settling and predictions: the cases that test_plan_laws.py does not contain."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 

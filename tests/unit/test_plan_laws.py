@@ -1,7 +1,5 @@
 """Laws of plans, over random plans on a model cluster."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from random import Random

@@ -1,7 +1,5 @@
 """Tests of staging: edits that are staged, dropped as no-ops, or refused, and the texts of refusals."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -143,11 +141,31 @@ def quota(**parts: str | None) -> QuotaEntity:
 
 
 CORRECT = "Correct the value."
+BY_LETTERS = "Use 1 to 249 of letters, digits, '.', '_' and '-'."
+OF_CLIENTS = (
+    "For a user or client there is producer_byte_rate, consumer_byte_rate, request_percentage, "
+    "controller_mutation_rate."
+)
+IP_DEFAULT = QuotaEntity.of({IP: None})
+
+
+def at(type_: codes.ResourceType, name: str, key: str, value: str) -> do.Edit:
+    return do.SetConfig(ConfigResource(type_, name), key, value)
+
+
+def limit(entity: QuotaEntity, key: str = "producer_byte_rate", value: float = 1.0) -> do.Edit:
+    return do.SetQuota(entity, key, value)
+
+
+def scram(name: str = "a", iterations: int = 4096, password: str = "x", code: int = 1) -> do.Edit:
+    return do.UpsertScram(ScramUser(name, codes.ScramMechanism(code)), iterations, Secret(password))
+
+
 REFUSED: list[tuple[do.Edit, str, str]] = [
     (t1("retention.mss", "1"), "retention.mss is no key of a topic", "Did you mean retention.ms?"),
     (do.UnsetConfig(T1, "zzz"), "zzz is no key of a topic", "Look at the configs of the entity for its keys."),
     (
-        do.SetConfig(ConfigResource(codes.GROUP, "g1"), "session.timeout.ms", "1"),
+        at(codes.GROUP, "g1", "session.timeout.ms", "1"),
         "session.timeout.ms is no key of a group",
         "Did you mean consumer.session.timeout.ms?",
     ),
@@ -161,16 +179,8 @@ REFUSED: list[tuple[do.Edit, str, str]] = [
         "broker 9 is not among the brokers that are up (1, 2)",
         "Its configs go to the broker itself: start it, or use the cluster default.",
     ),
-    (
-        do.SetConfig(ConfigResource(codes.BROKER, "one"), "max.connections", "1"),
-        "one is no broker id",
-        "Give the broker's number, or <default>.",
-    ),
-    (
-        do.SetConfig(ConfigResource(codes.GROUP, ""), "x", "1"),
-        "the entity has no name",
-        "Name it; only brokers and schemas have a default.",
-    ),
+    (at(codes.BROKER, "one", "x", "1"), "one is no broker id", "Give the broker's number, or <default>."),
+    (at(codes.GROUP, "", "x", "1"), "the entity has no name", "Name it; only brokers and schemas have a default."),
     (t1("", "1"), "the key has no name", "Name the key."),
     (
         do.SetConfig(B1, KEYSTORE, "hush"),
@@ -191,11 +201,7 @@ REFUSED: list[tuple[do.Edit, str, str]] = [
     (do.AppendConfig(T1, "retention.ms", "1"), "retention.ms is no list but LONG", "Set retention.ms instead."),
     (do.AppendConfig(T1, "cleanup.policy", " , "), "there is nothing to append", "Name the items, parted by commas."),
     (do.SubtractConfig(T1, "cleanup.policy", ""), "there is nothing to subtract", "Name the items, parted by commas."),
-    (
-        do.AppendConfig(LOGGER, "kafka.server", "DEBUG"),
-        "a logger has one level: kafka.server is no list",
-        "Set the level.",
-    ),
+    (do.AppendConfig(LOGGER, "k.s", "DEBUG"), "a logger has one level: k.s is no list", "Set the level."),
     (do.UnsetConfig(LOGGER, "root"), "the root logger always has a level", "Set it to another level."),
     (
         do.SetConfig(LOGGER, "kafka.server", "LOUD"),
@@ -207,55 +213,37 @@ REFUSED: list[tuple[do.Edit, str, str]] = [
         "broker 1 has no logger kafka.serverr",
         "Did you mean kafka.server?",
     ),
+    (limit(QuotaEntity(())), "the quota names no entity", "Name a user, a client or an ip."),
     (
-        do.SetQuota(QuotaEntity(()), "producer_byte_rate", 1.0),
-        "the quota names no entity",
-        "Name a user, a client or an ip.",
-    ),
-    (
-        do.SetQuota(QuotaEntity((USER, "a", USER, "b")), "producer_byte_rate", 1.0),
+        limit(QuotaEntity((USER, "a", USER, "b"))),
         "the entity names the same thing twice",
         "Name one user, one client or one ip.",
     ),
+    (limit(quota(user="")), "the user has an empty name", "Name it, or write <default>."),
     (
-        do.SetQuota(quota(user=""), "producer_byte_rate", 1.0),
-        "the user has an empty name",
-        "Name it, or write <default>.",
-    ),
-    (
-        do.SetQuota(quota(client_id_prefix="a"), "producer_byte_rate", 1.0),
+        limit(quota(client_id_prefix="a")),
         "client-id-prefix is no kind of quota that Kafka has",
         "Use user, client or ip.",
     ),
     (
-        do.SetQuota(QuotaEntity.of({IP: "10.0.0.1", USER: "a"}), "connection_creation_rate", 1.0),
+        limit(QuotaEntity.of({IP: "10.0.0.1", USER: "a"}), "connection_creation_rate"),
         "an ip's quota can't be combined with a user or a client",
         "Stage them apart.",
     ),
-    (
-        alice("connection_creation_rate", 1.0),
-        "connection_creation_rate is no quota of a user or client",
-        "For a user or client there is producer_byte_rate, consumer_byte_rate, request_percentage, "
-        "controller_mutation_rate.",
-    ),
-    (
-        do.SetQuota(QuotaEntity.of({IP: None}), "producer_byte_rate", 1.0),
-        "producer_byte_rate is no quota of an ip",
-        "For an ip there is connection_creation_rate.",
-    ),
+    (limit(ALICE, "connection_creation_rate"), "connection_creation_rate is no quota of a user or client", OF_CLIENTS),
+    (limit(IP_DEFAULT), "producer_byte_rate is no quota of an ip", "For an ip there is connection_creation_rate."),
     (
         alice("producer_bytes", 1.0),
         "producer_bytes is no quota; there are producer_byte_rate, consumer_byte_rate, request_percentage, "
         "controller_mutation_rate, connection_creation_rate",
-        "For a user or client there is producer_byte_rate, consumer_byte_rate, request_percentage, "
-        "controller_mutation_rate.",
+        OF_CLIENTS,
     ),
     (alice("producer_byte_rate", float("nan")), "producer_byte_rate is a finite number", CORRECT),
     (alice("producer_byte_rate", float("inf")), "producer_byte_rate is a finite number", CORRECT),
     (alice("request_percentage", 0.0), "request_percentage is above 0; to lift the limit, unset it", CORRECT),
     (alice("producer_byte_rate", 1.5), "producer_byte_rate is a whole number, 1.5 is not", CORRECT),
     (
-        do.SetQuota(QuotaEntity.of({IP: None}), "connection_creation_rate", 2.0**31),
+        limit(IP_DEFAULT, "connection_creation_rate", 2.0**31),
         "connection_creation_rate is at most 2147483647",
         CORRECT,
     ),
@@ -273,21 +261,7 @@ REFUSED: list[tuple[do.Edit, str, str]] = [
     (allow(permission=codes.Permission(1)), "an ACL can't ANY", "Use ALLOW or DENY."),
     (allow(host=""), "the host is empty", "Give an address; * is any."),
     (do.CreateTopic(NewTopic("t1")), "topic t1 exists already", "Set its configs, or choose another name."),
-    (
-        do.CreateTopic(NewTopic("a b")),
-        "'a b' can't be a topic's name",
-        "Use 1 to 249 of letters, digits, '.', '_' and '-'.",
-    ),
-    (
-        do.CreateTopic(NewTopic("..")),
-        "'..' can't be a topic's name",
-        "Use 1 to 249 of letters, digits, '.', '_' and '-'.",
-    ),
-    (
-        do.CreateTopic(NewTopic("x" * 250)),
-        f"'{'x' * 250}' can't be a topic's name",
-        "Use 1 to 249 of letters, digits, '.', '_' and '-'.",
-    ),
+    *((do.CreateTopic(NewTopic(n)), f"'{n}' can't be a topic's name", BY_LETTERS) for n in ("a b", "..", "x" * 250)),
     (new(partitions=0), "a topic has at least 1 partition", "Leave partitions out for the brokers' default."),
     (new(replication=0), "a topic has at least 1 replica", "Leave replication out for the brokers' default."),
     (
@@ -315,18 +289,10 @@ REFUSED: list[tuple[do.Edit, str, str]] = [
         "Grow to 10003 first.",
     ),
     (do.GrowTopic("gone", 4), "there is no topic gone", "Check the name, or refresh."),
-    (
-        do.UpsertScram(ScramUser("a", SHA256), 100, Secret("x")),
-        "100 iterations",
-        "Give from 4096 to 16384; more cost every login.",
-    ),
-    (do.UpsertScram(ScramUser("a", SHA256), 4096, Secret("")), "the password is empty", "Give a password."),
-    (do.UpsertScram(ScramUser("", SHA256), 4096, Secret("x")), "the user has no name", "Name the user."),
-    (
-        do.UpsertScram(ScramUser("a", codes.ScramMechanism(9)), 4096, Secret("x")),
-        "UNKNOWN(9) is no SCRAM mechanism",
-        "Use SCRAM-SHA-256 or SCRAM-SHA-512.",
-    ),
+    (scram(iterations=100), "100 iterations", "Give from 4096 to 16384; more cost every login."),
+    (scram(password=""), "the password is empty", "Give a password."),
+    (scram(""), "the user has no name", "Name the user."),
+    (scram(code=9), "UNKNOWN(9) is no SCRAM mechanism", "Use SCRAM-SHA-256 or SCRAM-SHA-512."),
 ]
 
 

@@ -1,7 +1,5 @@
 """A topic's own timeout reaches the request that creates it."""
 
-from __future__ import annotations
-
 from console.model.changes import CreateTopics, NewTopic
 from console.model.config import topic_resource
 from console.model.snapshot import Snapshot

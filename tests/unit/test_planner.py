@@ -1,7 +1,5 @@
 """Tests of the planner of replicas: properties of every proposal, and its distance from the cheapest placement."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence

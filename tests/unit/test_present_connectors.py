@@ -1,7 +1,5 @@
 """Tests of connectors as rows: states in words, root causes, times of the state, and the connectors of a topic."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

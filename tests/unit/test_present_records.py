@@ -1,7 +1,5 @@
 """Tests of records as text: bounded, without control characters, and unchanged otherwise."""
 
-from __future__ import annotations
-
 import json
 import time
 from base64 import b64decode

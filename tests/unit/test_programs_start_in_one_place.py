@@ -1,7 +1,5 @@
 """Tests that only `console.programs` starts a process, and no other module of the product."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tests of Java's properties format: the parser returns the entries that were written, with their lines."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Tests of the facts about replicas in the quorum's description."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

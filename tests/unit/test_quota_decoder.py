@@ -1,7 +1,5 @@
 """Tests of the fast decoder of DescribeClientQuotas: it returns the same quotas as kio for every response."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from random import Random

@@ -2,8 +2,6 @@
 back.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate, pairwise
 

@@ -2,8 +2,6 @@
 observers, errors, old versions, codes of newer brokers, and garbage.
 """
 
-from __future__ import annotations
-
 import struct
 import threading
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Tests of records as streams of bytes: each form, and the limit of records a second."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Tests of the fields that a context masks: the fields that a path finds, and that no part of their values is left."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

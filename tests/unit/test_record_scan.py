@@ -2,8 +2,6 @@
 reads, each once and within the bounds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -2,8 +2,6 @@
 locks; lists of parts are complete; environments contain only locked packages.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Tests of a broker's release, from the API ranges and features of brokers of each release."""
 
-from __future__ import annotations
-
 import pytest
 
 from console.model.releases import release_of

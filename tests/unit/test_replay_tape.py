@@ -2,8 +2,6 @@
 after them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Tests of moves between the log directories of a broker: edits that are staged, refused or bring a warning."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 

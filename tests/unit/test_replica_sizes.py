@@ -1,7 +1,5 @@
 """Tests that replicas in columns equal replicas in a tuple."""
 
-from __future__ import annotations
-
 import sys
 
 from hypothesis import given

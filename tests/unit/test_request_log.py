@@ -1,7 +1,5 @@
 """Tests of the request log's lines as brokers write them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

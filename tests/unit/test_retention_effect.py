@@ -1,7 +1,5 @@
 """Tests of the forecast of a shorter retention, against a log of segments that is cleaned as a broker cleans it."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace

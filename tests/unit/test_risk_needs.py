@@ -2,8 +2,6 @@
 harm is possible.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

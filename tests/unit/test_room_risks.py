@@ -1,7 +1,5 @@
 """Tests of the warning that the disks of a topic have no room for a retention, from sizes, limits and rates."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from hypothesis import example, given

@@ -1,7 +1,5 @@
 """Tests that statements, options of commands, and Kafka's own tools in a runbook can name the rows of a list."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 from collections.abc import Iterable

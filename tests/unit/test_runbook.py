@@ -1,7 +1,5 @@
 """Tests of the plan as commands of Kafka's tools: a reader of the commands gets the edits of the plan."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 

@@ -1,7 +1,5 @@
 """Tests of the files that kac writes: it writes into devices and pipes, refuses other users' links, and keeps modes."""
 
-from __future__ import annotations
-
 import logging
 import os
 import stat

@@ -1,7 +1,5 @@
 """Tests of the next read of a part: from its pace, the duration of its last reads, and the parts before it."""
 
-from __future__ import annotations
-
 import asyncio
 from math import inf
 

@@ -1,7 +1,5 @@
 """Tests of the order of schemas: a registration follows those that it refers to, a deletion those that refer to it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from random import Random
 

@@ -1,7 +1,5 @@
 """Tests of SCRAM users, which are read independently: an error of one user hides no other user (KIP-554)."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from kio.schema.describe_user_scram_credentials.v0.response import (

@@ -2,8 +2,6 @@
 reports.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import logging
@@ -81,10 +79,6 @@ FORMS: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
-def to_an_agent(text: str) -> str:
-    return json.dumps(fitted({"rows": [{"name": "note", "value": text, "message": text}]}).data)
-
-
 def in_the_log(text: str) -> str:
     return WithoutSecrets("%(message)s").format(logging.LogRecord("x", logging.INFO, "", 0, "%s", (text,), None))
 
@@ -94,18 +88,16 @@ def in_the_journal(text: str) -> str:
     return note_line(Answered(1, 1, EPOCH, {0: ended})).decode()
 
 
-def in_a_bug_report(text: str) -> str:
-    return _checks([Check("brokers", Health.BAD, text, "look")]).decode()
+PLACES: dict[str, Callable[[str], str]] = {
+    "to an agent": lambda text: json.dumps(fitted({"rows": [{"name": "note", "value": text, "message": text}]}).data),
+    "in the log": in_the_log,
+    "in the journal": in_the_journal,
+    "in a bug report": lambda text: _checks([Check("brokers", Health.BAD, text, "look")]).decode(),
+    "in the history": lambda text: redact(f"set topic orders note={json.dumps(text)}"),
+}
 
 
-def in_the_history(text: str) -> str:
-    return redact(f"set topic orders note={json.dumps(text)}")
-
-
-PLACES: tuple[Callable[[str], str], ...] = (to_an_agent, in_the_log, in_the_journal, in_a_bug_report, in_the_history)
-
-
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_secret_comes_out_nowhere(form: str, place: Callable[[str], str]) -> None:
     text, secret = FORMS[form]
@@ -134,7 +126,7 @@ WRAPPED = (as_config_of_a_connector, within_json, within_two)
     st.sampled_from([str, *WRAPPED]),
     st.text(max_size=30),
     st.text(alphabet=" \n\"'{}[],.:;=", max_size=4),
-    st.sampled_from(PLACES),
+    st.sampled_from([*PLACES.values()]),
 )
 def test_whatever_stands_around_it(
     form: str, wrap: Callable[[str], str], before: str, between: str, place: Callable[[str], str]

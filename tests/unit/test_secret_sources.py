@@ -1,7 +1,5 @@
 """Tests of secrets from commands, a keyring and the operator: fetched only for the context in use, and never shown."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

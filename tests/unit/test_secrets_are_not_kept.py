@@ -1,7 +1,5 @@
 """Tests that no secret from a user or a broker is kept: in the history, in the log, or in a plan as a script."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of the text of a failure: one full stop between two sentences, and no printed requests."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Tests of numbers that mean "none" or "unknown" on the wire: text and JSON never show them."""
 
-from __future__ import annotations
-
 import io
 import json
 from typing import Any

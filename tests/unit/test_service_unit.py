@@ -1,7 +1,5 @@
 """Tests of the systemd unit in the packages."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Tests of lines for a shell: with any names of a cluster's entities, a line has exactly the meant effect."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Tests of the partitions whose offsets are read in turn, if there are too many for one poll."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

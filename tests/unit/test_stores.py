@@ -1,7 +1,5 @@
 """Tests of trust stores and key stores of each kind, with real handshakes; an error in a store is one line."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Tests of subjects of a schema registry: the topics that use them, references as text, events, and modes."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 

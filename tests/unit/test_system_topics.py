@@ -1,7 +1,5 @@
 """Tests of topics of other programs: the owner of a topic, and that an edit that damages one needs its typed name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """Tests of tables and lines at the width of a terminal: no text is lost, and no name is broken."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

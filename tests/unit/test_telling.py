@@ -2,8 +2,6 @@
 much.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -38,7 +36,7 @@ from console.triage.diagnosis import Named, Verdict
 from console.triage.settling import HELD
 from console.triage.symptoms import Subject
 from tests.support.children import Child
-from tests.support.http_server import Answer, Asked, answering
+from tests.support.http_server import Answer, Asked, answering, keeping
 from tests.support.patience import PATIENCE, until
 
 AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
@@ -114,13 +112,7 @@ def test_the_fields_of_a_template_are_those_of_events() -> None:
 
 
 def test_a_request_has_the_template_filled_as_json_and_the_headers(tmp_path: Path) -> None:
-    asked: list[Asked] = []
-
-    def answer(request: Asked) -> Answer:
-        asked.append(request)
-        return Answer(204)
-
-    with answering(answer) as url:
+    with keeping(204) as (url, asked):
         (tmp_path / "token").write_text("t0ken\n")
         (tmp_path / "token").chmod(0o600)
         deliver = receiver(
@@ -148,13 +140,7 @@ def test_a_request_has_the_template_filled_as_json_and_the_headers(tmp_path: Pat
 
 
 def test_without_a_template_it_is_the_event(tmp_path: Path) -> None:
-    asked: list[Asked] = []
-
-    def answer(request: Asked) -> Answer:
-        asked.append(request)
-        return Answer(200)
-
-    with answering(answer) as url:
+    with keeping(200) as (url, asked):
         receiver(tmp_path, f'notify.chat.url = "{url}"')(EVENT)
     assert json.loads(asked[0].body) == EVENT.data
     assert (EVENT.data["v"], EVENT.data["event"], EVENT.data["severity"]) == (1, "came", "high")
@@ -290,13 +276,7 @@ def test_apprise_delivers_by_its_urls_and_its_failure_has_no_secret(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     pytest.importorskip("apprise")
-    asked: list[Asked] = []
-
-    def answer(request: Asked) -> Answer:
-        asked.append(request)
-        return Answer(200 if len(asked) == 1 else 500)
-
-    with answering(answer) as url:
+    with keeping(200, 500) as (url, asked):
         where = url.replace("http", "json")
         deliver = receiver(tmp_path, 'notify.chat.apprise = "${env:URL}"', URL=f"{where}/{SECRET}")
         deliver(EVENT)
@@ -482,17 +462,10 @@ async def test_a_cause_is_told_once_each_to_a_receiver_that_fails_twice_in_betwe
     from console.model.cluster import ClusterInfo
     from console.model.snapshot import Snapshot
 
-    statuses = iter([200, 503, 503, 200, 200])
-    asked: list[tuple[int, Any]] = []
-
-    def answer(request: Asked) -> Answer:
-        status = next(statuses)
-        asked.append((status, json.loads(request.body)))
-        return Answer(status)
-
+    statuses = (200, 503, 503, 200, 200)
     snapshot = Snapshot(cluster=ClusterInfo("id-1", 1, ()))
     muted = claim(group="other")
-    with answering(answer) as url, outbox(receiver(tmp_path, f'notify.chat.url = "{url}"')) as (box, _):
+    with keeping(*statuses) as (url, asked), outbox(receiver(tmp_path, f'notify.chat.url = "{url}"')) as (box, _):
         MutedCauses(tmp_path / "kac" / "muted.json").write(
             "id-1", {"broker-down:group:other": datetime.max.replace(tzinfo=UTC)}
         )
@@ -504,7 +477,7 @@ async def test_a_cause_is_told_once_each_to_a_receiver_that_fails_twice_in_betwe
             at = datetime.fromtimestamp(AT.timestamp() + seconds, UTC)
             await voice.judged(Verdict(at, (*causes, Named(muted, {})), (), ()), snapshot, 0.01)
         until(lambda: box.counts.delivered == 3)
-    delivered = [body for status, body in asked if status == 200]
+    delivered = [json.loads(each.body) for each, status in zip(asked, statuses, strict=True) if status == 200]
     assert [(each["event"], each["severity"], each["was"]) for each in delivered] == [
         ("came", "warning", None),
         ("worse", "critical", "warning"),

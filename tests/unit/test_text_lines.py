@@ -1,7 +1,5 @@
 """Tests of lines of styled text: rows stand next to each other if the table has more lines than fit."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -2,8 +2,6 @@
 bounded.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

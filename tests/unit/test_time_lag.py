@@ -1,7 +1,5 @@
 """Tests of a lag as a time: laws over ends that never fall, and results if the polls and the records do not tell."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Tests of the analysis of a topic: its counts equal a plain count of records, in any order of the partitions."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import UTC, datetime
 from itertools import pairwise

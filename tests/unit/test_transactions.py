@@ -1,7 +1,5 @@
 """Tests of the verdict on an open transaction: those that hang, and those that are never called hanging."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace

@@ -1,7 +1,5 @@
 """Tests of causes and their evidence, on polls of a small cluster with one trouble each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
@@ -31,7 +29,7 @@ from console.model.snapshot import Snapshot, trends_after, with_failures
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
 from console.plan.edits import CancelMove
 from console.present.triage import alarms, cause_id, cause_rows, counts
-from console.triage.cause import Next
+from console.triage.cause import Claim, Next
 from console.triage.causes import connect, mirrors
 from console.triage.diagnosis import RULES, Verdict, diagnose
 from console.triage.facts import Facts, opened
@@ -146,6 +144,10 @@ def named(verdict: Verdict) -> set[tuple[str, Subject]]:
     return {(each.claim.cause, each.claim.subject) for each in verdict.causes}
 
 
+def claims_of(verdict: Verdict, cause: str) -> list[Claim]:
+    return [each.claim for each in verdict.causes if each.claim.cause == cause]
+
+
 def without_broker(snapshot: Snapshot, gone: Iterable[int], *, fenced: bool = True) -> Snapshot:
     """Return the snapshot with these brokers out of every ISR and without leaders. They are fenced or, if `fenced` is
     false, not listed.
@@ -251,6 +253,16 @@ def logs_seen(tick: int, at: Callable[[int], Mapping[tuple[str, int], LogOffsets
     for each in range(tick + 1):
         observations = logs_after(observations, at(each), (START + each * TICK).timestamp())
     return observations
+
+
+def kept_logs(ends: Callable[[int], Mapping[tuple[str, int], int]], **more: object) -> Callable[[int], Facts]:
+    """Return facts about logs from which no record is deleted. ends: tick -> the next offset of each partition."""
+
+    def facts(tick: int) -> Facts:
+        logs = logs_seen(tick, lambda each: {place: LogOffsets(0, end, end) for place, end in ends(each).items()})
+        return Facts(logs, **more)  # type: ignore[arg-type]
+
+    return facts
 
 
 def logs_at(tick: int, states: Mapping[int, LogOffsets]) -> ObservedLogs:
@@ -393,10 +405,8 @@ def _at_its_quota(snapshot: Snapshot, tick: int) -> Snapshot:
     return replace(snapshot, log_dirs=sized(60_000, 60_000, 60_000), quotas=quotas)
 
 
-def _whole_logs(tick: int) -> Facts:
-    """Return facts about six partitions with 100 records each."""
-    found = {("orders", number): LogOffsets(0, 100, 100) for number in range(6)}
-    return Facts(logs_seen(tick, lambda _: found))
+_whole_logs = kept_logs(lambda _: {("orders", number): 100 for number in range(6)})
+"""Facts about six partitions with 100 records each."""
 
 
 def _moves(snapshot: Snapshot, tick: int, grows_to: int = 100) -> Snapshot:
@@ -573,7 +583,7 @@ def test_a_slow_consumer_is_so_many_seconds_behind_in_evidence_and_for_prometheu
     """100 records a second are written and ten are read, so after 40 s record 500 is next: it was written 36 s ago."""
     observations = watched(lambda s, t: moved(s, {0: (100 + 50 * t, 100 + 500 * t)}))
     verdict = diagnose(observations)
-    (slow,) = (each.claim for each in verdict.causes if each.claim.cause == "consumer-slow")
+    (slow,) = claims_of(verdict, "consumer-slow")
     assert any(each.fact.startswith("lag 3,600 (36 s behind), +90 records/s") for each in slow.evidence), slow.evidence
     lines = metrics_text(verdict, observations.last.snapshot).splitlines()
     assert 'kac_group_lag_records{group="billing",topic="orders"} 3600' in lines
@@ -585,7 +595,7 @@ def test_of_a_lag_from_before_the_watching_the_least_is_told() -> None:
     before = moved(healthy(), {0: (100, 150)})
     observations = watched(lambda s, t: moved(s, {0: (100, 150 + 50 * t)}, "Empty", ""), before=before)
     verdict = diagnose(observations)
-    (stopped,) = (each.claim for each in verdict.causes if each.claim.cause == "group-stopped")
+    (stopped,) = claims_of(verdict, "group-stopped")
     assert any(each.fact.startswith("lag 450 (at least 40 s behind), ") for each in stopped.evidence), stopped.evidence
     told = metrics_text(verdict, observations.last.snapshot)
     assert 'kac_group_lag_seconds{group="billing",topic="orders"} 40\n' in told
@@ -681,7 +691,7 @@ def test_records_are_given_up_only_after_30_minutes(ticks: int, *, is_offered: b
             ticks,
             before=before,  # type: ignore[misc]
         )
-        (claim,) = (each.claim for each in diagnose(observations).causes if each.claim.cause == "leaderless")
+        (claim,) = claims_of(diagnose(observations), "leaderless")
         assert any(each.command == "elect unclean topic orders partition 0" for each in claim.next) is now
         assert any("accept the loss of records" in each.text for each in claim.next)
 
@@ -708,7 +718,7 @@ def test_a_controller_of_its_own_may_restart(
         return with_quorum(snapshot, leader_id=first + 1, voters=tuple(all_of))
 
     verdict = diagnose(watched(change, ticks=2, before=change(healthy(), 0)))
-    found = [each.claim for each in verdict.causes if each.claim.cause == "voter-lagging"]
+    found = claims_of(verdict, "voter-lagging")
     assert [each.severity for each in found] == [severity] * voters
 
 
@@ -799,7 +809,7 @@ def test_markers_that_too_few_replicas_take_are_no_fault_of_the_coordinator() ->
         return replace(first_of_orders(snapshot, isr=(leader,)), configs=TWO_IN_SYNC)
 
     verdict = diagnose(watched(short, facts=prepared("PrepareCommit")))
-    (claim,) = (each.claim for each in verdict.causes if each.claim.cause == "transaction-undelivered")
+    (claim,) = claims_of(verdict, "transaction-undelivered")
     assert "orders/0 has fewer replicas in sync than a marker needs" in {each.fact for each in claim.evidence}
     (step,) = claim.next
     assert step.text.startswith("bring the missing replicas of orders/0 back")
@@ -860,7 +870,7 @@ def test_a_group_that_read_beyond_the_end_shows_an_unclean_election(committed: i
         return moved(first_of_orders(away, isr=(2,), leader=2, leader_epoch=5, offline=(1,)), {0: (committed, 300)})
 
     verdict = diagnose(watched(led))
-    found = [each.claim for each in verdict.causes if each.claim.cause == "unclean-election"]
+    found = claims_of(verdict, "unclean-election")
     assert bool(found) is is_unclean
     assert not is_unclean or any("stands at 900 since, and its end was 300" in each.fact for each in found[0].evidence)
 
@@ -1106,7 +1116,7 @@ def test_a_throttle_that_is_taken_away_or_raised_is_no_change_before(
         entries = samples.config_set(values, ConfigSource(BROKER_CONFIG))
         return replace(away, configs=dict.fromkeys(away.configs, entries))
 
-    claims = [each.claim for each in diagnose(watched(change)).causes if each.claim.cause == "changed-lately"]
+    claims = claims_of(diagnose(watched(change)), "changed-lately")
     assert len(claims) == is_named
     if is_named:
         assert len(claims[0].evidence) == len(became)

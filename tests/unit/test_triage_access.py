@@ -2,8 +2,6 @@
 back.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -19,7 +17,6 @@ from console.model.authorizer import OPEN, covers, pattern_of, patterns_on, with
 from console.model.cluster import Topic
 from console.model.codes import STATIC_BROKER_CONFIG, AclOperation, Permission
 from console.model.config import ConfigResource, ConfigSet, broker_resource
-from console.model.observed_logs import LogOffsets
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.plan.edits import AddAcl, RemoveAcl
@@ -27,7 +24,7 @@ from console.triage import past
 from console.triage.cause import Claim
 from console.triage.causes import access
 from console.triage.diagnosis import diagnose
-from console.triage.facts import Author, ChangeKey, Facts
+from console.triage.facts import Author, ChangeKey
 from console.triage.past import DENY, NOTHING, past_after
 from console.triage.symptoms import Poll
 from tests.support import samples
@@ -70,15 +67,11 @@ def seen(
         acls = tuple(sorted(now if tick >= WHEN else before))
         return replace(snapshot, acls=acls, read_at={**snapshot.read_at, "acls": at})
 
-    def facts(tick: int) -> Facts:
-        def seen(each: int) -> dict[tuple[str, int], LogOffsets]:
-            end = 100 + 10 * (min(each, WHEN) if stops else each)
-            return {("orders", 0): LogOffsets(0, end, end)}
-
-        return Facts(test_triage.logs_seen(tick, seen), authors=authors)
-
+    written = test_triage.kept_logs(
+        lambda each: {("orders", 0): 100 + 10 * (min(each, WHEN) if stops else each)}, authors=authors
+    )
     first = replace(healthy(), acls=tuple(sorted(before)), read_at={**healthy().read_at, "acls": START})
-    claims = [each.claim for each in diagnose(watched(change, ticks, before=first, facts=facts)).causes]
+    claims = [each.claim for each in diagnose(watched(change, ticks, before=first, facts=written)).causes]
     return [each for each in claims if each.severity is not Severity.INFO]
 
 

@@ -1,7 +1,5 @@
 """Tests of symptoms that brokers explain: lags right after a broker went or came, and leaders without followers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -62,7 +60,7 @@ def test_a_broker_with_the_only_complete_copy_is_started_and_not_drained(
         lost = triage.first_of_orders(known, replicas=(2, 3), isr=isr, leader=-1, offline=(3,))
         return replace(lost, replica_logs={("orders", 0): logs} if logs is not None else {})
 
-    (down,) = [each.claim for each in diagnose(triage.watched(change)).causes if each.claim.cause == "broker-down"]
+    (down,) = triage.claims_of(diagnose(triage.watched(change)), "broker-down")
     assert down.title == f"broker 3 is down{said}"
     loses = (
         "orders/0 has replicas 2, 3, of which 3 is in sync or eligible: with another leader, an unclean one, it loses"
@@ -285,7 +283,7 @@ def test_rebalances_that_may_be_a_deployment_are_a_possible_cause_of_lag(ticks: 
         return triage.moved(snapshot, {0: (100, 100 + 50 * tick)}, state)
 
     observations = triage.watched(change, ticks=ticks)
-    found = [each.claim for each in diagnose(observations).causes if each.claim.cause == "group-rebalancing"]
+    found = triage.claims_of(diagnose(observations), "group-rebalancing")
     assert [(each.certainty, each.severity) for each in found] == [(Certainty.POSSIBLE, severity)]
 
 
@@ -309,9 +307,7 @@ def test_partitions_that_stand_still_all_at_once_are_less_surely_stuck(
         end, at = 100 + 50 * tick, 100 + 50 * min(tick, 8)
         return triage.moved(snapshot, {0: (at, end), 1: (at, end)} | ({2: (end, end)} if moves else {}))
 
-    found = [
-        each.claim for each in diagnose(triage.watched(change, ticks=14)).causes if each.claim.cause == "consumer-stuck"
-    ]
+    found = triage.claims_of(diagnose(triage.watched(change, ticks=14)), "consumer-stuck")
     assert [each.certainty for each in found] == certainties
     logs = [step.text for each in found for step in each.next if "if this record alone breaks it" in step.text]
     assert len(logs) == (2 if moves else 0)
@@ -592,7 +588,7 @@ def test_a_broker_that_somebody_may_miss_is_a_trouble(how: str) -> None:
                 return replace(snapshot, topics={})
 
     verdict = diagnose(triage.watched(change))
-    (down,) = (each.claim for each in verdict.causes if each.claim.cause == "broker-down")
+    (down,) = triage.claims_of(verdict, "broker-down")
     assert (down.subject, down.severity) == (triage.BROKER[4], Severity.CRITICAL)
 
 

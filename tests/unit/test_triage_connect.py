@@ -2,8 +2,6 @@
 briefly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 

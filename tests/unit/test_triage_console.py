@@ -1,7 +1,5 @@
 """Tests of troubles of this console itself: brokers throttle it, or a broker refuses its login."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of causes that controllers alone show: stopped nodes, and the node to start first."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of dependencies: the entities on which a symptom depends, and the entity that a change affects."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -2,8 +2,6 @@
 one whose partitions nobody reads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 

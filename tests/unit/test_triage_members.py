@@ -2,8 +2,6 @@
 do not exist, and members that left.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -18,7 +16,7 @@ from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.symptoms import Subject
-from tests.unit.test_triage import START, TICK, healthy, logs_seen, moved, watched
+from tests.unit.test_triage import START, TICK, claims_of, healthy, logs_seen, moved, watched
 
 TICKS = 20
 
@@ -112,7 +110,7 @@ def grown(
 
 
 def not_noticed(verdict: Verdict) -> list[Claim]:
-    return [each.claim for each in verdict.causes if each.claim.cause == "partitions-unread"]
+    return claims_of(verdict, "partitions-unread")
 
 
 def test_new_partitions_that_a_group_does_not_read_are_named() -> None:
@@ -269,7 +267,7 @@ def not_ready(
         rates = replace(orders, name="rates", partitions=orders.partitions[:2], topic_id="rates")
         return replace(changed, groups={"billing": group}, topics={**changed.topics, "rates": rates})
 
-    return [each.claim for each in diagnose(watched(change, ticks)).causes if each.claim.cause == "topology-not-ready"]
+    return claims_of(diagnose(watched(change, ticks)), "topology-not-ready")
 
 
 @pytest.mark.parametrize(
@@ -311,7 +309,7 @@ def slow(members: Callable[[int], tuple[cluster.GroupMember, ...]]) -> Claim:
         changed = moved(snapshot, {0: (100 + 10 * tick, 100 + 50 * tick), 1: (5 + 10 * tick, 5 + 50 * tick)})
         return replace(changed, groups={"billing": replace(changed.groups["billing"], members=members(tick))})
 
-    (claim,) = [each.claim for each in diagnose(watched(change, TICKS)).causes if each.claim.cause == "consumer-slow"]
+    (claim,) = claims_of(diagnose(watched(change, TICKS)), "consumer-slow")
     return claim
 
 

@@ -1,7 +1,5 @@
 """Tests of a min ISR that can't be met: its severity, and its row next to the rows about missing brokers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pytest
@@ -9,7 +7,6 @@ from msgspec.structs import replace
 
 from console.model.cluster import BrokerVersion
 from console.model.config import topic_resource
-from console.model.observed_logs import LogOffsets
 from console.model.severity import Severity
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim
@@ -21,12 +18,7 @@ from tests.unit import test_triage as triage
 
 def written(until: int, tick: int) -> Facts:
     """Return facts in which the log of orders/3 grows at each tick up to `until`."""
-
-    def seen(each: int) -> dict[tuple[str, int], LogOffsets]:
-        end = 100 + 7 * min(each, until)
-        return {("orders", 3): LogOffsets(0, end, end)}
-
-    return Facts(triage.logs_seen(tick, seen))
+    return triage.kept_logs(lambda each: {("orders", 3): 100 + 7 * min(each, until)})(tick)
 
 
 def wanting(snapshot: Snapshot, number: int, topics: Iterable[str] = ("orders",)) -> Snapshot:
@@ -40,7 +32,7 @@ def wanting(snapshot: Snapshot, number: int, topics: Iterable[str] = ("orders",)
 
 
 def min_isr_of(verdict: Verdict) -> list[Claim]:
-    return [each.claim for each in verdict.causes if each.claim.cause == "min-isr-impossible"]
+    return triage.claims_of(verdict, "min-isr-impossible")
 
 
 @pytest.mark.parametrize(

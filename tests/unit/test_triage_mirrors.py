@@ -1,7 +1,5 @@
 """Tests of MirrorMaker in triage: a flow that stopped is one row, one that beats, was removed or is paused is none."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import timedelta
 
@@ -12,16 +10,14 @@ from console.model.cluster import Partition, Topic
 from console.model.connect import FAILED, PAUSED, RUNNING
 from console.model.failure import Failure
 from console.model.mirror import Beat, Flow
-from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
 from console.model.parts import Part
 from console.model.snapshot import Snapshot, with_failures
 from console.triage.diagnosis import Verdict, diagnose
-from console.triage.facts import Facts
 from console.triage.symptoms import HALTED_MIRROR, Subject
 from console.tui.keymap import MIRRORS
 from console.tui.panes.now import evidence_of
 from tests.support import connectors as made
-from tests.unit.test_triage import START, TICK, healthy, watched
+from tests.unit.test_triage import START, TICK, healthy, kept_logs, watched
 
 COPY = "east.orders"
 NAME = "main/east-source"
@@ -58,17 +54,11 @@ def verdict(
 ) -> Verdict:
     """Return the verdict on flows that stay the same. grows: whether records come to the copy of the first flow."""
 
-    def facts(tick: int) -> Facts:
-        logs = ObservedLogs()
-        for each in range(tick + 1):
-            end = 10 + each * grows
-            logs = logs_after(logs, {(COPY, 0): LogOffsets(0, end, end)}, (START + each * TICK).timestamp())
-        return Facts(logs=logs)
-
     def at(_: Snapshot, tick: int) -> Snapshot:
         found = with_flows(flows, base or healthy(), tick)
         return found if failure is None else with_failures(found, Part.MIRRORS, [("heartbeats", failure)])
 
+    facts = kept_logs(lambda tick: {(COPY, 0): 10 + tick * grows})
     return diagnose(watched(at, ticks, before=at(healthy(), 0), facts=facts))
 
 

@@ -1,7 +1,5 @@
 """Tests of reassignments that wait: the replica they wait for, the steps that help, and the edits that a key stages."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Tests of a quota below the rate of writes: it is the only cause of a group's lag, and the offered fix raises it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -2,8 +2,6 @@
 another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 

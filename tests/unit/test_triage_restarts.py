@@ -2,8 +2,6 @@
 down.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 
@@ -24,6 +22,7 @@ from tests.unit.test_triage import (
     PARTS,
     START,
     TOPIC_CONFIG,
+    claims_of,
     config,
     each_of_orders,
     healthy,
@@ -235,7 +234,7 @@ def test_too_few_replicas_are_trouble_from_the_first_moment(wanted: str, severit
     configs = {topic_resource("orders"): config("min.insync.replicas", wanted, TOPIC_CONFIG)}
     watch = Watch(replace(healthy(), configs=configs))
     verdict = watch.poll(2, fenced=3)[-1]
-    (mine,) = (each.claim for each in verdict.causes if each.claim.cause == "broker-restarting")
+    (mine,) = claims_of(verdict, "broker-restarting")
     assert mine.severity is severity
 
 

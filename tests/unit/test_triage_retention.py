@@ -2,8 +2,6 @@
 without a step once the former value is back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
@@ -88,7 +86,7 @@ def observed(states: Mapping[int, Own], logs: Mapping[int, LogOffsets], ticks: i
 
 def deletions(verdict: Verdict) -> list[tuple[str, Severity, list[str]]]:
     """Return id, severity and staged commands of each cause `records-deleted`, the oldest first."""
-    found = [each.claim for each in verdict.causes if each.claim.cause == "records-deleted"]
+    found = triage.claims_of(verdict, "records-deleted")
     return [
         (cause_id(each), each.severity, [command_of(edit) for step in each.next for edit in step.edits])
         for each in sorted(found, key=lambda claim: claim.since or triage.START)
@@ -189,7 +187,7 @@ def test_a_cut_that_is_changed_into_another_one_goes_on(place: config.ConfigReso
     verdict = diagnose(observed(states, more))
     ((_, severity, staged),) = deletions(verdict)
     assert (severity, staged) == (Severity.HIGH, [undone])
-    (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "records-deleted"]
+    (claim,) = triage.claims_of(verdict, "records-deleted")
     assert (claim.times, claim.title[:19]) == (2, "orders: 800 offsets")
     ((_, severity, staged),) = deletions(diagnose(observed({**states, 11: {}}, more)))
     assert (severity, staged) == (Severity.INFO, [])
@@ -299,7 +297,7 @@ def test_what_no_reader_misses_was_perhaps_deleted_on_purpose(
 
     before = change(triage.healthy(), 0)
     verdict = diagnose(triage.watched(change, before=before, facts=lambda t: Facts(triage._deleted(t).logs)))
-    (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "records-deleted"]
+    (claim,) = triage.claims_of(verdict, "records-deleted")
     assert (claim.severity, claim.certainty) == (severity, certainty)
     assert said in " ".join(each.fact for each in claim.evidence)
     assert ("not read" in " ".join(each.fact for each in claim.evidence)) is (committed == 40)
@@ -330,7 +328,7 @@ def test_a_retention_that_rescues_a_full_disk_is_not_put_back(usable: int, *, is
 
     before = change(triage.healthy(), 0)
     verdict = diagnose(triage.watched(change, before=before, facts=lambda t: Facts(triage._deleted(t).logs)))
-    (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "records-deleted"]
+    (claim,) = triage.claims_of(verdict, "records-deleted")
     assert bool(claim.next[0].edits) is is_put_back
     assert ("was nearly full" in claim.next[0].text) is not is_put_back
 
@@ -408,7 +406,7 @@ def overtaken(change: triage.Change, ticks: int = 12, *, deletes: bool = True) -
     before = change(triage.healthy(), 0)
     facts = triage.overtaken if deletes else triage._whole_logs
     verdict = diagnose(triage.watched(change, ticks, before=before, facts=facts))
-    return [each.claim for each in verdict.causes if each.claim.cause == "records-overtaken"]
+    return triage.claims_of(verdict, "records-overtaken")
 
 
 def kept(retention_ms: int) -> triage.Change:

@@ -1,7 +1,5 @@
 """Tests of a schema's change as the cause of failed connectors: tied by topic, time and trace, and reverted whole."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 

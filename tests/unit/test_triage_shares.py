@@ -2,23 +2,19 @@
 records.
 """
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 
 from console.model.cluster import Group, GroupLag, GroupMember, PartitionLag
 from console.model.codes import DEFAULT_CONFIG, DYNAMIC_GROUP_CONFIG, ConfigSource
-from console.model.observed_logs import LogOffsets
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
-from console.triage.facts import Facts
 from console.triage.share_beginnings import FEW, RESET, SHARE, share_group_config
 from console.triage.symptoms import Subject
 from tests.support import samples
-from tests.unit.test_triage import START, TICK, healthy, logs_seen, watched
+from tests.unit.test_triage import START, TICK, healthy, kept_logs, watched
 
 CAME = 4
 
@@ -55,11 +51,7 @@ def causes(
         read_at = {**snapshot.read_at, "groups": START + tick * TICK}
         return replace(snapshot, groups=groups, lags=lags, configs=configs, read_at=read_at)
 
-    def facts(tick: int) -> Facts:
-        ends = (LogOffsets(0, records + 10 * each, records + 10 * each) for each in range(tick + 1))
-        every = list(ends)
-        return Facts(logs_seen(tick, lambda each: {("orders", 0): every[each]}))
-
+    facts = kept_logs(lambda tick: {("orders", 0): records + 10 * tick})
     before = change(healthy(), 0)
     return [each.claim for each in diagnose(watched(change, 12, before=before, facts=facts)).causes]
 

@@ -1,7 +1,5 @@
 """Tests of findings of lint as causes: each is a row unless it is work in progress, meant, or accepted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Tests of the cause that the segments of tiered topics are not copied to remote storage."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 

@@ -1,7 +1,5 @@
 """Tests of delegation tokens that end soon: a cause if no client renews them; none if one does, or still may."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of groups that wait for an open transaction: they are not stuck, and no step skips a record."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest
@@ -14,18 +12,13 @@ from console.model.observed_logs import LogOffsets, ObservedLogs, logs_after
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
-from console.triage.cause import Claim
-from console.triage.diagnosis import Verdict, diagnose
+from console.triage.diagnosis import diagnose
 from console.triage.facts import Facts, opened
 from console.triage.symptoms import Subject
 from tests.unit import test_triage as triage
 
 PLACE = ("orders", 0)
 TICKS = 30
-
-
-def claims(verdict: Verdict, cause: str) -> list[Claim]:
-    return [each.claim for each in verdict.causes if each.claim.cause == cause]
 
 
 def held(
@@ -110,7 +103,7 @@ def test_readers_wait_for_longer_than_before(cycle: int, ticks: int, certainty: 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return triage.moved(snapshot, {0: (at[tick], 110 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})
 
-    found = claims(diagnose(triage.watched(change, ticks, facts=facts)), "transaction-open")
+    found = triage.claims_of(diagnose(triage.watched(change, ticks, facts=facts)), "transaction-open")
     assert [each.certainty for each in found if each.severity is Severity.WARNING] == (
         [certainty] if certainty is not None else []
     )
@@ -124,7 +117,7 @@ def test_a_commit_before_the_transaction_is_stuck() -> None:
     verdict = diagnose(
         triage.watched(reads_committed, TICKS, facts=lambda tick: held(tick, quiet_since=-1, stable=105))
     )
-    (stuck,) = claims(verdict, "consumer-stuck")
+    (stuck,) = triage.claims_of(verdict, "consumer-stuck")
     poll, log = stuck.next
     assert poll.text == "look at the record: the committed one, or one of those after it in its batch"
     assert not log.command, "nothing shows that the record is the reason"
@@ -141,10 +134,10 @@ def test_a_transaction_that_cannot_be_looked_into_is_waited_for() -> None:
 
 def test_who_waits_for_one_that_hangs_is_named() -> None:
     verdict = diagnose(triage.watched(reads_committed, TICKS, facts=lambda tick: held(tick, known=False)))
-    (hangs,) = claims(verdict, "transaction-hanging")
+    (hangs,) = triage.claims_of(verdict, "transaction-hanging")
     assert hangs.evidence[0].fact == "groups that stand at it: billing"
-    assert not claims(verdict, "consumer-stuck")
-    assert not claims(verdict, "transaction-open")
+    assert not triage.claims_of(verdict, "consumer-stuck")
+    assert not triage.claims_of(verdict, "transaction-open")
 
 
 def test_groups_whose_offsets_are_behind_one_that_hangs_are_named() -> None:
@@ -163,7 +156,7 @@ def test_groups_whose_offsets_are_behind_one_that_hangs_are_named() -> None:
     verdict = diagnose(
         triage.watched(change, TICKS, facts=lambda tick: held(tick, known=False, place=(OFFSETS, number)))
     )
-    (hangs,) = claims(verdict, "transaction-hanging")
+    (hangs,) = triage.claims_of(verdict, "transaction-hanging")
     assert hangs.subject == Subject(topic=OFFSETS, partition=number)
     assert hangs.evidence[0].fact == (
         f"groups with their offsets in {OFFSETS}/{number}: payments; those in the transaction can't be read"

@@ -1,7 +1,5 @@
 """Tests of the entities in trouble: they agree with the symptoms of triage, and a healthy cluster has none."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 

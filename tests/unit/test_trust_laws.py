@@ -1,7 +1,5 @@
 """Laws of conflicts, verdicts and reversals, over random plans on a model cluster; and of the journal's lines."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from random import Random

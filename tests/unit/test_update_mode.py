@@ -1,7 +1,5 @@
 """Tests of the update modes of keys, by name; a test on a real broker checks the names."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

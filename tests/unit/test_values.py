@@ -1,7 +1,5 @@
 """Tests of values as operators write them: units, types, and the texts of refusals."""
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -1,7 +1,5 @@
 """Tests of plans that add and remove voters: the quorum never loses its majority."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of watched entities: the names that a subject matches, the order of the rows, and the line of the half hour."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of the texts about the way back of a change: they name only what a revert can do."""
 
-from __future__ import annotations
-
 from random import Random
 
 from hypothesis import given

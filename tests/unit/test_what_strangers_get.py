@@ -2,8 +2,6 @@
 service, and its output reaches the terminal only through the one writer.
 """
 
-from __future__ import annotations
-
 import os
 import ssl
 import subprocess

@@ -1,7 +1,5 @@
 """Tests of a run of the tests: it has its own home, leaves no child process, and reports missing Java."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

@@ -209,15 +209,7 @@ async def test_the_recorder_sees_what_went_over_the_wire() -> None:
 async def test_the_textual_form_of_a_request_tells_nothing_of_its_contents() -> None:
     async with fake.FakeBroker(fake.answering(b"")) as broker:
         connection = await opened(broker)
-        request = connection.prepare(
-            "describe_configs",
-            4,
-            lambda kio: kio.DescribeConfigsRequest(
-                resources=(
-                    kio.DescribeConfigsResource(resource_type=2, resource_name="tell-no-one", configuration_keys=None),
-                )
-            ),
-        )
+        request = connection.prepare("describe_configs", 4, with_fields(resources=[(2, "tell-no-one", None)]))
         assert f"{request} {request!r}" == "<describe_configs v4> <describe_configs v4>"
         await connection.close()
 

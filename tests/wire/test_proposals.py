@@ -41,6 +41,20 @@ _ACL_BYTES: Bytes = [
     ("03", "acl_operation: Read"),
 ]
 _RESOURCE_BYTES: Bytes = [("02", "resource_type: Topic"), ("0001 74", "resource_name: t")]
+_KEY_AND_VALUE: Bytes = [("0001 6b 0001 76", "k, v")]
+_LISTED = [(0, 2, "t", [("k", "v", True, False, True)])]
+_LISTED_CONFIG: Bytes = [
+    ("0000", "error_code of the request"),
+    ("00000001", "one entity"),
+    ("0000", "its error_code"),
+    ("02 0001 74", "Topic t"),
+    ("00000001", "one config"),
+    *_KEY_AND_VALUE,
+    ("01", "read_only"),
+    ("00", "is_default"),
+    ("01", "is_sensitive"),
+]
+_ENTITY: Bytes = [("00000001", "one entity"), ("0005 746f706963", "EntityType: topic"), ("0001 74", "EntityName: t")]
 _PAIR: Bytes = [
     ("05 0001 61", "quota_config_resource: User a"),
     ("06 0009 3c64656661756c743e", "child_quota_config_resource: Client <default>"),
@@ -159,7 +173,7 @@ _CASES: list[tuple[Any, Bytes]] = [
     # KIP-21: DescribeConfig and AlterConfig.
     (
         made(kip21_configs.DescribeConfigRequest, entities=[("topic", "t")]),
-        [("00000001", "one entity"), ("0005 746f706963", "EntityType: topic"), ("0001 74", "EntityName: t")],
+        _ENTITY,
     ),
     (
         made(kip21_configs.DescribeConfigResponse, entities=[("client", "c", 0, [("k", "v")])]),
@@ -175,9 +189,7 @@ _CASES: list[tuple[Any, Bytes]] = [
     (
         made(kip21_configs.AlterConfigRequest, entities=[("topic", "t", [("k", "v")], ["x", "y"])]),
         [
-            ("00000001", "one entity"),
-            ("0005 746f706963", "EntityType: topic"),
-            ("0001 74", "EntityName: t"),
+            *_ENTITY,
             ("00000001", "one AddedConfigEntry"),
             ("0001 6b 0001 76", "k, v"),
             ("00000002", "two of DeletedConfig"),
@@ -186,12 +198,7 @@ _CASES: list[tuple[Any, Bytes]] = [
     ),
     (
         made(kip21_configs.AlterConfigResponse, entities=[("topic", "t", 10000)]),
-        [
-            ("00000001", "one entity"),
-            ("0005 746f706963", "EntityType: topic"),
-            ("0001 74", "EntityName: t"),
-            ("2710", "InvalidEntityConfig, 10000 here"),
-        ],
+        [*_ENTITY, ("2710", "InvalidEntityConfig, 10000 here")],
     ),
     # KIP-133: ListConfigs and AlterConfigs.
     (
@@ -209,34 +216,12 @@ _CASES: list[tuple[Any, Bytes]] = [
         ],
     ),
     (
-        made(kip133_configs.ListConfigsResponse, error_code=0, entities=[(0, 2, "t", [("k", "v", True, False, True)])]),
-        [
-            ("0000", "error_code of the request"),
-            ("00000001", "one entity"),
-            ("0000", "its error_code"),
-            ("02 0001 74", "Topic t"),
-            ("00000001", "one config"),
-            ("0001 6b 0001 76", "k, v"),
-            ("01", "read_only"),
-            ("00", "is_default"),
-            ("01", "is_sensitive"),
-        ],
+        made(kip133_configs.ListConfigsResponse, error_code=0, entities=_LISTED),
+        _LISTED_CONFIG,
     ),
     (
-        made(
-            kip133_configs.ListConfigsResponseV1, error_code=0, entities=[(0, 2, "t", [("k", "v", True, False, True)])]
-        ),
-        [
-            ("0000", "error_code of the request"),
-            ("00000001", "one entity"),
-            ("0000", "its error_code"),
-            ("02 0001 74", "Topic t"),
-            ("00000001", "one config"),
-            ("0001 6b 0001 76", "k, v"),
-            ("01", "read_only"),
-            ("00", "is_default"),
-            ("01", "is_sensitive"),
-        ],
+        made(kip133_configs.ListConfigsResponseV1, error_code=0, entities=_LISTED),
+        _LISTED_CONFIG,
     ),
     (
         made(kip133_configs.AlterConfigsRequest, resources=[(6, "c", [("k", "v")])], validate_only=True),

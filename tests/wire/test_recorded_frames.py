@@ -524,15 +524,13 @@ def producer_id(recording_of: Recording) -> int:
     return found
 
 
+BY_PARTITION = {0: "NONE", 1: "NONE", 2: "OFFSET_OUT_OF_RANGE", 9: "UNKNOWN_TOPIC_OR_PARTITION"}
+
+
 def test_records(recording_of: Recording) -> None:
     """Four orders are in partition 0 and one is in partition 1; "paid" is in partition 0, in an aborted transaction."""
     partitions = fetched(recording_of, "records")
-    assert {number: error_name(part.error_code) for number, part in partitions.items()} == {
-        0: "NONE",
-        1: "NONE",
-        2: "OFFSET_OUT_OF_RANGE",
-        9: "UNKNOWN_TOPIC_OR_PARTITION",
-    }
+    assert {number: error_name(part.error_code) for number, part in partitions.items()} == BY_PARTITION
     assert values(partitions[0]) == {0: b"order", 1: b"order", 2: b"order", 3: b"order", 4: b"paid"}
     assert values(partitions[1]) == {0: b"order"}
     mine = producer_id(recording_of)
@@ -548,12 +546,7 @@ def test_records_deleted(recording_of: Recording) -> None:
     """
     topics = named(recording_of["records deleted"].decode().topics, "name")
     orders = topics["orders"].partitions
-    assert errors(orders, "partition_index") == {
-        0: "NONE",
-        1: "NONE",
-        2: "OFFSET_OUT_OF_RANGE",
-        9: "UNKNOWN_TOPIC_OR_PARTITION",
-    }
+    assert errors(orders, "partition_index") == BY_PARTITION
     assert errors(topics["missing"].partitions, "partition_index") == {0: "UNKNOWN_TOPIC_OR_PARTITION"}
     lowest = {number: part.low_watermark for number, part in named(orders, "partition_index").items()}
     assert lowest == {0: 3, 1: 1, 2: -1, 9: -1}

@@ -1,7 +1,5 @@
 """Tests of neighbours of faults: they have no trouble, and differ from a named fault in one fact."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.faults.catalogue import FAULTS

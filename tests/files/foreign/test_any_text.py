@@ -1,7 +1,5 @@
 """Tests that a reader of other tools' forms answers any file with wishes, or with problems and their lines."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 

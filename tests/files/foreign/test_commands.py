@@ -1,7 +1,5 @@
 """Tests of `kac diff`, `plan`, `apply` and `export --as strimzi` with other tools' files."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

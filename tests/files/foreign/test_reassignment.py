@@ -1,7 +1,5 @@
 """Tests of kafka-reassign-partitions' JSON."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of topicctl's topics."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Functions that return the wishes, problems and notes of a text in another tool's form."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from console.files.read import Read, for_cluster

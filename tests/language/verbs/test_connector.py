@@ -1,7 +1,5 @@
 """Statements about connectors: `pause`, `resume`, `stop`, `restart` and `reset connector`; the JSON of their edits."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

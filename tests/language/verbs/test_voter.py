@@ -1,7 +1,5 @@
 """``add voter`` and ``remove voter``."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -2,8 +2,6 @@
 cause of the ill form, which differs in the deciding fact.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.faults.kept import REAL_NEIGHBOUR_RESULTS, trials
