@@ -100,7 +100,7 @@ def growing() -> list[tuple[str, int]]:
 
 
 def move(cluster: EmbeddedCluster, poll: int, of: int) -> None:
-    """Change the cluster as between two polls."""
+    """Write records, commit offsets and change ISRs, as between two polls. of: the number of polls in an hour."""
     state, chance = cluster.state, random.Random(poll)
     for place in growing():
         records = chance.randrange(1, 5000)

@@ -57,7 +57,7 @@ def lines(changes: int, unfinished: int | None) -> Iterator[bytes]:
 
 
 def write(first: Path, changes: int, unfinished: int | None, *, single: bool) -> int:
-    """Write a journal, and return its bytes."""
+    """Write a journal, in segments or with `single` in one file. Return its size in bytes."""
     from console.journal.segments import SEGMENT_BYTES
     from console.model.journal_lines import segment_path
 

@@ -78,7 +78,7 @@ async def _rebalancing(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _out_of_range(lab: Laboratory) -> AsyncIterator[Begin]:
-    """A client commits a wrong offset for a running member, as in a manual reset with a wrong number."""
+    """A running member commits an offset beyond the end of the log, as in a manual reset with a wrong number."""
     async with _reading(lab, "beyond") as (reader, _, _producer):
         yield lambda: reader.commit_wrong(0, 10**7)
 

@@ -68,7 +68,7 @@ class Laboratory:
     # -- parts of faults -----------------------------------------------------------------------------------------------
 
     async def send(self, change: changes.ChangeRequest) -> tuple[changes.Outcome, ...]:
-        """Send a change. Raises an error of the laboratory if the cluster refuses it."""
+        """Send a change. Raises RuntimeError if the cluster refuses a part of it."""
         return await other_client.send(self.client, change)
 
     async def create(
@@ -79,7 +79,9 @@ class Laboratory:
         on: Sequence[Sequence[int]] = (),
         configs: Mapping[str, str] | None = None,
     ) -> None:
-        """Create a topic of three replicas, or with these replicas."""
+        """Create a topic of `partitions` partitions with three replicas each. on: the replicas of each partition, which
+        then also give their number; empty to spread the replicas over the brokers.
+        """
         assignments = tuple(map(tuple, on)) or tuple(
             tuple((first + k) % 3 + 1 for k in range(3)) for first in range(partitions)
         )
@@ -97,8 +99,9 @@ class Laboratory:
             await self.drop(name)
 
     async def drop(self, topic: str) -> None:
-        """Delete a topic as soon as the cluster can. Remove its configs first: a 4.3.0 broker that restarts later would
-        apply them to a new topic of the same name.
+        """Remove the configs that were set for a topic, and delete it. Repeat each request until the cluster carries it
+        out; raises TimeoutError after `PATIENCE` seconds. A 4.3.0 broker that restarts later would apply the configs to
+        a new topic of the same name.
         """
         resource = topic_resource(topic)
         if keys := self._configured.pop(resource, None):
@@ -107,7 +110,7 @@ class Laboratory:
         await self.until(lambda: self._sent(changes.DeleteTopics((topic,))), f"topic {topic} is deleted")
 
     async def drop_group(self, group: str) -> None:
-        """Delete a group without members."""
+        """Delete a group, as soon as it has no members. Raises TimeoutError after `PATIENCE` seconds."""
         await self.until(lambda: self._sent(changes.DeleteGroups((group,))), f"group {group} is deleted")
 
     async def _sent(self, change: changes.ChangeRequest) -> bool:
@@ -207,7 +210,7 @@ class Laboratory:
     # -- a healthy cluster ---------------------------------------------------------------------------------------------
 
     async def until(self, is_so: Any, what: str) -> None:
-        """Wait until a condition holds. Raises TimeoutError."""
+        """Wait until a condition holds. Raises TimeoutError with `what` after `PATIENCE` seconds."""
         await other_client.until(is_so, what, PATIENCE)
 
     async def green(self) -> None:
@@ -308,8 +311,8 @@ class Watch(watch.Watch):
             self._names.add(verdict, time.monotonic() - self._clock)
 
     def start(self) -> float:
-        """Note the beginning of the faults, and return it: from now on, collect the causes that triage names, with the
-        seconds since now.
+        """Begin to collect the causes that triage names, each with the seconds since now. Return this beginning by the
+        monotonic clock, in seconds.
         """
         self._names = Names()
         self._began_ms = now_ms()

@@ -85,7 +85,9 @@ async def _watch(slug: str, night: Night, half: str, version: str) -> None:
 
 
 def _scored(night: Night, live: list[Half]) -> str:
-    """Return the line of a night, and store the scores that its records give."""
+    """Store the scores that a night's records give. Return the night's line in the output, with each score that differs
+    between the console's live rows and the records.
+    """
     (score,) = kept.judged({live[0].slug: night}, live)
     (of_records,) = kept.judged({live[0].slug: night}, [kept.again(each) for each in live])
     kept.keep_scores([of_records])

@@ -27,7 +27,7 @@ HOT = b"hot"
 
 
 class Life:
-    """The parent's orders: settings that may change, and the end."""
+    """The orders of the parent process: the client's settings, which may change, and its end."""
 
     def __init__(self, order: dict[str, Any]) -> None:
         self.order = order
@@ -179,8 +179,8 @@ def _read(client: Consumer, life: Life) -> None:
 
 
 def _is_stuck(life: Life, partition: int, offset: int) -> bool:
-    """Return whether a record can't be processed: `stuck_at` is an offset in every partition, offsets by partition, or
-    ``next`` for the next record that is read.
+    """Return whether a record can't be processed: its offset is `stuck_at` or higher. `stuck_at` is an offset for every
+    partition, offsets by partition, or ``next`` for the next record that is read; None if all records can be processed.
     """
     at = life.told["stuck_at"]
     if at == "next":

@@ -95,6 +95,10 @@ class Client:
             settings: of a producer rate (records per second), key, value_bytes, partition, ahead_ms, hold (whether its
                 transactions stay open); of a consumer work_ms (for each record), stuck_at (the offset of a record in
                 every partition that it retries for ever; or offsets by partition; "next"; None).
+
+        Raises:
+            RuntimeError: the client is a program.
+            LookupError: the client has no setting of this name.
         """
         if self._order is None:
             raise RuntimeError("a program takes no settings")
@@ -237,7 +241,7 @@ class Field:
         await self.until(is_led, f"topic {name} has leaders", PATIENCE)
 
     async def delete_topic(self, name: str) -> None:
-        """Delete a topic."""
+        """Delete a topic, and wait until no broker lists it. Raises TimeoutError after `PATIENCE` seconds."""
         await self._send(changes.DeleteTopics((name,)))
 
         async def is_gone() -> bool:
@@ -270,8 +274,14 @@ class Field:
     async def scram(self, user: str, password: str = "") -> str:
         """Create a SCRAM-SHA-256 user, or set the user's password. Clients with ``user=`` of this name log in with it.
 
+        Args:
+            password: by default a random one.
+
         Returns:
             The password.
+
+        Raises:
+            RuntimeError: the night has no logins.
         """
         if not self.users:
             raise RuntimeError("this night has no logins: give it security='logins' or 'acls'")

@@ -108,7 +108,9 @@ def silence(night: Night, twin: Half) -> int:
 
 
 def first_row(night: Night, made: Half) -> float | None:
-    """Return the seconds to the first row; None if none came."""
+    """Return the seconds from the end of `Begin` to the first row that names the cause or its symptom, 0 if the row
+    came before; None if no such row came.
+    """
     right = [row.first for row in made.rows if row.is_trouble and row.last >= 0 and _is_right(night, row)]
     return round(max(0.0, min(right) - made.begun), 1) if right else None
 

@@ -117,8 +117,8 @@ def modelled(
 
 
 async def _seen(poller: Poller) -> Poll:
-    """Return the next poll. Repeat it if no broker answered in time, as on a busy machine; the console does the
-    same.
+    """Return the next poll. Repeat it at most twice if no broker answered in time, as on a busy machine; the console
+    also tries again.
     """
     for _ in range(2):
         try:

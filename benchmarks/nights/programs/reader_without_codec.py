@@ -33,7 +33,7 @@ async def _read(bootstrap: str, topic: str, group: str) -> None:
 
 
 def main() -> None:
-    """Read until the end."""
+    """Read until the process is ended, and print a line for each failure."""
     bootstrap, topic, group = sys.argv[1:4]
     codec.cramjam = None
     while True:

@@ -121,7 +121,7 @@ async def _is_written(lab: Laboratory, *topics: str) -> bool:
 
 
 NEIGHBOURS = (
-    # Keep this first: request logs show for a minute which clients were throttled.
+    # Keep this neighbour first: for a minute, the request logs would also show clients that others throttled.
     RealNeighbour(
         name="a burst that was throttled",
         make=_burst,
