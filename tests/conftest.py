@@ -207,7 +207,9 @@ def secure_cluster(request: pytest.FixtureRequest) -> Iterator[real_clusters.Kaf
 
 
 def _of_release(version: str, brokers: int) -> Any:
-    """Return a fixture: a cluster of another release like plain_cluster, but with Kafka's own configs for contracts."""
+    """Return a fixture that runs a cluster of another release, like `plain_cluster` but with Kafka's own configs for
+    idle brokers, because contracts are recorded on it.
+    """
 
     @pytest.fixture(scope="session")
     def cluster(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:

@@ -107,7 +107,7 @@ class HostileCluster:
         self.reply(api, lambda _asked, _honest: Cut())
 
     def honest(self, api: str | None = None) -> None:
-        """Remove the script of an API."""
+        """Remove the script of an API; None: the script for all APIs without their own."""
         self._replies.pop(None if api is None else api_key(api), None)
 
     async def _start(self, cluster: EmbeddedCluster) -> None:

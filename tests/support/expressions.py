@@ -320,7 +320,7 @@ GROWTH = 3
 
 
 def grown(begin: str, repeated: str, end: str, size: int) -> str:
-    """Return a text of about `size` characters."""
+    """Return the beginning, as many repetitions as have about `size` characters, and the end."""
     return begin + repeated * (size // len(repeated)) + end
 
 

@@ -64,7 +64,7 @@ class FarNetwork:
 
     @property
     def environment(self) -> dict[str, str]:
-        """PATH with this network's ssh first, and no SSH agent."""
+        """The environment of this process, with this network's ssh first on PATH, and without an SSH agent."""
         path = f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
         return {name: value for name, value in os.environ.items() if name != "SSH_AUTH_SOCK"} | {"PATH": path}
 

@@ -60,14 +60,14 @@ async def revert(client: AdminClient, report: ApplyReport) -> tuple[RevertReport
 
 
 async def position(client: AdminClient, group: str) -> GroupPosition:
-    """Read a group's position again."""
+    """Return a group's position, read from the brokers. Fail if the read fails."""
     found, failures = await client.run(group_positions, [group])
     assert not failures, failures
     return found[group]
 
 
 async def offsets(client: AdminClient, group: str) -> dict[int, int]:
-    """Read partition -> the group's offset, for a group of one topic."""
+    """Return partition -> the group's offset, read from the brokers, for a group of one topic."""
     return {number: each.offset for (_, number), each in (await position(client, group)).committed.items()}
 
 

@@ -210,7 +210,9 @@ def versions(*levels: int) -> Make:
 
 
 def token(left_hours: float, last_hours: float = 48, age_hours: float = 23) -> Make:
-    """Add a token. left_hours: until it expires. last_hours: until its last renewal. age_hours: since its issue."""
+    """Add a token. left_hours: until it expires. last_hours: until its maximum lifetime ends. age_hours: since its
+    issue.
+    """
     hour = 3_600_000
     issued = _NOW_MS - round(age_hours * hour)
     ends, last = _NOW_MS + round(left_hours * hour), _NOW_MS + round(last_hours * hour)

@@ -288,8 +288,8 @@ class ModelCluster:
         return ConfigEntry(key, value, source, read_only, known.sensitive, type_, synonyms)
 
     def _synonyms(self, key: str, broker: int) -> list[Synonym]:
-        """ConfigHelper.configSynonyms: all names at the strongest source, then at the next, beginning with the key's
-        own name.
+        """Return a key's synonyms in the order of ConfigHelper.configSynonyms: all names at the strongest source, then
+        at the next, beginning with the key's own name.
         """
         stores = (
             (2, self.configs.get(ConfigResource(codes.BROKER, str(broker)), {})),
@@ -344,7 +344,7 @@ class ModelCluster:
 
 
 def text(value: str | secret.Secret | None) -> str:
-    """Return the text that is sent."""
+    """Return the text of a value; that of a secret is revealed."""
     assert value is not None
     return value.reveal() if isinstance(value, secret.Secret) else value
 
