@@ -71,7 +71,7 @@ def make(arch: str, machine: str, out: Path, cache: Path, *, with_lake: bool, le
 
 
 def _tool(machine: str, cache: Path) -> Path:
-    """Return the same Python for this machine, which compiles sources and has zstd."""
+    """Return the path of the bundle's Python for this machine, which compiles sources and has zstd."""
     folder = cache / "python"
     if not (folder / tree.PROGRAM).exists():
         shutil.rmtree(folder, ignore_errors=True)

@@ -41,8 +41,8 @@ MODULES = {
 
 
 def write(tree: Path, wheels: list[Path], arch: str, zig: Path | None, version: str) -> None:
-    """Write both into a pruned tree. zig: the compiler's folder, which has libunwind's licence; None if the tree has no
-    libunwind.
+    """Write the licences and the list of parts into a pruned tree. zig: the compiler's folder, which has libunwind's
+    licence; None if the tree has no libunwind.
     """
     parts, texts = [], []
     needs: dict[str, list[str]] = {}

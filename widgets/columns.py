@@ -54,7 +54,8 @@ def lay_out(
 
     Args:
         natural: each column's measured width.
-        usual: the width of most cells of each column. No column gets more until all have that.
+        usual: the width of most cells of each column, by default its measured width. No column gets more until all have
+            that.
         width: the width in cells.
         pan: the number of movable columns (all but gutters and the first one) to skip, so that columns that do not fit
             can be reached.

@@ -166,7 +166,9 @@ class LineHistory:
         self._typed = None
 
     def older(self, typed: str) -> str | None:
-        """Return the next older entry that starts with the text at the start of recalling, or None."""
+        """Return the next older entry that starts with the text at the start of recalling, and is not the shown text;
+        None if there is no such entry. typed: the shown text.
+        """
         if self._typed is None:
             self._typed, self._place = typed, len(self._entries)
         for place in range(self._place - 1, -1, -1):
@@ -176,7 +178,9 @@ class LineHistory:
         return None
 
     def newer(self, typed: str) -> str | None:
-        """Return the next newer entry with that prefix, then the original text, then None."""
+        """Return the next newer entry that starts with the text at the start of recalling, and is not the shown text;
+        the text at the start after the newest one; None if the user recalls nothing. typed: the shown text.
+        """
         if self._typed is None:
             return None
         for place in range(self._place + 1, len(self._entries)):

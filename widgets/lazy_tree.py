@@ -41,7 +41,9 @@ class Branch(Protocol):
         ...
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the index of the child with this key, or None. It should be a look-up, not a search."""
+        """Return the index of the child with this key; None if no child has it. It should be a look-up, not a
+        search.
+        """
         ...
 
 

@@ -239,7 +239,7 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def cursor_key(self) -> Hashable | None:
-        """The key of the line under the cursor, or None."""
+        """The key of the line under the cursor; None if there are no lines."""
         return self.key_at(self._cursor) if self.line_count() else None
 
     @property
