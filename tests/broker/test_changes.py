@@ -156,8 +156,9 @@ async def test_topics_grow(link: Link, topic: config.ConfigResource) -> None:
 
 
 async def test_what_a_quota_holds_back_is_sent_again(kafka: KafkaCluster, name: str) -> None:
-    """KIP-599: the quota allows two partitions a second, and a client that knows of throttling gets an error for each
-    topic."""
+    """kac sends again the topics that a quota of two partitions a second refuses: a client that knows of throttling
+    gets an error for each refused topic (KIP-599).
+    """
     client = Link(ConnectionSettings(bootstrap=kafka.addresses, client_id=name))
     entity = quota.QuotaEntity.of({"client-id": name})
     try:

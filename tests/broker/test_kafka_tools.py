@@ -59,7 +59,9 @@ _DESCRIBED = re.compile(
 
 
 def level(row: dict[str, Any], name: str) -> str:
-    """Return a level as Kafka's tool shows it: for metadata.version the name of the release, if Kafka 4 supports it."""
+    """Return a level as Kafka's tool shows it: for metadata.version the name of the release, or ``UNKNOWN`` and the
+    number if Kafka 4 does not support the level.
+    """
     number = row[name]
     if row["name"] != METADATA_VERSION:
         return str(number)
@@ -114,7 +116,7 @@ def test_levels_that_both_refuse(kafka: KafkaCluster, commands: kafka_commands.K
 def both_refuse(
     kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, tool: str, name: str, lines: Iterable[str]
 ) -> None:
-    """Check that both tools refuse each line with an exit code."""
+    """Check that both tools refuse each line, with an exit code other than 0."""
     for line in lines:
         words = shlex.split(line)
         assert theirs_run(kafka, commands, tool, words).code, line
@@ -222,7 +224,9 @@ def hanging_places(kafka: KafkaCluster, topic: str) -> set[tuple[str, int]]:
 
 @pytest.fixture
 async def unverified(link: Link) -> AsyncIterator[None]:
-    """Turn the verification of transactions off: leaders accept transactional records of unknown transactions."""
+    """Turn the verification of transactions off until the end of the test: leaders accept transactional records of
+    unknown transactions.
+    """
     everyone, key = config.ConfigResource(BROKER, ""), "transaction.partition.verification.enable"
     await send(link, changes.AlterConfigs({everyone: (changes.ConfigOp(key, SET, "false"),)}), validate_only=False)
     yield

@@ -611,7 +611,8 @@ class SlowLink:
 
     Attributes:
         address: the address for clients.
-        round_trips: those of the last answer. A TCP connection takes none, because a client connects to this proxy.
+        round_trips: the number of round trips until the last answer. A TCP connection takes none, because a client
+            connects to this proxy.
     """
 
     def __init__(self, broker: Address) -> None:

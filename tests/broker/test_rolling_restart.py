@@ -127,12 +127,14 @@ async def test_a_broker_that_fails_is_named_by_the_same_load() -> None:
 
 
 def is_silent(verdict: Verdict) -> bool:
-    """Return whether the broker does not answer, and that is critical: a pause of garbage collection is shorter."""
+    """Return whether triage names the broker as unresponsive, with severity critical. A pause of garbage collection is
+    too short for that.
+    """
     named = found(verdict, "broker-unresponsive", Subject(broker=VICTIM))
     return named is not None and named.claim.severity is Severity.CRITICAL
 
 
 def is_fenced(verdict: Verdict) -> bool:
-    """Return whether the broker is certainly down: the cluster has fenced it."""
+    """Return whether triage is certain that the broker is down, because the cluster has fenced it."""
     named = found(verdict, "broker-down", Subject(broker=VICTIM))
     return named is not None and named.claim.certainty is Certainty.CERTAIN

@@ -44,7 +44,7 @@ class Stage(NamedTuple):
         }
 
     def register(self, topic: str, schema: dict[str, Any]) -> int:
-        """Return the id of a new version of the schema of a topic's values."""
+        """Register a new version of the schema of a topic's values, and return its id."""
         body = json.dumps({"schema": json.dumps(schema)}).encode()
         headers = {"Content-Type": "application/json"}
         url = f"{self.registry}/subjects/{topic}-value/versions"

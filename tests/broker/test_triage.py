@@ -184,7 +184,9 @@ MOST_KEYS = 8
 
 @pytest.fixture
 async def troubled(own_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
-    """The cluster with all three causes; the value is the topic with the impossible min ISR."""
+    """The cluster with three causes of trouble: a topic with a min ISR above its replication, a throttle that is left
+    over on broker 2, and broker 3, which leads nothing after a restart. The value is the name of the topic.
+    """
     link = Link(ConnectionSettings(bootstrap=own_cluster.addresses))
     cards, orders = f"cards-{name}", f"orders-{name}"
     assert await applied(link, CreateTopics((NewTopic(cards, 2, 2), NewTopic(orders, 24, 3))))
@@ -206,7 +208,7 @@ async def troubled(own_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
 
 
 async def walk(it: Driven, title: str) -> int:
-    """Resolve a cause on the screen, and return the number of keys."""
+    """Resolve a cause on the screen, and return the number of pressed keys."""
     keys: list[str] = []
 
     async def press(*more: str) -> None:
@@ -299,7 +301,9 @@ async def test_a_producer_of_a_known_rate(kafka: KafkaCluster, link: Link, sessi
 
 
 async def _rate(session: Session, topic: str) -> Rate:
-    """Return the rate of a topic after polls over some seconds. Fail unless it is unknown after the first poll."""
+    """Return a topic's rate as soon as it is known, after at least `POLLS` polls; after `MOST_POLLS` polls also if it
+    is unknown. Fail if the first poll already has a rate.
+    """
     for number in range(MOST_POLLS):
         if number >= POLLS and topic_rate(session.snapshot.rates, session.snapshot.topics[topic]).bytes is not None:
             break

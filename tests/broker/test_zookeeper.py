@@ -150,8 +150,8 @@ def no_incremental(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_configs_are_replaced_where_there_is_no_incremental_call(
     link: Link, kafka28: ZooKeeperCluster, name: str
 ) -> None:
-    """Without the incremental request, kac replaces all configs of a resource, and keeps those that it does
-    not edit.
+    """Without the incremental request, kac sends a request that replaces all configs of a resource, and repeats those
+    that it does not edit.
     """
     topic = topic_resource(name)
     prior = {"retention.ms": "1000", "segment.ms": "9000"}

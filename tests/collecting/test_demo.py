@@ -156,7 +156,9 @@ async def test_the_states_are_as_old_as_the_end_of_the_day(demo: collecting_demo
 
 @pytest.mark.takes(30)
 def test_the_day_that_is_recorded_anew_is_the_one_in_the_package(tmp_path: Path) -> None:
-    """Only random parts differ. If the test fails, run `python -m tests.support.demo_day`."""
+    """A new recording of the day differs from the one in the package only in random parts. If the test fails, run
+    `python -m tests.support.demo_day`.
+    """
     new = demo_day.record_lake(tmp_path / "new")
     kept = collecting_demo.make(str(tmp_path / "kept"), collecting_demo.DAY_END)
     assert told_by(Path(new.where)) == told_by(Path(kept.lake.where))
@@ -210,7 +212,7 @@ def test_a_demo_in_which_somebody_has_collected_is_left_alone(tmp_path: Path) ->
 
 
 def test_its_sources_name_all_of_it_and_nothing_is_unreadable(demo: collecting_demo.Demo) -> None:
-    """The application's sources read all of it, without Spark."""
+    """The application's sources read all data of the demo, without Spark."""
     file = Path(demo.lake.where) / FILE
     inputs = read_sources(file.read_text(encoding="utf-8"), str(file), Path(demo.lake.where))
     settings = Settings(demo.lake.where, inputs, demo.lake.path("hmac.key"))
@@ -249,7 +251,9 @@ def with_traffic(where: Path, hours: int) -> Lake:
 def test_everything_is_built_and_everybody_is_named(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
-    """The plans are compiled, as for many rows."""
+    """An update makes the demo's tables from all its data, and names the user of each change of the story. The plans
+    are compiled, as for many rows.
+    """
     from console.lake.app import update
     from console.lake.runs import Plan
 

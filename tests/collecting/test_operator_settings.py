@@ -77,7 +77,7 @@ def test_a_file_of_the_working_folder_is_none(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_file_that_another_user_may_change_is_refused(tmp_path: Path) -> None:
-    """The file names code that Spark loads."""
+    """kac does not read a spark-defaults.conf that another user may change, because it names code that Spark loads."""
     file = tmp_path / "spark-defaults.conf"
     file.write_text("spark.plugins no.such.Plugin\n")
     file.chmod(0o666)

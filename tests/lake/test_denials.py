@@ -573,7 +573,9 @@ def test_a_line_behind_a_cut_one_may_have_its_end() -> None:
 
 
 def test_other_messages_of_the_logger_are_no_decisions() -> None:
-    """AclAuthorizer also logs the ACLs that it found, with clients' names in the messages."""
+    """kac reads no decision from AclAuthorizer's messages about the ACLs that it found, which contain clients'
+    names.
+    """
     named = "[2026-11-21 10:00:00,123] DEBUG No acl found for resource ResourcePattern(resourceType=GROUP, name={}, "
     named += f"patternType=LITERAL), authorized = false{BEHIND}\n"
     good = decision(AT, "Denied")
@@ -607,7 +609,9 @@ def test_long_attacks_take_a_second() -> None:
 
 
 def test_a_line_that_goes_on_behind_a_cut_one_is_nobodys() -> None:
-    """A broker was killed during a write, and wrote the next message to the same line."""
+    """If a broker was killed during a write, and wrote the next message to the same line, kac counts the line as
+    ambiguous.
+    """
     text = f"{HEAD}Principal = User:root is Den{decision(AT, 'Denied')}"
     found = found_in(text)
     assert (decisions(found), reasons(found)) == ([], [AMBIGUOUS])
@@ -725,7 +729,7 @@ def test_much_damage_is_refused_and_odd_names_are_not(tmp_path: Path) -> None:
 @pytest.mark.parametrize("year", ["0001", "9000", "9999"])
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kolkata"])
 def test_a_name_with_a_time_far_away_stops_nothing(tmp_path: Path, year: str, zone: str) -> None:
-    """A client asked for a group whose name contains a line with such a time."""
+    """A line with a year far away, which a client put into the name of a group, ends no read and gives no row."""
     path = tmp_path / "kafka-authorizer.log"
     edge = "01-01 00:00:00,000" if year == "0001" else "12-31 23:30:00,000"
     good, planted = decision(AT, "Denied"), FORGED.replace("2026-11-30 01:02:03,004", f"{year}-{edge}")
@@ -738,7 +742,9 @@ def test_a_name_with_a_time_far_away_stops_nothing(tmp_path: Path, year: str, zo
 
 
 def test_a_client_can_not_make_two_brokers_of_one(tmp_path: Path) -> None:
-    """kac knows brokers by the addresses in request logs; here a client wrote text that looks like one."""
+    """A client's text that looks like the address of a broker in a request log does not make kac refuse a log as that
+    of two brokers.
+    """
     path = tmp_path / "kafka-authorizer.log"
     for number, address in enumerate("ab"):
         at = AT + timedelta(hours=number)

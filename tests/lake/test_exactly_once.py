@@ -103,7 +103,9 @@ def test_killed_at_a_hundred_moments_a_lake_has_everything_once(two: TwoLakes) -
 
 @pytest.mark.long
 def test_what_fails_at_every_write_is_ended_by_the_next(two: TwoLakes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one session: an exception instead of each kill, and a new application after each."""
+    """In one session, each write fails once with an exception in place of a kill, and the next update continues: the
+    lake has all data once.
+    """
     two.go_on()
     left = set(MOMENTS)
     save = tables.Tables._save
@@ -149,7 +151,7 @@ def died_in_spark() -> Iterator[None]:
 
 @pytest.mark.takes(40)
 def test_lost_checkpoints_take_nothing_in_twice(two: TwoLakes) -> None:
-    """Sources continue at the offsets in bronze's commits; gold is built again."""
+    """Without their checkpoints, sources continue at the offsets in bronze's commits, and gold is built again."""
     two.go_on()
     shutil.rmtree(Path(two.disturbed.where, "checkpoints"))
     assert {runs.committed(two.disturbed, name) for name in (*plans.SOURCES, runs.GOLD)} == {None}

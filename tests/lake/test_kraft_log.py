@@ -181,7 +181,7 @@ def test_a_flipped_bit_costs_its_batch_alone_and_is_told(sizes: list[int], data:
     byte = data.draw(st.integers(0, len(batches[hit]) - 1), label="byte")
     bit = data.draw(st.integers(0, 7), label="bit")
     if hit == len(sizes) - 1 and byte in range(8, 16):
-        return  # In the last batch the length may be that of a file being written, and no batch follows the epoch.
+        return  # A changed length may be that of a batch being written, and no later batch contradicts a changed epoch.
     damaged = bytearray(batches[hit])
     damaged[byte] ^= 1 << bit
     before = sum(sizes[:hit])
@@ -527,7 +527,7 @@ _SOMETHING = st.sampled_from(ALL).flatmap(lambda known: st.tuples(st.just(known)
 
 
 def _shown(known: kraft.RecordSchema, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields as a row may show them."""
+    """Return the fields of a record as a row may show them, with secrets hidden."""
     if known.name == "UserScramCredentialRecord":
         return given | dict.fromkeys(("salt", "storedKey", "serverKey"), "[hidden]")
     if known.name == "ConfigRecord" and given["value"] is not None:

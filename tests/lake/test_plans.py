@@ -154,7 +154,7 @@ def test_each_record_and_each_damage_of_a_metadata_log_is_read_once(lake: Lake, 
 
 
 def test_the_key_goes_to_the_tasks(lake: Lake, tmp_path: Path) -> None:
-    """The tasks may run on hosts without the file of the key."""
+    """A pickled source has the key itself, because tasks may run on hosts without the file of the key."""
     log = Controller(tmp_path / "c")
     source = log_of_controllers(lake, tmp_path / "c").source
     log.write()

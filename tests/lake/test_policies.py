@@ -454,7 +454,7 @@ BROKERS = [
     held("one", "broker:1", "log.cleanup.policy", "compact,delete"),
     held("one", "broker:2", "log.cleanup.policy", "delete, compact"),
     held("one", "broker:3", "log.cleanup.policy", "delete,compact"),
-    # Of two brokers, a value on only one loses the tie, and two different values are a tie.
+    # With two brokers, a value that only one of them has is drift; two different values are not, as none is usual.
     held("two", "broker:1", ":endpoints", "h:1"),
     held("two", "broker:2", "num.io.threads", "9", 4),
     held("two", "broker:1", "num.network.threads", "3"),

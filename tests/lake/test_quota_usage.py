@@ -127,8 +127,9 @@ def limits_of(cluster: str, limits: Sequence[quota_worlds.Limit]) -> transforms_
 
 
 def usage(uses: Sequence[Used], limits: Sequence[quota_worlds.Limit]) -> list[dict[str, Any]]:
-    """Return the rows of each part of an hour of a cluster. The rows of the part come with the seconds before it, in
-    two tables that may both have a second."""
+    """Return the rows of quota_usage, computed for each cluster in parts of an hour. A part gets the seconds of its
+    hour and the ten seconds before, in two tables that may both have rows of the same second.
+    """
     made = []
     for cluster in sorted({use.cluster for use in uses}):
         of_cluster = sorted((use for use in uses if use.cluster == cluster), key=lambda use: use.second)
@@ -204,7 +205,7 @@ def worlds() -> tuple[list[Used], list[quota_worlds.Limit]]:
 
 @pytest.fixture(scope="module")
 def used(worlds: tuple[list[Used], list[quota_worlds.Limit]]) -> list[dict[str, Any]]:
-    """The rows of quota_usage for all of them."""
+    """The rows of quota_usage for the requests and limits of `worlds`."""
     return usage(*worlds)
 
 

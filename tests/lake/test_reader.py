@@ -171,8 +171,9 @@ def test_usage_of_a_window_a_key_and_a_user(tables: reader.Tables) -> None:
 
 
 def test_who_was_throttled_is_summed_by_minute(tables: reader.Tables) -> None:
-    """The sum is over keys and brokers; the figure has the pairs that were throttled most, and their distance to the
-    quota."""
+    """The throttled requests are summed over keys and brokers. The graphs are those of the pairs that were throttled
+    most, with the percentage of their quota.
+    """
     since = NOON - 30 * MINUTE
     found = reader.throttled_minutes(tables, CLUSTER, since)
     mine = [
@@ -420,7 +421,9 @@ def test_the_rows_that_were_made_last_hold(
 
 
 def test_an_hour_of_usage_that_was_made_again_counts_once(lake: Lake) -> None:
-    """The hours are those since 1970, whatever the host's time zone is: hours in India begin at other times."""
+    """If an hour of usage is made again, only its new rows count. The hours are those since 1970, whatever the host's
+    time zone is: hours in India begin at other times.
+    """
     rows = sample_lake.usage(CLUSTER, NOON)
     delta_lake.put(lake, schema.QUOTA_USAGE, sample_lake.arrow("quota_usage", rows))
     again = [(*row[:8], row[8] * 2, *row[9:]) for row in rows if NOON - 60 * MINUTE <= row[2] < NOON]

@@ -126,8 +126,9 @@ class World(NamedTuple):
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """Draw a world whose polls and log continue, mostly after the known ones. The law does not apply to entities of new
-    events."""
+    """Draw a world in which polls and the log continue, mostly after the known ones. The new events are of a separate
+    entity, because the law does not apply to entities with new events.
+    """
     split = draw(st.integers(5, LAST))
     anywhere = st.integers(0, LAST)
     old = st.integers(0, split) if draw(st.integers(0, 3)) else anywhere
