@@ -71,7 +71,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Ignore a file without slow tests if `--slow-files` is given."""
+    """Return True for a file without slow tests if `--slow-files` is given, so that pytest ignores it; None to leave
+    the choice to pytest.
+    """
     is_left_out = (
         config.getoption("slow_files") and collection_path.suffix == ".py" and not may_be_slow(collection_path)
     )

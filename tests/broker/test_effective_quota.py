@@ -133,7 +133,9 @@ def known(limits: Limits) -> dict[QuotaEntity, dict[str, float]]:
 
 
 def against_each_other(winner: int, pair: Pair, value: float) -> Limits:
-    """Return a limit of one level for a pair, and the opposite limit on all levels of lower precedence."""
+    """Return a limit of one level for a pair, and the opposite limit on all levels of lower precedence. winner: the
+    level, 1 to 8. value: the limit, `LOW` or `HIGH`.
+    """
     user, client = pair
     parts: tuple[Parts, ...] = (
         {"user": user, "client-id": client},

@@ -773,7 +773,7 @@ def _assigned(places: list[dict[str, Any]]) -> str:
 
 
 async def commit_as_member(link: Link, group: str, coordinator: int, epoch: int) -> None:
-    """Commit an offset with a leader epoch, as Java's consumers do."""
+    """Commit an offset with a leader epoch, as Java's consumers do. Fail if the broker refuses it."""
     topic_id = (await describe_topics(link, [group])).topics[group].topic_id
     assert topic_id is not None
 
@@ -791,7 +791,9 @@ newer_link = worlds.link("plain_cluster")
 
 
 async def beat(newer_link: Link, protocol: str, group: str, build: Callable[[ModuleType], Any]) -> Any:
-    """Send a heartbeat, and repeat it for at most 20 s until the coordinator is available; return the response."""
+    """Send a heartbeat, and repeat it for at most 20 s until the coordinator is available. Return the response; fail if
+    it has an error.
+    """
 
     async def ask() -> Any:
         (coordinator,) = (await find_coordinators(newer_link, [group], is_change=True))[0].values()
@@ -823,7 +825,7 @@ def later(protocol: str, group: str, topic: str, epoch: int, tasks: Any = None) 
 
 @asynccontextmanager
 async def member(newer_link: Link, protocol: str, group: str, topic: str) -> AsyncIterator[None]:
-    """Keep a member in the group until the end of the block. It has its target assignment."""
+    """Keep a member in the group until the end of the block, which begins once the member has its target assignment."""
     answer = await beat(newer_link, protocol, group, joining(protocol, group, topic))
     tasks: Any = None
     settled = asyncio.Event()

@@ -50,7 +50,9 @@ async def applied(session: Session, *accepted: str) -> ApplyReport:
 
 
 async def by_kafka(session: Session, nodes: KafkaCluster) -> None:
-    """Carry out the plan by the runbook's commands, with Kafka's own tools."""
+    """Carry out the plan by the runbook's command, with Kafka's own tool, and discard the plan. Fail if the tool
+    fails.
+    """
     (command,) = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", nodes.bootstrap))
     main = {"kafka-features": kafka_commands.FEATURES, "kafka-cluster": kafka_commands.CLUSTER}[command.words[0]]
     with kafka_commands.KafkaCommands(nodes.version) as kafka:

@@ -420,7 +420,7 @@ async def printed(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str], comma
 
 
 async def lint(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    """Return the findings of lint."""
+    """Return the findings of lint. Fail unless it skips the rule for tokens alone."""
     found = json.loads(await printed(kafka, capsys, "lint", "--output", "json"))
     # Only connections with a login have tokens.
     assert [each["rules"] for each in found["did_not_look"]] == [["token-expiring"]]

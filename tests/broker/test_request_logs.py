@@ -63,7 +63,9 @@ def lines(cluster: KafkaCluster, since: Mark) -> Iterator[list[Line | Damaged]]:
 
 
 def used(cluster: KafkaCluster, since: Mark, client_id: str) -> list[Row]:
-    """Return a client's rows of REQUEST_1S since a mark."""
+    """Return a client's rows of REQUEST_1S since a mark. Fail if a log has unreadable lines, or fetches of brokers
+    count.
+    """
     made = []
     for broker in cluster.broker_ids:
         path = str(cluster.directory / f"broker-{broker}" / "request.log")

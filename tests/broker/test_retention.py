@@ -87,7 +87,7 @@ async def sizes(client: AdminClient) -> dict[str, int]:
 
 
 async def starts(client: AdminClient) -> list[int]:
-    """Return the first offset of each partition."""
+    """Return the first offset of each partition. Fail if one can't be read."""
     places = {(topic, number): list_offsets.EARLIEST for topic, count in PARTITIONS.items() for number in range(count)}
     found, problems = await client.run(list_offsets.list_offsets, places)
     assert not problems

@@ -452,7 +452,9 @@ def random_sets(count: int, seed: int, hosts: Sequence[str] = HOSTS) -> Iterator
 
 
 def what_kafka_decides(version: str, sets: Sequence[AclSet]) -> list[str]:
-    """Return the lines of Kafka's authorizer. Skip the test without a Java compiler."""
+    """Return the output of Kafka's authorizer, a line for each decision. Skip the test without a Java compiler; fail if
+    the program fails.
+    """
     lines = []
     for each in sets:
         lines.append(f"set\t{str(each.is_open).lower()}\t{each.super_users}")

@@ -72,7 +72,7 @@ class Stage(NamedTuple):
             consumer.close()
 
     def create_sink(self, name: str, topic: str, **more: str) -> Path:
-        """Create a sink that writes to a file; return the file."""
+        """Create a sink that writes to a file; return the file. Fail if the worker refuses it."""
         file = self.connect.folder / name
         converter = {
             "": "io.apicurio.registry.utils.converter.AvroConverter",

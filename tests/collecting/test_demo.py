@@ -61,7 +61,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> collecting_demo.Demo:
 
 
 def told(edit: edits.Edit) -> tuple[str, str]:
-    """Return the first entity that an edit changes, and the attribute."""
+    """Return the first entity that an edit changes, and the attribute. Fail for a kind of edit that the story does not
+    have.
+    """
     match edit:
         case edits.CreateTopic(topic):
             return topic.name, ":partitions"
@@ -86,7 +88,7 @@ def request_logs(demo: collecting_demo.Demo, cluster: str) -> list[Path]:
 
 
 def log_rows(folder: Path) -> list[dict[str, Any]]:
-    """Return the records of a cluster's metadata log."""
+    """Return the records of a cluster's metadata log. Fail if the log is damaged."""
     troubles: list[object] = []
     _, batches = read_log([str(folder / LOG_FOLDER)], b"k" * 32, troubles.append)
     rows: list[dict[str, Any]] = pa.Table.from_batches(list(batches)).to_pylist()

@@ -116,8 +116,8 @@ def inflated(message: Message, kind: str) -> Iterator[bytes]:
 
 
 def main(kind: str, every: str) -> None:
-    """Read all inflated messages, or those of every n-th message. Prints the number of messages, and the growth of the
-    process in bytes.
+    """Read all inflated messages, or those of every n-th message. Print the number of messages, and the growth of the
+    process in bytes. Raises AssertionError with the message if a decoder raises anything but MalformedFrame.
     """
     before = 0
     messages = 0

@@ -71,7 +71,7 @@ def planted(tmp_path: Path) -> Iterator[Path]:
 
 
 def ran_there(folder: Path, code: str) -> str:
-    """Run Python in the folder, with `.` first on PATH; return its output."""
+    """Run Python in the folder, with `.` first on PATH; return its output. Fail if its exit code is not 0."""
     environ = {**os.environ, "PATH": f".:{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         [sys.executable, "-P", "-c", code],

@@ -329,8 +329,9 @@ def test_however_transactions_lie_what_counts_is_read(drawn: list[list[str]], sp
 
 
 def fetched_in_pieces(batches: Sequence[bytes], pieces: int) -> tuple[list[int], int]:
-    """Return the offsets of a log that is fetched a few batches at a time, each time from the next offset, and the
-    final next offset."""
+    """Fetch a log a few batches at a time, each time from the next offset. Return the offsets of its records, and the
+    final next offset. Fail if a batch counts as damaged.
+    """
     firsts = [int.from_bytes(each[:8], "big") for each in batches]
     end = firsts[-1] + int.from_bytes(batches[-1][23:27], "big") + 1
     start, found = 0, []

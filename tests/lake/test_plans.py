@@ -31,8 +31,9 @@ class Reading:
         self.rows: list[dict[str, Any]] = []
 
     def go_on(self, between: Callable[[], object] = lambda: None) -> int:
-        """Read the new rows, twice with the same result; return their number. between: called after the plan is
-        made."""
+        """Read the new rows twice, and return their number. Fail if both reads differ, or have more rows than the plan.
+        between: called after the plan is made.
+        """
         self.source.committed(self.at)
         end = json.loads(json.dumps(self.source.newest(self.at)))
         assert (self.source.newest(self.at) == self.at) == (end == self.at), "nothing new is the same offset"

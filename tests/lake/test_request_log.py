@@ -560,7 +560,9 @@ REQUESTS = st.builds(
 
 
 def rows(content: bytes, *, block: int = 1 << 20) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows by kind, and the summed counts as `counts`."""
+    """Return the rows by kind, and the sums of `lines` and `damaged` as `counts`. block: bytes that the reader gets at
+    once.
+    """
     blocks: list[tuple[int, bytes]] = []
     for line in content.splitlines(keepends=True):
         if blocks and len(blocks[-1][1]) < block:

@@ -51,7 +51,9 @@ def java_for(version: str) -> str:
 
 @contextmanager
 def apicurio(folder: Path) -> Iterator[str]:
-    """Run the registry of a folder until the end of the block; yield the URL of its API."""
+    """Run the registry of a folder until the end of the block; yield the URL of its API. Raises AssertionError if the
+    registry ends before it is ready.
+    """
     (port,) = free_ports(1)
     (jar,) = (*folder.glob("*-runner.jar"), *folder.glob("quarkus-run.jar"))
     options = (

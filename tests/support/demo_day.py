@@ -66,7 +66,9 @@ PACKED = ("collect", FOLDER, "landing", SOURCES)
 
 
 def record_lake(where: Path) -> Lake:
-    """Make a lake with the records of the day, before any update; sources.yaml has relative paths."""
+    """Make a lake with the records of the day, before any update; sources.yaml has relative paths. Raises RuntimeError
+    if a cluster could not be read.
+    """
     lake = Lake.create(str(where))
     (where / FOLDER).mkdir()
     specs = clusters_of("fleet", ClusterSpec(state_file=where / FOLDER / STATE))

@@ -42,7 +42,7 @@ async def stage(session: Session, *commands: str) -> StageReport:
 
 
 async def change(client: AdminClient, *commands: str, options: ApplyOptions = DEFAULTS) -> ApplyReport:
-    """Stage commands in a new session and apply them."""
+    """Stage commands in a new session and apply them. Fail if one is refused, or all change nothing."""
     session = session_of(client)
     report = await stage(session, *commands)
     assert report.added, report
@@ -51,7 +51,7 @@ async def change(client: AdminClient, *commands: str, options: ApplyOptions = DE
 
 
 async def revert(client: AdminClient, report: ApplyReport) -> tuple[RevertReport, ApplyReport]:
-    """Stage the revert of a change, and apply it."""
+    """Stage the revert of an applied change, and apply it."""
     assert report.ok, report
     assert report.change is not None
     session = session_of(client)

@@ -207,8 +207,8 @@ def sent(bootstrap: str, topic: str) -> list[Sent]:
 
 
 def printed(command: Sequence[str], formatter: str, bootstrap: str, topic: str) -> str:
-    """Return the output of the console consumer for a topic's first partition. command: the words that start a
-    consumer.
+    """Return the output of the console consumer for a topic's first partition. Raises RuntimeError if the consumer does
+    not end in order. command: the words that start a consumer.
     """
     words = ("--bootstrap-server", bootstrap, "--topic", topic, "--partition", "0", "--offset", "earliest")
     # The consumer also counts the records that the formatter leaves out.
@@ -265,7 +265,9 @@ def by_classes(version: str, records: Sequence[Sent]) -> Iterator[tuple[Any, Any
 
 
 def kafkas_own(version: str, lines: Sequence[str]) -> Iterator[tuple[bytes, Any]]:
-    """Yield, for each input line of CoordinatorRecords, the bytes of its record and its JSON."""
+    """Yield, for each input line of CoordinatorRecords, the bytes of its record and its JSON. Fail if the program
+    fails.
+    """
     command = [java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *compiled_java.with_ours(CLASSES, version)]
     done = subprocess.run(
         command, input="\n".join(lines), capture_output=True, text=True, check=False, timeout=PATIENCE
@@ -314,7 +316,7 @@ def recorded_mirror(version: str, folder: Path) -> Recording:
 
 def wrote(bootstrap: str, program: subprocess.Popen[bytes], folder: Path, topic: str) -> bool:
     """Return whether a program has written a record into a topic. Write records and offsets first, because it only
-    copies new ones.
+    copies new ones. Fail if the program has ended.
     """
     assert program.poll() is None, (folder / "out").read_text()[-2000:]
     send(bootstrap, 2)

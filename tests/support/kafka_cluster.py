@@ -219,7 +219,9 @@ class KafkaCluster:
 
     @contextmanager
     def hanging(self, broker: int) -> Iterator[None]:
-        """Stop all threads of a broker inside the block: it keeps its connections and does nothing."""
+        """Stop all threads of a broker inside the block: it keeps its connections and does nothing. Fail if they run on
+        for `PATIENCE` seconds.
+        """
         process = self._processes[broker]
         process.send_signal(signal.SIGSTOP)
         try:

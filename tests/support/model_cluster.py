@@ -335,7 +335,9 @@ class ModelCluster:
         return resource, entries
 
     def _inherited(self, first: str | None, broker: int) -> str:
-        """Return the value of the first name that has one, in the unit of the first name, as KafkaConfig does."""
+        """Return the value of the first name that has one, in the unit of the first name, as KafkaConfig does; ``""``
+        if no name has a value.
+        """
         for name in same_key(first) if first else []:
             values = [synonym for synonym in self._synonyms(name, broker) if synonym.name == name]
             if values and values[0].value is not None:

@@ -51,7 +51,9 @@ EXPECTED = {
 
 
 def walk(kac: Kac, folder: Path) -> None:
-    """Make a state, export it to a file, add to it, and prune. kac: runs commands on a new, empty cluster."""
+    """Make a state, export it to a file, add to it, and prune. Fail if a step shows or leaves another state than
+    expected. kac: runs commands on a new, empty cluster.
+    """
     password = folder / "password"
     password.write_text("correct-horse")
     _staged(kac, f"{KEPT}\nscram set alice SCRAM-SHA-256 iterations=4096 password=@{password}")

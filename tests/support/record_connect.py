@@ -31,7 +31,9 @@ _HOLDERS = {
 
 
 def definitions_of_jars(version: str) -> dict[str, Any]:
-    """Return the definitions of `_HOLDERS` by section and key, as ConfigDefinitions.java prints them."""
+    """Return the definitions of `_HOLDERS` by section and key, as ConfigDefinitions.java prints them. Raises
+    RuntimeError if the program fails.
+    """
     program = Path(record_config_definitions.__file__).with_name("ConfigDefinitions.java")
     path = f"{class_path(version)}:{compiled_java.compiled(program, version)}"
     words = [word for holder in _HOLDERS.values() for word in holder]
