@@ -181,7 +181,7 @@ class ColumnView(LineView):
         self._put_columns(columns)
 
     def cells_at(self, index: int) -> Sequence[Cell]:
-        """Return a line's cells, one for each column."""
+        """Return a line's cells, one for each column. Subclasses implement it."""
         raise NotImplementedError
 
     # -- methods for owners ---------------------------------------------------------------------------------------
@@ -206,7 +206,9 @@ class ColumnView(LineView):
     # -- lines ----------------------------------------------------------------------------------------------------
 
     def header(self, width: int) -> Sequence[Span] | None:
-        """Return the labels of the visible columns."""
+        """Return the labels of the visible columns, with an arrow at the sorted one and signs for columns that do not
+        fit.
+        """
         layout = self._layout_for(width - 1)
         spans: list[Span] = [("‹" if layout.more_left else " ", "header")]
         for place in layout.placed:

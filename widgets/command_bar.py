@@ -263,7 +263,7 @@ class BarInput(Input):
         self.replace(one_line(text, self.between), *self.selection)
 
     def action_cursor_right(self, select: bool = False) -> None:
-        """Move right; at the end let the bar handle the key."""
+        """Move right; raise SkipAction at the end, so that the bar handles the key."""
         if self.cursor_at_end and self.selection.is_empty and not select:
             raise SkipAction
         super().action_cursor_right(select)

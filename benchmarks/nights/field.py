@@ -68,7 +68,9 @@ class Client:
         return self._process is not None and self._process.returncode is None
 
     async def start(self, environment: Mapping[str, str] | None = None) -> None:
-        """Start the client, or start it again after `stop` or `kill`, with its latest settings."""
+        """Start the client, or start it again after `stop` or `kill`, with its latest settings. Raises RuntimeError if
+        a client that takes settings ends before it is ready.
+        """
         self._environment = environment or self._environment
         orders = self._order is not None
         with self.output.open("ab") as output:
