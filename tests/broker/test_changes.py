@@ -312,8 +312,9 @@ async def test_replicas_move_and_leaders_are_elected(plain_cluster: KafkaCluster
 
 
 async def test_elections_and_moves_name_the_right_that_is_missing(secure_cluster: KafkaCluster, name: str) -> None:
-    """alice has no rights: a validation names the missing right before kac sends a change, from the rights that brokers
-    return."""
+    """For alice, who has no rights, a validation of an election or of a move names the missing right, from the rights
+    that brokers return. kac sends no change.
+    """
     async with worlds.linked(
         ConnectionSettings(
             bootstrap=secure_cluster.addresses,

@@ -236,7 +236,9 @@ async def unverified(link: Link) -> AsyncIterator[None]:
 async def test_transactions(
     kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, link: Link, name: str, unverified: None
 ) -> None:
-    """A healthy transaction is in partition 0, hanging ones in 1 and 2: each tool ends one of these."""
+    """Both tools show a healthy transaction in partition 0 and hanging ones in partitions 1 and 2, and each tool ends
+    one of the hanging ones.
+    """
     await make_topic(link, name, partitions=3, retention_ms="-1")
     brokers = dict(zip(kafka.broker_ids, kafka.addresses, strict=True))
     at = time.time_ns() // 1_000_000 - LONG_AGO_MS
@@ -735,7 +737,9 @@ def test_both_refuse(
 
 
 async def test_groups_of_the_consumer_protocol(plain_cluster: KafkaCluster, commands: KafkaCommands, name: str) -> None:
-    """KIP-848: the group has one member, which has not confirmed its target assignment."""
+    """Both tools show the same epoch, assignment and target assignment of a member of the consumer protocol (KIP-848)
+    that has not confirmed its target.
+    """
     async with worlds.linked(worlds.settings(plain_cluster)) as link:
         await make_topic(link, name, partitions=2)
         (coordinator,) = (await find_coordinators(link, [name], is_change=True))[0].values()

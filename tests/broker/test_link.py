@@ -447,8 +447,9 @@ async def test_elections_and_moves(plain_cluster: KafkaCluster, name: str) -> No
 
 
 async def test_brokers_are_killed_in_the_middle(own_cluster: KafkaCluster, name: str) -> None:
-    """A broker is killed while it creates topics: the outcome of each topic is true. Then all are killed: the outcome
-    is unknown."""
+    """If a broker is killed while it creates topics, the outcome that kac reports for each topic is true. If all
+    brokers are killed, it is unknown.
+    """
     first, *others = own_cluster.broker_ids
     link = Link(ConnectionSettings(bootstrap=own_cluster.addresses[:1]))
     direct = Link(ConnectionSettings(bootstrap=own_cluster.addresses[1:]))

@@ -58,7 +58,9 @@ async def bounded(link: Link, name: str) -> AsyncIterator[str]:
 async def test_whom_brokers_throttle_is_certain_by_their_request_logs(
     kafka: KafkaCluster, link: Link, name: str, bounded: str
 ) -> None:
-    """One client exceeds its quota; another client has no quota, and is not named."""
+    """With the brokers' request logs, triage is certain of the client that exceeds its quota, and does not name a
+    client without a quota.
+    """
     assert await applied(link, changes.CreateTopics((changes.NewTopic(name, 1, 1),)))
     writers = [
         asyncio.create_task(write_on(kafka, name, bounded, 2 * int(RATE), 0.0)),

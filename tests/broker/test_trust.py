@@ -194,7 +194,9 @@ async def test_secrets_are_in_no_journal(client: AdminClient, kafka: KafkaCluste
 async def test_kills_in_the_middle_of_applies(
     kills: int, plain_cluster: KafkaCluster, tmp_path: Path, own_home: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on the embedded cluster, the next start reports the state that brokers describe."""
+    """If kac is killed during an apply, its next start reports, as on the embedded cluster, the state that brokers
+    describe.
+    """
     monkeypatch.setattr(past, "IN_FLIGHT", 0.5)
     client = AdminClient(worlds.settings(plain_cluster))
     client.start()

@@ -114,7 +114,9 @@ with lake_session(os.environ, master="local[1]", conf=conf) as spark:
 @pytest.mark.slow
 @pytest.mark.takes(20)
 def test_a_session_here_has_them_its_page_and_its_events(tmp_path: Path) -> None:
-    """The session runs in a separate process: a process has one session at a time, and other tests share theirs."""
+    """A session on this machine has the operator's settings, Spark's page, and an event log without secrets. It runs in
+    a separate process, because a process has one session at a time, and other tests share theirs.
+    """
     events = tmp_path / "events"
     events.mkdir()
     (tmp_path / "spark-defaults.conf").write_text(

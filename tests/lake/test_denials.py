@@ -252,7 +252,9 @@ def test_the_users_credentials_count_where_no_acl_explains_it(tmp_path: Path) ->
 
 
 def test_a_change_that_only_a_later_poll_shows_is_named(tmp_path: Path) -> None:
-    """The poll at 12:40 shows a change since the poll at 11:40; the denial was in between."""
+    """kac names a change that the poll at 12:40 shows for the first time since the poll at 11:40, if the denial was in
+    between.
+    """
     shown = acl(40, READ_ALICE, removed=True, source="snapshot", author=None)
     event = (CLUSTER, minutes(40), 3_600_000, None, "acl", "TOPIC:LITERAL:orders", READ_ALICE, "delete", None, None)
     event = (*event, "snapshot", None, None, None, "none")
@@ -342,7 +344,7 @@ def test_what_it_can_not_answer(lake: str, tmp_path: Path, capsys: pytest.Captur
 
 
 def test_a_lake_without_authorizer_logs_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The output does not claim that nothing was denied."""
+    """If a lake has no authorizer logs, `kac denied` says so, and does not claim that nothing was denied."""
     lake = lake_of(tmp_path / "lake", [decided(0, 5, cluster=OTHER)], [acl(-3, READ_ALICE)])
     assert cli.run(["denied", "--lake", lake.where, "--cluster", CLUSTER]) == 0
     out = capsys.readouterr().out

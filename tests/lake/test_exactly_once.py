@@ -205,7 +205,9 @@ def mount(*options: str) -> int:
 
 @pytest.mark.long
 def test_a_full_disk_is_said_and_the_next_update_is_whole(two: TwoLakes, small_disk: Callable[[int], None]) -> None:
-    """The failed batch is the first of a new checkpoint; its successor still begins at the end of bronze."""
+    """An update fails with a message about a full disk, and the next one reads all data. The failed batch is the first
+    of a new checkpoint; its successor still begins at the end of bronze.
+    """
     shutil.rmtree(Path(two.disturbed.where, "checkpoints", "kraft_log"), ignore_errors=True)
     two.go_on()
     for number in range(1000):

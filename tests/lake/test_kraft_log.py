@@ -296,8 +296,9 @@ def test_transactions_count_when_they_end_and_not_when_they_abort(new_folder: Pa
 )
 @examples(20, at_length=60)
 def test_however_transactions_lie_what_counts_is_read(drawn: list[list[str]], split: int, pieces: int) -> None:
-    """B, E and A begin, end and abort a transaction if possible; t is a topic. The test finds the committed records one
-    by one."""
+    """kac reads exactly the records that are outside of transactions or in completed ones, and goes on at the beginning
+    of an open transaction. B, E and A begin, end and abort a transaction if possible; t is a topic.
+    """
     is_open, offset = False, 0
     batches: list[list[bytes]] = []
     counted: list[int] = []

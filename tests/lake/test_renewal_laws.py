@@ -239,8 +239,9 @@ def test_whose_history_differs_has_an_event_since_then(world: World) -> None:
 @examples(60, at_length=300)
 @given(worlds())
 def test_what_a_log_covers_follows_from_the_marks_of_its_events(world: World) -> None:
-    """Spark groups these marks: the times and uncertainties of changes from snapshots, and the first and last time of
-    all events."""
+    """The time that a log covers follows from marks that Spark groups: the times and uncertainties of changes from
+    snapshots, and the first and last time of all events.
+    """
     of_log = [each for each in world.after if each.source.startswith("kraft")]
     marks: dict[tuple[int | None, int | None], list[int]] = defaultdict(list)
     for each in of_log:

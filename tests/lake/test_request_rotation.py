@@ -378,7 +378,9 @@ def test_a_file_of_two_brokers_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("planned", [False, True], ids=["while it is planned", "before it is read"])
 def test_a_source_while_the_log_rotates(planned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The log changes between the plan and its parts, or between the parts and their read."""
+    """kac reads each line once, although the log rotates between the plan and its parts, or between the parts and their
+    read.
+    """
     live = tmp_path / "request.log"
     source = RequestLogs(Settings("", Inputs(request_logs=(RequestLog((f"{live}*",), "c", 1),)), ""))
     at = source.initial()
@@ -439,7 +441,7 @@ def test_a_source_while_the_log_rotates(planned: bool, tmp_path: Path, monkeypat
     take()
     assert found == Counter(f"c{number}" for number in range(written))
     assert not lost
-    # A file that is deleted before the plan has no part; one that is deleted later is reported once.
+    # The read fails if a file is deleted while its parts are planned; a file that is deleted later is reported once.
     write(10)
     deeds.append(live.unlink)
     if planned:

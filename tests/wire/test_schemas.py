@@ -510,7 +510,7 @@ def a_bill(bill: Any) -> Any:
 
 
 def test_googles_types_have_the_forms_of_json(bills: tuple[schemas.SchemaText, Any]) -> None:
-    """Google's well-known types have the forms of JSON, so a mask uses the same path as the shown JSON."""
+    """kac shows Google's well-known types in their JSON form, so a mask uses the same path as the shown JSON."""
     schema, bill = bills
     value = a_bill(bill)
     found = json.loads(decoder_of(schema)(long(0) + value.SerializeToString(), None))
