@@ -560,7 +560,7 @@ def test_records_deleted(recording_of: Recording) -> None:
 
 
 def test_records_left(recording_of: Recording) -> None:
-    """The log contains the marker that a client wrote for producer 999999, of which no coordinator knows."""
+    """The log contains the marker that a client wrote for producer 999999, which no coordinator knows."""
     partitions = fetched(recording_of, "records left")
     assert values(partitions[0]) == {3: b"order", 4: b"paid"}
     assert markers(partitions[0]) == [(5, producer_id(recording_of), True), (6, 999_999, True)]
