@@ -27,7 +27,7 @@ LARGE, SMALL = 20.0, 2.0
 
 def measure(name: str, program: list[str], bootstrap: str, rounds: int, limit: float) -> None:
     """Report the wall seconds and the CPU seconds of `kac lint`, its number of findings by rule, and whether all rounds
-    had the same findings.
+    had the same findings. limit: wall seconds that the median may take.
     """
     with tempfile.TemporaryDirectory() as folder:
         environ = {**os.environ, "XDG_STATE_HOME": folder, "XDG_CONFIG_HOME": folder}

@@ -58,7 +58,9 @@ def ended(command: Sequence[str]) -> Taken:
 
 
 def first_rows(command: Sequence[str], text: bytes = ROW) -> Taken:
-    """Run the console until its screen shows this text, by default the one about the cluster."""
+    """Run the console until its screen shows this text, by default the one about the cluster. Return the time until
+    then. Raises AssertionError after a minute without the text.
+    """
     with Terminal(command, columns=120, rows=40) as terminal:
         took = terminal.until(text, 60.0)
         stat = Path(f"/proc/{terminal.pid}/stat").read_text().rpartition(")")[2].split()

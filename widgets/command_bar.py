@@ -604,7 +604,7 @@ class CommandBar(BarRows):
         self._put(base.completed(candidates[chosen]), Completion(base, candidates, chosen))
 
     def action_accept(self) -> None:
-        """Accept the inserted candidate, or else the first."""
+        """Accept the inserted candidate, or else the first. No-op without candidates."""
         base, candidates, chosen = self._completion
         if candidates:
             self._put(base.completed(candidates[max(0, chosen)]))

@@ -295,7 +295,7 @@ class LazyTree(ColumnView):
         return self._flat.index_of(key)
 
     def depth_at(self, index: int) -> int:
-        """Return the number of nodes above a node."""
+        """Return the number of ancestors of a node."""
         return self._flat[index].depth
 
     def cells_at(self, index: int) -> Sequence[Cell]:
@@ -358,7 +358,7 @@ class LazyTree(ColumnView):
             self.move_cursor(place.parent)
 
     def action_select(self) -> None:
-        """Open or close the node under the cursor; select a leaf."""
+        """Open or close the node under the cursor; select a leaf. No-op on a line that waits for children."""
         place = self._place
         if place is None or isinstance(place.key, Waiting):
             return

@@ -313,8 +313,9 @@ class Field:
         Args:
             rate: records per second.
             key: "spread" for many keys, "one" for one key, None for none.
+            value_bytes: size of each value.
             partition: the partition of all records; None to choose it by key, as Java's client does.
-            name: the client id; by default after the topic.
+            name: the client id; by default ``TOPIC-writer``.
             user: the login, with SCRAM if `scram` created the user, else with PLAIN; None for the plain listener.
             ahead_ms: milliseconds by which timestamps are ahead of the clock.
             librdkafka: its settings, with ``_`` for dots, such as ``acks="1"``.

@@ -88,7 +88,9 @@ def named(night: Night, made: Half) -> int:
 
 
 def step(night: Night, made: Half) -> int:
-    """Return the points for the proposed step."""
+    """Return the points for the proposed step: 2 if it helps, or if no step can help; 1 if there is only a row; 0 for
+    none, and if any proposed statement would do harm.
+    """
     if any(_harmful(night, made)):
         return 0
     if night.step is None:
@@ -100,7 +102,7 @@ def step(night: Night, made: Half) -> int:
 
 
 def silence(night: Night, twin: Half) -> int:
-    """Return the points for the silence about the twin."""
+    """Return the points for the silence about the twin: 2 without an alarm, 1 if no alarm is sure, else 0."""
     alarms = list(_alarms(night, twin))
     if not alarms:
         return 2

@@ -770,7 +770,7 @@ async def test_groups_of_the_consumer_protocol(plain_cluster: KafkaCluster, comm
 
 
 def _assigned(places: list[dict[str, Any]]) -> str:
-    """Return the partitions of a topic in the form of Kafka's tool."""
+    """Return the partitions of a topic in the form of Kafka's tool, ``-`` for none."""
     if not places:
         return "-"
     return f"{places[0]['topic']}:{','.join(str(each['partition']) for each in places)}"
@@ -1002,7 +1002,9 @@ REFUSED_HERE = (("share", "--reset-offsets --group {n}-run --topic {n} --to-late
 
 
 async def test_new_offsets_and_refusals(plain_cluster: KafkaCluster, commands: KafkaCommands, used: str) -> None:
-    """A dry run shows the same offsets in both tools. kac's plan omits an offset that the group already has."""
+    """A dry run shows the same offsets in both tools. kac's plan omits an offset that the group already has. kac
+    refuses what Kafka's tool refuses, and the lines in `REFUSED_HERE`.
+    """
     tools = {"share": SHARE_GROUPS, "streams": STREAMS_GROUPS}
     for kind, line in DRY:
         words = ["--reset-offsets", *shlex.split(line.format(n=used)), "--dry-run"]

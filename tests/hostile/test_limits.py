@@ -43,14 +43,18 @@ MEMORY = 12_000_000 * 1024
 def run_kac(
     *argv: str, memory: int = MEMORY, timeout: float = 120.0, files: int | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run `kac` with these arguments. files: the soft and hard limit of open files; None for no change."""
+    """Run `kac` with these arguments and limits, like `run_python`."""
     return run_python("-m", "console", *argv, memory=memory, timeout=timeout, files=files)
 
 
 def run_python(
     *argv: str, memory: int = MEMORY, timeout: float = 120.0, files: int | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run Python with these arguments and limits."""
+    """Run Python with these arguments and limits.
+
+    memory: bytes of address space. timeout: seconds; raises subprocess.TimeoutExpired after them. files: the soft and
+    hard limit of open files; None for no change.
+    """
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))

@@ -378,8 +378,10 @@ def _poll(
 
 
 def request_rows(world: World, asked: list[Asked], forwarded: bool = True) -> Iterator[dict[str, Any]]:
-    """Yield the rows of request logs: those of broker 1, whose clock is late, and the copies that the controller,
-    broker 2, logs."""
+    """Yield the rows of request logs. Broker 1, whose clock is half a second late for every other change, logs each
+    request, then a dry run and a refused request of another user. If `forwarded`, the controller, broker 2, logs a copy
+    of the first.
+    """
     for number, each in enumerate(asked):
         hidden = (each.value is not None and each.value.startswith(HIDDEN)) or each.key == SCRAM
         late = timedelta(milliseconds=500 * ((each.at - BEGIN) // STEP % 2))

@@ -652,7 +652,9 @@ def file_of(lake: Lake, table: Table) -> Path:
 
 
 def inflate(path: Path, rows: int) -> None:
-    """Write the file's first row again and again: equal values take almost no space."""
+    """Fill the file with at least `rows` copies of its first row, in hundreds of thousands: equal values take almost no
+    space.
+    """
     read = pq.ParquetFile(path)
     schema = read.schema_arrow
     many = pa.concat_tables([read.read().slice(0, 1)] * 100_000).combine_chunks().cast(schema)

@@ -104,7 +104,9 @@ class Broker:
         shutil.copy(path, self.folder / f"kafka-request.log-{self.rotations}{suffix}")
 
     def pack(self) -> None:
-        """Compress a file as gzip does: it writes another file, then deletes the first."""
+        """Compress a file as gzip does: it writes another file, then deletes the first. Sometimes it has only written
+        half of the other file. No-op if all rotated files are compressed.
+        """
         plain = [path for path in self.turned() if not path.name.endswith(".gz")]
         if plain:
             path = self.chance.choice(plain)

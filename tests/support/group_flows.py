@@ -72,7 +72,9 @@ async def offsets(client: AdminClient, group: str) -> dict[int, int]:
 
 
 async def write(bootstrap: str, topic: str, counts: Mapping[int, int], *, first_ms: int = 1_700_000_000_000) -> None:
-    """Write the given number of records to each partition, with timestamps a second apart."""
+    """Write the given number of records to each partition. In each, timestamps are a second apart, from `first_ms`
+    on.
+    """
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
     await producer.start()
     try:

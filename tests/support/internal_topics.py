@@ -391,7 +391,9 @@ def recorded_connect(version: str) -> Recording:
 
 
 def compare_connect(recording: Recording) -> Counter[str]:
-    """Compare the newest records with Connect's REST API, which returns configs with unmasked secrets."""
+    """Compare the newest records with Connect's REST API, which returns configs with unmasked secrets. Return the
+    number of records of each schema, older ones included.
+    """
     own = internal_decoders(partial(data_without_secrets, hidden=MASKED))
     newest: dict[str, Any] = {}
     kinds: Counter[str] = Counter()

@@ -100,7 +100,7 @@ def with_config(
 
 
 def topic(key: str, value: str, name: str = "orders") -> Make:
-    """Set a topic's own value."""
+    """Return a change of a cluster that gives a topic its own value of a config."""
     return lambda seen: with_config(seen, topic_resource(name), key, value)
 
 

@@ -154,7 +154,9 @@ def file_of(release: str) -> Path:
 
 
 def main() -> int:
-    """Write the files of the releases in the arguments, newest first, because others refer to it."""
+    """Write the files of the releases in the arguments, by default of all releases. The newest is first, because the
+    others refer to it.
+    """
     for release in sorted(sys.argv[1:] or RELEASES_OF_CONNECT, key=list(kafka_jars.RELEASES).index, reverse=True):
         found = recorded(kafka_jars.RELEASES[release])
         if release != NEWEST:

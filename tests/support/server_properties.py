@@ -208,8 +208,8 @@ _USUALLY = {"request": "warn", "authorizer": "info"}
 def log4j2_properties(folder: Path, *, logged: Collection[str] = (), rotate_at: str | None = None) -> str:
     """Return Kafka 4's logging configuration, with server.log, request.log and authorizer.log.
 
-    logged: which of the last two log everything, at DEBUG. rotate_at: the size at which request.log becomes
-    request.log.1.gz, .1.gz becomes .2.gz, and so on; None for never.
+    logged: which of the last two log everything, at DEBUG. rotate_at: the size, such as ``30KB``, at which request.log
+    becomes request.log.1.gz, .1.gz becomes .2.gz, and so on; None for never.
     """
     lines = ["status = warn"]
     for name in ("server", *LOGS_OF_THEIR_OWN):

@@ -525,7 +525,9 @@ def producer_id(recording_of: Recording) -> int:
 
 
 def test_records(recording_of: Recording) -> None:
-    """Four orders are in partition 0 and one is in partition 1; "paid" is in partition 0, in an aborted transaction."""
+    """Four orders are in partition 0 and one is in partition 1; "paid" is in partition 0, in an aborted transaction.
+    Reads of an unknown partition, and of an offset out of range, have errors.
+    """
     partitions = fetched(recording_of, "records")
     assert {number: error_name(part.error_code) for number, part in partitions.items()} == {
         0: "NONE",
