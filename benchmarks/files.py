@@ -56,7 +56,7 @@ def _children() -> float:
 
 def measure(where: str, address: str, kac: Sequence[str], rounds: int, tool: Sequence[str]) -> None:
     """Report the times of the export and of the other commands, on a filled cluster. Raises RuntimeError if the export
-    lacks a topic.
+    lacks a topic. tool: the command of kafka-configs; empty to omit it.
     """
     export = Timed([*kac, "export", "-b", address])
     measures: dict[str, figures.Measure] = {

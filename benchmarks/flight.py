@@ -191,7 +191,7 @@ async def measure(minutes: float, path: Path, *, reading: int) -> None:
 
 
 def sought(path: Path) -> None:
-    """Measure the time to open the record, and to find answers at random times."""
+    """Measure the CPU milliseconds of opening the record, and of finding the answers at random times."""
     before = time.process_time()
     reader = FlightReader(path)
     report("open", ms=round((time.process_time() - before) * 1000), answers=len(reader), damage=reader.damage)

@@ -79,8 +79,10 @@ def write(first: Path, changes: int, unfinished: int | None, *, single: bool) ->
 
 
 async def measured(what: str, bootstrap: str, change: int) -> dict[str, float]:
-    """Return the CPU seconds of a session's work with the journal, once the cluster is known, and the peak memory in
-    MiB.
+    """Return the CPU seconds, the seconds, and the peak memory in MiB of a session's work with the journal, once the
+    cluster is known.
+
+    what: ``"start"``, ``"page"`` for the first page of the history, or anything else for the changes around `change`.
     """
     from console.admin.client import AdminClient
     from console.admin.settings import ConnectionSettings

@@ -40,7 +40,7 @@ def placement(partitions: int, brokers: int) -> Placement:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Plan each goal once for each number of partitions."""
+    """Plan each goal once for each number of partitions, and report the CPU seconds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--partitions", type=int, nargs="*", default=list(LIMITS))
     parser.add_argument("--brokers", type=int, default=30)

@@ -579,7 +579,9 @@ def first_difference(taken: str, kept: str) -> str:
 
 
 def main() -> int:
-    """Take all pictures; write those that have changed, or with --check name them."""
+    """Take all pictures. Write those that have changed, and delete those that are gone; with --check, print their names
+    instead, and return 1 if there are any.
+    """
     only_check = "--check" in sys.argv[1:]
     taken = take(ANY_PORT if only_check else PORT, once="--once" in sys.argv[1:])
     old = stale(taken)

@@ -527,7 +527,7 @@ class CommandBar(BarRows):
                 self._input.post_message(Input.Submitted(self._input, self.text))
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
-        """Post the text, and add it to the history."""
+        """Post the text, and add it to the history of a mode that remembers. A masked line becomes empty."""
         message.stop()
         text = message.value
         if self._mode.remembers:

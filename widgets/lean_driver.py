@@ -241,7 +241,7 @@ class LeanDriver(LinuxDriver):
             self.flush()
 
     def run_input_thread(self) -> None:
-        """Read keys with `EscapeKeys` until the end."""
+        """Read keys with `EscapeKeys` until the driver stops. Send this process SIGHUP if the terminal is closed."""
         parser = EscapeKeys(self._debug)
         decoder = getincrementaldecoder("utf-8")()
         with selectors.SelectSelector() as selector:

@@ -79,8 +79,12 @@ class Laboratory:
         on: Sequence[Sequence[int]] = (),
         configs: Mapping[str, str] | None = None,
     ) -> None:
-        """Create a topic of `partitions` partitions with three replicas each. on: the replicas of each partition, which
-        then also give their number; empty to spread the replicas over the brokers.
+        """Create a topic.
+
+        Args:
+            partitions: number of partitions with three replicas each, spread over brokers 1 to 3.
+            on: the replicas of each partition, instead of `partitions`; empty for the spread ones.
+            configs: the topic's own configs.
         """
         assignments = tuple(map(tuple, on)) or tuple(
             tuple((first + k) % 3 + 1 for k in range(3)) for first in range(partitions)

@@ -104,7 +104,9 @@ def _not_made(error: Exception) -> str:
 
 
 def judge_again(nights: dict[str, Night], options: argparse.Namespace) -> int:
-    """Judge the records of nights. Return the number of nights that score less than stored."""
+    """Judge the records of nights. Return the number of nights that score less than stored; 0 if the new scores are
+    stored.
+    """
     version = RELEASES[options.version] if options.version else None
     there = [each for each in kept.halves() if each.slug in nights and version in (None, each.version)]
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:

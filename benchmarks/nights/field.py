@@ -199,6 +199,7 @@ class Field:
 
         Raises:
             RuntimeError: the command failed; the text has its output.
+            subprocess.TimeoutExpired: it did not end within `PATIENCE` seconds.
         """
         words = self.cluster.command(command, *arguments)
         done = await asyncio.to_thread(
@@ -227,7 +228,9 @@ class Field:
         """Create a topic, and wait until its partitions have leaders. Raises TimeoutError after `PATIENCE` seconds.
 
         Args:
-            on: the brokers of each partition, the preferred leader first; by default they are spread evenly.
+            partitions: the number of partitions. Their replicas are spread evenly.
+            replicas: the number of replicas of each partition; one on each broker if there are fewer brokers.
+            on: the brokers of each partition, the preferred leader first, instead of `partitions` and `replicas`.
         """
         brokers = self.cluster.broker_ids
         count = min(replicas, len(brokers))

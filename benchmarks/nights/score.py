@@ -88,8 +88,8 @@ def named(night: Night, made: Half) -> int:
 
 
 def step(night: Night, made: Half) -> int:
-    """Return the points for the proposed step: 2 if it helps, or if no step can help; 1 if there is only a row; 0 for
-    none, and if any proposed statement would do harm.
+    """Return the points for the proposed step: 2 if one helps, or if the console can do nothing; 1 if rows stand, but
+    none has such a step; 0 without a row, or if a proposed statement would make the situation worse.
     """
     if any(_harmful(night, made)):
         return 0

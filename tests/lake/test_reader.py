@@ -652,8 +652,8 @@ def file_of(lake: Lake, table: Table) -> Path:
 
 
 def inflate(path: Path, rows: int) -> None:
-    """Fill the file with at least `rows` copies of its first row, in hundreds of thousands: equal values take almost no
-    space.
+    """Fill the file with `rows` copies of its first row, rounded down to hundreds of thousands: equal values take
+    almost no space.
     """
     read = pq.ParquetFile(path)
     schema = read.schema_arrow

@@ -105,7 +105,7 @@ class Broker:
 
     def pack(self) -> None:
         """Compress a file as gzip does: it writes another file, then deletes the first. Sometimes it has only written
-        half of the other file. No-op if all rotated files are compressed.
+        half of the other file. No-op without an uncompressed file of a rotation.
         """
         plain = [path for path in self.turned() if not path.name.endswith(".gz")]
         if plain:

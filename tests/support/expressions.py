@@ -325,8 +325,8 @@ def grown(begin: str, repeated: str, end: str, size: int) -> str:
 
 
 def slow_text(expression: Expression, *, at_length: bool = False) -> str:
-    """Return a text on which an expression's CPU time grows more than threefold when the text is twice as long; "" if
-    there is no such text.
+    """Return a description of a text on which an expression's CPU time grows more than `GROWTH` times when the text is
+    twice as long; "" if there is no such text.
     """
     for begin, repeated, end in texts(expression, at_length=at_length):
         whole = runs(expression, grown(begin, repeated, end, WHOLE))

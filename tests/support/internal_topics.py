@@ -328,7 +328,9 @@ def wrote(bootstrap: str, program: subprocess.Popen[bytes], folder: Path, topic:
 
 
 def compare_mirror(recording: Recording) -> Counter[str]:
-    """Compare a recording with MirrorMaker's formatters, as `compare`."""
+    """Compare kac's JSON with the output of MirrorMaker's formatters for the same records. Return the number of
+    compared records by formatter. Raises AssertionError if they differ.
+    """
     compared: Counter[str] = Counter()
     for name, topic in MIRRORED.items():
         mine = [as_mirror(name, *by_kac(each)) for each in recording.sent if each.topic == topic]

@@ -127,7 +127,9 @@ def both(*makes: Make) -> Make:
 
 
 def placed(*replicas: tuple[int, ...], name: str = "orders", leader: int | None = None) -> Make:
-    """Place a topic's partitions on brokers."""
+    """Return a change of a cluster that places a topic's partitions on brokers. leader: of all partitions; None for the
+    first replica of each.
+    """
     partitions = tuple(
         model_cluster.Partition(number, each[0] if leader is None else leader, each, each)
         for number, each in enumerate(replicas)

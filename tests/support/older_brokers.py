@@ -56,7 +56,7 @@ def like(name: str, **more: Any) -> spec.ClusterSpec:
 
 
 def main() -> int:
-    """Write the API versions of the releases in the arguments."""
+    """Write the API versions of the releases in the arguments, by default of all in `OLDER`."""
     from tests.support.record_config_definitions import as_told, releases_text
     from tests.support.versions import cluster_of
 

@@ -243,7 +243,7 @@ def log4j2_properties(folder: Path, *, logged: Collection[str] = (), rotate_at: 
 
 
 def log4j_properties(folder: Path, *, logged: Collection[str] = ()) -> str:
-    """Return Kafka 3's logging configuration, in the format of log4j 1."""
+    """Return Kafka 3's logging configuration, in the format of log4j 1. logged: as for `log4j2_properties`."""
     lines = ["log4j.rootLogger=INFO, server"]
     for name in ("server", *LOGS_OF_THEIR_OWN):
         lines += [

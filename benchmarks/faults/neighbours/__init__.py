@@ -59,7 +59,9 @@ class Neighbour(Struct, frozen=True, kw_only=True):
 
 
 async def tried(neighbour: Neighbour, *, ill: bool) -> Trial:
-    """Poll a neighbour, the ill form only until triage has named its cause. Return all causes that triage named."""
+    """Poll a neighbour, the ill form only until triage has named its cause. Return the trial, with all causes that
+    triage named.
+    """
     names, observations, first = Names(), None, None
     polls = neighbour.polls(ill)
     try:

@@ -22,7 +22,9 @@ class NotJoinableError(RuntimeError):
 
 
 def _join(bootstrap: str, group: str, topics: list[str]) -> None:
-    """Join until an error. Raises KafkaException and NotJoinableError."""
+    """Run a member of the group until an error. Raises NotJoinableError if the topics differ in their number of
+    partitions, KafkaException for a fatal error.
+    """
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,

@@ -94,8 +94,8 @@ async def _few_rights(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _unused_right(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A right is removed for one topic when a job on another topic ends; then for the topic that is still written
-    to.
+    """A job on one topic ends while writing to another topic, which nobody writes to, is denied. In the ill form,
+    writing to a topic with a running job is denied.
     """
     done, other, alive = "job", "invoices", "ledger-of-alice"
     denied = [acl("DENY", "TOPIC", topic, "WRITE") for topic in (other, alive)]
