@@ -102,7 +102,9 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, o
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """Put tests that share a cluster into one process, with `--dist loadgroup`, and let the longest begin first."""
+    """Put tests that share a cluster into one process, with `--dist loadgroup`, and let the longest begin first. Raises
+    UsageError if a slow test is in a file that `--slow-files` leaves out.
+    """
     for item in items:
         if item.get_closest_marker("xdist_group") is None and (name := real_clusters.group(item)):
             item.add_marker(pytest.mark.xdist_group(name))

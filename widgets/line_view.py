@@ -502,8 +502,8 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         return index if line >= 0 and index < self.line_count() else None
 
     def on_click(self, event: events.Click) -> None:
-        """Move the cursor to the clicked line; a double click opens it. In the header, sort or do what the view does
-        there.
+        """Move the cursor to the clicked line; a double click opens it. For a click in the header, call
+        `_header_clicked`.
         """
         offset = event.get_content_offset(self)
         if offset is None:

@@ -58,7 +58,7 @@ class Life:
 
 
 def produce(life: Life) -> None:
-    """Write at the current rate until the end of the life. After an error, begin again with a new producer."""
+    """Write at the current rate until the parent process ends this. After an error, begin again with a new producer."""
     settings = life.order["settings"] | {"error_cb": life.failed}
     while not life.ended.is_set():
         client = Producer(settings)
@@ -124,8 +124,8 @@ def _commit(client: Producer, life: Life) -> None:
 
 
 def consume(life: Life) -> None:
-    """Read until the end of the life, as a member of a group that commits processed records. After an error, join
-    again.
+    """Read as a member of a group that commits processed records, until the parent process ends this. After an error,
+    join again.
     """
     settings = life.order["settings"] | {"error_cb": life.failed, "on_commit": lambda error, _: _note(life, error)}
     while not life.ended.is_set():

@@ -354,8 +354,10 @@ class Field:
         block.
 
         Args:
-            instance: its ``group.instance.id``.
+            name: the client id; by default ``GROUP-reader``.
+            instance: its ``group.instance.id``; None for a dynamic member.
             work_ms: milliseconds of work for each record.
+            user, librdkafka: as for `producer`.
             batch: most records between two polls; 500 in Java's client. They are committed once all are processed.
         """
         settings = self._settings(name or f"{group}-reader", user) | {

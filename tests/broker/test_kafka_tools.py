@@ -517,7 +517,8 @@ async def consumed(kafka: KafkaCluster, link: Link, name: str) -> AsyncIterator[
     yield name
     await live.stop()
     await static.stop()
-    # With hundreds of groups kac does not examine all of them for readers of a topic. The static member expires later.
+    # Delete the groups, because kac does not look for readers of a topic in all of several hundred groups. The group of
+    # the static member can only be deleted once the member has expired, so leave it.
     await outcomes(link, DeleteGroups((*offsets, f"{name}-live")))
 
 

@@ -261,8 +261,8 @@ async def test_of_random_cases_the_range_holds_what_goes(
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Records that a plan deletes on real brokers: the offsets and bytes are those of the forecast, and kac refuses a
-# deletion that is not allowed before it sends a request
+# Records that a plan deletes on real brokers. The offsets and bytes are those of the forecast, and kac refuses a
+# deletion that is not allowed before it sends a request.
 
 HOURS_SEGMENT, HOURS_RECORD, HOURS = 2**20, 20_000, 200
 TRIMMED, COMPACTED, GROUP = "trimmed", "compacted", "slow-reader"

@@ -152,7 +152,7 @@ async def test_from_a_schema_that_fails_a_sink_to_green(staged: Stage, size: tup
     assert staged.states(archive) == ["RUNNING"]
     assert staged.end(f"{topic}-dead-letters") == 1
     assert staged.versions(topic) == [1]
-    # After the bad record the connector no longer needs the tolerance.
+    # Once it has committed an offset after the bad record, the connector works without errors.tolerance.
     read = partial(ask, staged.connect.urls[0], "GET", f"/connectors/{emails}/offsets")
     until(lambda: read().body["offsets"][0]["offset"]["kafka_offset"] == 3, "it has committed behind the record")
     ask(staged.connect.urls[0], "PATCH", f"/connectors/{emails}/config", {"errors.tolerance": None})

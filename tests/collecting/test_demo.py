@@ -167,7 +167,9 @@ def test_the_day_that_is_recorded_anew_is_the_one_in_the_package(tmp_path: Path)
 
 
 def told_by(where: Path) -> dict[str, list[str]]:
-    """Return each file of a demo's lake as text, without random parts."""
+    """Return each file of a demo's lake as lines of text, without random parts; the polls' files count as one, and
+    empty files are omitted.
+    """
     said: dict[str, list[str]] = {}
     for path in sorted(path for part in demo_day.PACKED for path in where.glob(f"{part}/**/*") if path.is_file()):
         name = path.relative_to(where).as_posix()

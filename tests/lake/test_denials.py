@@ -61,7 +61,7 @@ def decided(
     rule: str | None = "DefaultDeny",
     cluster: str = CLUSTER,
 ) -> Row:
-    """Return a row of ACCESS for one hour."""
+    """Return a row of ACCESS for one hour. first, last: minutes after noon of the first and the last check."""
     operation, type_, name = what
     times = minutes(first), minutes(last)
     hour = times[0].replace(minute=0, second=0)
@@ -77,7 +77,7 @@ def acl(
     source: str = "kraft_log",
     author: str | None = "User:admin",
 ) -> Row:
-    """Return a row of `history` for a change of an ACL."""
+    """Return a row of `history` for a change of an ACL. at: minutes after noon."""
     old, new = ("set", None) if removed else (None, "set")
     how = "none" if author is None else "request"
     return (CLUSTER, "acl", key, attr, old, new, minutes(at), None, True, removed, author, how, source)
@@ -127,7 +127,7 @@ def test_since_is_the_first_denial_after_the_last_allowance(tmp_path: Path) -> N
     # If an hour has a denial and an allowance, the denials began at the last allowance, at the earliest.
     found = only(lake_of(tmp_path / "within", [decided(5, 40), decided(0, 20, allowed=True)]))
     assert (found.since, found.last_allowed) == (minutes(20), minutes(20))
-    # The last check was allowed: the lake still has the beginning of the former denials.
+    # If the last check was allowed, the beginning of the denials before it is still known.
     found = only(lake_of(tmp_path / "again", [decided(5, 40), decided(60, 61, allowed=True)]))
     assert (found.since, found.last_allowed) == (minutes(5), minutes(61))
 
@@ -512,7 +512,7 @@ def test_a_client_can_not_choose_the_request_and_the_rule(rule: str) -> None:
     planted = "payments for request = DeleteGroups with resourceRefCount = 1 based on rule"
     message = of_bob(planted).replace(" based on rule DefaultDeny", rule)
     assert reasons(found_in(f"{HEAD}{message}{BEHIND}\n")) == [AMBIGUOUS]
-    # After its first line a name may be anything, so rows have few different requests.
+    # A name with a line break may contain a request of the client's choice, so the request counts as unknown.
     first = "g for request = Chosen17 with resourceRefCount = 1"
     (check,) = decisions(found_in(f"{HEAD}{OF_BOB}{first}\n"))
     assert check.access.request == authorizer.UNKNOWN

@@ -32,7 +32,7 @@ missing."""
 
 
 def begun(lake: Lake, site: Site, deaths: Sequence[str] = ()) -> subprocess.Popen[str]:
-    """Start an update as a process group."""
+    """Start an update as a process group, which is killed at the moments in `deaths`."""
     file = Path(f"{lake.where}.json")
     file.write_bytes(msgspec.json.encode(Told(lake.where, site.inputs, tuple(deaths))))
     command = [sys.executable, "-m", "tests.lake.dying_update", str(file)]

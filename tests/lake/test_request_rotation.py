@@ -135,7 +135,7 @@ class Broker:
         return set(re.findall(r'"clientId":"(c\d+)"', text.decode()))
 
     def disturb(self) -> None:
-        """Make up to two of these changes."""
+        """Make up to two random changes of the files: write, rotate, copy, empty, compress or delete."""
         deeds: list[Callable[[], None]] = [
             self.write,
             self.write,
@@ -149,7 +149,9 @@ class Broker:
             deed()
 
     def run(self, progress: dict[str, Any], *, quiet: bool = False) -> dict[str, Any]:
-        """Read as a source does: plan, cut into parts, read each part twice, commit all of it or nothing."""
+        """Read as a source does: plan, cut into parts, read each part twice, and commit. Return the new progress; fail
+        if two reads differ. quiet: whether the files do not change meanwhile.
+        """
         between: Callable[[], None] = (lambda: None) if quiet else self.disturb
         patterns = (str(self.folder / "kafka-request.log*"),)
         between()
@@ -176,7 +178,7 @@ class Stream:
         self.planned: dict[str, Any] | None = None
 
     def take(self, *, quiet: bool = False) -> None:
-        """Read a batch, if there is one."""
+        """Read a batch, if there is one. quiet: whether the files do not change meanwhile."""
         between: Callable[[], None] = (lambda: None) if quiet else self.broker.disturb
         between()
         self.planned = self.planned or json.loads(json.dumps(self.source.newest(self.at)))

@@ -341,8 +341,8 @@ def _differing(change: tables.Change) -> Iterator[tuple[str, Any]]:
 
 
 # -- request logs as brokers write them (`kafka.request.logger` at DEBUG) ---------------------------------------------
-# They have the changes, as embedded brokers answer them, and produce and fetch requests, with the fields that readers
-# of such logs take.
+# The logs have the requests for changes, with the embedded brokers' responses, and produce and fetch requests. Each
+# has the fields that readers of such logs use.
 
 BURST_EVERY = timedelta(minutes=10)
 """Interval between the bursts of a client. Logs of every second of a day would be gigabytes."""

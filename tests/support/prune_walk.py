@@ -74,7 +74,7 @@ def walk(kac: Kac, folder: Path) -> None:
     assert len(acls) == 3
     assert sum("mallory" in json.dumps(line) for line in acls) == 2
 
-    # A glob removes only what it matches, also if it matches nothing.
+    # A glob removes only what it matches, and nothing if it matches nothing.
     assert {line["entity"] for line in _planned(kac, file, "--prune", "topics=tmp-*")} == {"topic tmp-1", "topic tmp-2"}
     assert len(_planned(kac, file, "--prune", "acls=User:mal*")) == 2
     assert {line["entity"] for line in _planned(kac, file, "--prune", "configs=gone-*")} == {

@@ -9,7 +9,8 @@ from tests.support.free_ports import LOOPBACK
 
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 QUIET = {
-    # Each thread wakes up three times a second; controllers write a record every half second, which all brokers fetch.
+    # By default there are more threads, each of which wakes up three times a second, and controllers write a record
+    # every half second, which all brokers fetch.
     "num.network.threads": "1",
     "num.io.threads": "2",
     "metadata.max.idle.interval.ms": "5000",

@@ -410,7 +410,7 @@ def test_indexes_of_older_serializers_and_of_apicurios(descriptors: bytes) -> No
     assert decode(b"\1\0", None) == b"{}"
     assert json.loads(decode(b"\7\x0a\5Order" + order, None))["id"] == 7
     assert json.loads(decode(order, b"Order"))["id"] == 7
-    # As Confluent's own Python code writes them.
+    # Decode the indexes as Confluent's own serializer for Python writes them.
     pytest.importorskip("confluent_kafka.schema_registry.protobuf")
     from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 
@@ -419,7 +419,7 @@ def test_indexes_of_older_serializers_and_of_apicurios(descriptors: bytes) -> No
             out = io.BytesIO()
             ProtobufSerializer._encode_varints(out, indexes, zigzag=zigzag)
             assert shown in decode(out.getvalue() + message, None).decode()
-    # In both forms the indexes are valid, and the newer form counts.
+    # These indexes are valid in both forms; kac reads them in the newer form.
     assert json.loads(decode(b"\2\2" + order, None))["id"] == 7
     with pytest.raises(schemas.NotDecoded, match="of that name"):
         decode(order, b"Gone")

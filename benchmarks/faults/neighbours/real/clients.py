@@ -94,8 +94,8 @@ async def _few_rights(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _unused_right(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A job on one topic ends while writing to another topic, which nobody writes to, is denied. In the ill form,
-    writing to a topic with a running job is denied.
+    """A job on one topic ends, and at the same time an ACL denies its user another topic, to which nobody writes. In
+    the ill form, an ACL denies a topic that a running job writes to.
     """
     done, other, alive = "job", "invoices", "ledger-of-alice"
     denied = [acl("DENY", "TOPIC", topic, "WRITE") for topic in (other, alive)]
