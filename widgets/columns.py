@@ -326,7 +326,7 @@ class ColumnView(LineView):
         return self._fitted[1]
 
     def action_pan(self, direction: int) -> None:
-        """Skip a column or restore it, if not all of them fit."""
+        """Skip one more column (direction 1), unless all others fit, or show the last skipped one again (-1)."""
         if direction > 0 and not self._layout_for(self.size.width - 1).more_right:
             return
         self._pan = max(0, self._pan + direction)

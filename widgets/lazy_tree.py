@@ -338,7 +338,7 @@ class LazyTree(ColumnView):
         return self._flat[self._cursor] if len(self._flat) else None
 
     def action_open_or_child(self) -> None:
-        """Open the node under the cursor, or move to its first child."""
+        """Open the node under the cursor, or move to its first child. No-op on a leaf."""
         place = self._place
         if place is None or place.node is None or not place.node.openable:
             return

@@ -123,7 +123,9 @@ class Laboratory:
         return all(each.ok or (each.failure is not None and each.failure.name in gone) for each in outcomes)
 
     async def configure(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
-        """Set configs of a resource."""
+        """Set configs of a resource, and remember their keys for `drop`. Raises RuntimeError if the cluster refuses
+        them.
+        """
         ops = tuple(changes.ConfigOp(key, SET, value) for key, value in configs.items())
         self._configured.setdefault(resource, set()).update(configs)
         await self.send(changes.AlterConfigs({resource: ops}, broker=_of_broker(resource)))
@@ -188,8 +190,8 @@ class Laboratory:
         return now_ms()
 
     def producer(self, topic: str, partitions: int, rate: float, ahead_ms: int = 0, user: str = "") -> Producer:
-        """Return a producer that is not yet running. ahead_ms: added to the timestamps of its records. user: ``""`` for
-        the super user.
+        """Return a producer that is not yet running. rate: records per second. ahead_ms: added to the timestamps of its
+        records. user: ``""`` for the super user.
         """
         options: dict[str, Any] = {}
         where = self.cluster.bootstrap

@@ -304,7 +304,9 @@ NOT_NEEDED = {"unclean": (1, "an unclean election is for a partition without a l
 
 @pytest.fixture
 def folder(tmp_path: Path, name: str) -> Path:
-    """Files with partitions."""
+    """A folder with files of partitions: good.json has a known and an unknown partition, twice.json has one twice, and
+    empty.json has no list.
+    """
     places = [{"topic": name, "partition": 0}, {"topic": f"{name}-no", "partition": 0}]
     for file, data in (
         ("good", {"partitions": places}),

@@ -37,7 +37,9 @@ RATE = 10_000.0
 
 
 async def write_on(kafka: KafkaCluster, topic: str, client: str, size: int, pause: float) -> None:
-    """Write records until the task is cancelled."""
+    """Write a record of `size` bytes to partition 0, wait for `pause` seconds, and so on, until the task is
+    cancelled.
+    """
     where = ",".join(f"{host}:{port}" for host, port in kafka.addresses)
     async with AIOKafkaProducer(bootstrap_servers=where, client_id=client) as producer:
         while True:
@@ -47,7 +49,7 @@ async def write_on(kafka: KafkaCluster, topic: str, client: str, size: int, paus
 
 @pytest.fixture
 async def bounded(link: Link, name: str) -> AsyncIterator[str]:
-    """A client id with a quota."""
+    """A client id with a quota of `RATE` bytes per second for its writes."""
     client = f"{name}-bounded"
     entity = quota.QuotaEntity.of({"client-id": client})
     assert await applied(link, changes.AlterQuotas({entity: {"producer_byte_rate": RATE}}))

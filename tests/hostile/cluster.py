@@ -60,7 +60,7 @@ class HostileCluster:
 
     @property
     def bootstrap(self) -> str:
-        """Return ``host:port,…`` of all proxies."""
+        """``host:port,…`` of all proxies."""
         return ",".join(f"{host}:{port}" for host, port in self.addresses.values())
 
     def reply(self, api: str | None, reply: Reply) -> None:

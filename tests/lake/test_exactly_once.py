@@ -49,7 +49,9 @@ def begun(lake: Lake, site: Site, deaths: Sequence[str] = ()) -> subprocess.Pope
 
 
 def ended(update_of: subprocess.Popen[str]) -> tuple[int, str]:
-    """Return the exit code of an update, and the last line that it printed."""
+    """Return the exit code of an update, and the last line that it printed. Kill the update and raise
+    subprocess.TimeoutExpired after `LONG_PATIENCE` seconds.
+    """
     try:
         said, _ = update_of.communicate(timeout=LONG_PATIENCE)
     except subprocess.TimeoutExpired:

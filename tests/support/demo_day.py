@@ -99,7 +99,7 @@ def pack(lake: Lake) -> bytes:
 
 
 def main() -> None:
-    """Record the day again."""
+    """Record the day again, and write it into `DAY_FILE`."""
     with tempfile.TemporaryDirectory() as scratch:
         DAY_FILE.write_bytes(pack(record_lake(Path(scratch, "lake"))))
 

@@ -180,7 +180,7 @@ def use_newer_groups(cluster: kafka_cluster.KafkaCluster) -> None:
 
 
 def send(bootstrap: str, count: int) -> None:
-    """Send records to a topic."""
+    """Write `count` records to the two partitions of `TOPIC` in turn."""
     producer = Producer({"bootstrap.servers": bootstrap})
     for number in range(count):
         producer.produce(TOPIC, b"%d" % number, partition=number % 2)

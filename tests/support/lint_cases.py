@@ -298,7 +298,9 @@ _SMALL = log_dirs(log_dir("/data", ("orders", 10**6)))
 
 
 def analyzed(**facts: object) -> Make:
-    """Add the session's analysis of topic orders, with 2,000 records."""
+    """Return a change that adds the session's analysis of topic orders, with 2,000 records. facts: other values of the
+    analysis.
+    """
     found = replace(topic_analysis.TopicAnalysis("orders", NOW, records=2_000), **facts)
     return lambda seen: with_parts(seen, analyses={found.topic: found})
 

@@ -53,7 +53,9 @@ def _join(bootstrap: str, group: str, topics: list[str]) -> None:
 
 
 def main() -> None:
-    """Work until the process is ended."""
+    """Run a member of the group until the process is ended. After an error, print it, and start the member again after
+    `_AGAIN` seconds.
+    """
     bootstrap, group, *topics = sys.argv[1:5]
     while True:
         try:
