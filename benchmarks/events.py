@@ -39,7 +39,7 @@ LINEAR = 1.15
 """Maximum factor by which a larger input may take longer than its size explains."""
 _BEGIN = datetime(2026, 11, 1, tzinfo=UTC)
 _TICK = timedelta(seconds=5)
-"""More than the clocks may differ, so that a request fits only its own record."""
+"""The time between two records: more than the clocks may differ, so that a request fits only its own record."""
 _ASKED = 10
 """One of this many records has a known request."""
 

@@ -54,7 +54,7 @@ _LIMITS = {
 }
 MOST_AN_HOUR = 10 << 20
 MOST_CPU = 0.02
-"""Maximum share of one processor."""
+"""Maximum share of one processor that recording may take."""
 
 
 class Simulated:

@@ -26,7 +26,7 @@ CHANGES = 100_000
 TOPICS = 1_000
 AGO = timedelta(days=300)
 START, PAGE, MEMORY = 0.3, 0.5, 150
-"""Maximum seconds for a start and for the first page, and maximum MiB."""
+"""Maximum CPU seconds for a start and for the first page, and maximum MiB of the process."""
 
 
 def lines(changes: int, unfinished: int | None) -> Iterator[bytes]:

@@ -22,7 +22,7 @@ from benchmarks.embedded import started
 from benchmarks.figures import load, report, report_ratio
 
 LARGE, SMALL = 20.0, 2.0
-"""Maximum seconds of wall time."""
+"""Maximum seconds of wall time for a cluster of 100,000 topics, and for one of `TOPICS` topics."""
 
 
 def measure(name: str, program: list[str], bootstrap: str, rounds: int, limit: float) -> None:

@@ -1001,7 +1001,7 @@ NEWER_REFUSED = (
     ("streams", "--reset-offsets --group {n}-live --input-topic {n} --to-latest --dry-run"),
 )
 REFUSED_HERE = (("share", "--reset-offsets --group {n}-run --topic {n} --to-latest --dry-run"),)
-"""kac refuses this; Kafka's tool shows new offsets for a group of another type."""
+"""A line that only kac refuses: Kafka's tool shows new offsets for a group of another type."""
 
 
 async def test_new_offsets_and_refusals(plain_cluster: KafkaCluster, commands: KafkaCommands, used: str) -> None:

@@ -36,11 +36,11 @@ from tests.support.kafka_cluster import KafkaCluster
 from tests.support.lake_reading import rows_in
 
 WAVE = 40
-"""The number of lines that are shipped at once."""
+"""The number of lines of a `wave`, which are shipped at once."""
 READABLE = WAVE - 3
-"""The number of readable requests in them."""
+"""The number of readable requests in a wave."""
 LEFT = READABLE - 10
-"""The number of these requests without the first ten records."""
+"""The number of readable requests in a wave whose first ten records were deleted."""
 AT = datetime(2026, 11, 21, 10, 59, 30, 123000)
 Line = tuple[bytes | None, bytes]
 """The key and the value of a record."""

@@ -603,7 +603,9 @@ def test_brokers_do_not_outlive_an_owner_that_was_killed() -> None:
 
 Address = tuple[str, int]
 ONE_WAY = 0.5
-"""Seconds in each direction. A process that gets no CPU time for a whole round trip would count as one that waits."""
+"""Delay in seconds in each direction. A process that gets no CPU time for a whole round trip would count as one that
+waits.
+"""
 _PART = 1 << 16
 
 

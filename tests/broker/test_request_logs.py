@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.slow]
 NOT_CONTROLLER = 41
 MESSAGES, VALUE_BYTES = 12, 3000
 LIMIT = 3_000.0
-"""Bytes per second: a little less than the test sends in the ten seconds of a broker's window."""
+"""The quota in bytes per second: a little less than the test sends in the ten seconds of a broker's window."""
 PASSWORD = "planted-4711"
 Row = dict[str, Any]
 

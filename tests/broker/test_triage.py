@@ -253,7 +253,7 @@ async def test_from_the_alarm_to_green(own_cluster: KafkaCluster, troubled: str)
 # -- the rates in polls, of a producer with a known rate, on real brokers, 4.3 and 3.9 ---------------------------------
 
 A_SECOND = 200
-"""records"""
+"""The number of records that the producer writes per second."""
 BYTES = 1_000
 POLLS, MOST_POLLS = 12, 60
 

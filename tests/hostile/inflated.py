@@ -42,7 +42,7 @@ OLD = bytes.fromhex("7fffffff")
 COMPACT = bytes.fromhex("ffffffff07")
 ALLOWED = 2**20
 PADDED = 70_000
-"""Bytes, more than 64 KiB."""
+"""Number of bytes that are added to a message: more than 64 KiB."""
 
 
 def responses() -> Iterator[Message]:

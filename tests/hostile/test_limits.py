@@ -365,7 +365,7 @@ async def test_of_a_change_with_such_an_answer_the_outcome_is_unknown(hostile: H
 
 BROKERS, FIRST = 400, 1000
 FILES = connections.MAX_OPEN + 80
-"""Open files: fewer than there are brokers. Python and the terminal need some of them."""
+"""Limit of open files: fewer than there are brokers. Python and the terminal need some of them."""
 
 
 @asynccontextmanager

@@ -644,7 +644,7 @@ print([name for name in ("pyarrow", "pyspark", "pandas", "kio") if name in sys.m
 
 ROWS, PAGE = 3_000_000, 200
 MOST_MEMORY = 400 << 20
-"""Bytes for a page with millions of equal rows."""
+"""Maximum bytes of memory for a page with millions of equal rows."""
 
 
 def file_of(lake: Lake, table: Table) -> Path:

@@ -15,7 +15,7 @@ QUIET = {
     "num.io.threads": "2",
     "metadata.max.idle.interval.ms": "5000",
 }
-"""Properties with which idle brokers take two thirds of the CPU time. A dozen brokers run during tests."""
+"""Properties with which idle brokers take two thirds of the usual CPU time. A dozen brokers run during tests."""
 _LOGIN = "org.apache.kafka.common.security"
 
 

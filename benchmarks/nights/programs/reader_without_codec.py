@@ -11,7 +11,7 @@ import sys
 from aiokafka import AIOKafkaConsumer, codec  # type: ignore[import-untyped]
 
 AGAIN = 2.0
-"""Seconds until it is started again after an error."""
+"""Seconds until the reader is started again after an error."""
 
 
 async def _read(bootstrap: str, topic: str, group: str) -> None:
