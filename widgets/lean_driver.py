@@ -1,4 +1,6 @@
-"""The input of a terminal as keys: Esc is a separate key even if the next key arrives with it."""
+"""A driver of Textual: in its input, Esc is a separate key even if the next key arrives with it; its output has only
+the differences between frames.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Colours and attributes of terminal cells, and the shortest sequence that changes one to the next."""
+"""Terminal cells with their colours and attributes, and the shortest output that changes what a terminal shows."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ pytestmark = pytest.mark.slow
 
 KEY = "producer_byte_rate"
 LOW, HIGH = 2_000.0, 1e9
-"""Two quotas in bytes per second. In the ten seconds of a broker's window, one `BIG` exceeds the low one, and all records
-together stay below the high one.
+"""Two quotas in bytes per second. In the ten seconds of a broker's window, one `BIG` exceeds the low one, and all
+records together stay below the high one.
 """
 BIG, SMALL = b"x" * 100_000, b"x"
 TOPIC = "quota-levels"
