@@ -1,4 +1,4 @@
-"""The messages of a line view to its owner. Handlers are named `on_line_view_…` for table, tree and diff alike."""
+"""The base of table, tree and diff, and its messages to an owner, whose handlers are named `on_line_view_…` for all."""
 
 from __future__ import annotations
 

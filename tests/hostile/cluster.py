@@ -44,7 +44,7 @@ Reply = Callable[[Asked, bytes], Answer]
 class HostileCluster:
     """A running cluster whose answers tests replace. All methods may be called from any thread, at any time.
 
-    Args:
+    Attributes:
         bootstrap: the proxies' addresses.
         embedded: the cluster behind the proxies.
         asked: all requests that the proxies received.

@@ -283,7 +283,7 @@ GIB = 2**30
 class Flood:
     """A peer that answers each request with an announced length, and with zeros until the connection ends.
 
-    Args:
+    Attributes:
         taken: the number of zeros that it has sent.
     """
 

@@ -77,7 +77,7 @@ LATER = {
 
 
 class Rows:
-    """The rows of parts."""
+    """The rows of parts of request logs, of all kinds."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.rows = [row for part in parts for batch in read_part(part) for row in batch.to_pylist()]
