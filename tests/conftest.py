@@ -30,7 +30,7 @@ from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 pytest_plugins = ["tests.support.lake_fixtures"]
 
-# Reproducible by default; `pytest --hypothesis-profile explore` looks for new counterexamples.
+# Property tests are reproducible by default; `pytest --hypothesis-profile explore` looks for new counterexamples.
 settings.register_profile("same", derandomize=True, deadline=None, database=None, max_examples=USUAL)
 settings.register_profile("few", settings.get_profile("same"), max_examples=3)
 settings.register_profile("explore", max_examples=1000, deadline=None)
