@@ -229,7 +229,7 @@ async def test_kills_in_the_middle_of_applies(
                 await runs.start(*script(number))
                 ended = asyncio.ensure_future(runs.ended())
                 if rng.randrange(4):
-                    # from the moment the journal has the change
+                    # Wait until the journal has the change, and then for a random time.
                     while not ended.done() and written() == size:
                         await asyncio.wait([ended], timeout=0.001)
                     await asyncio.wait([ended], timeout=rng.uniform(0.0, longest * 0.4))

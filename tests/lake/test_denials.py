@@ -595,7 +595,7 @@ def test_checks_of_super_users_are_no_damage() -> None:
     for behind in (BEHIND, "", f"{BEHIND}\r"):
         found = found_in(f"{said}{behind}\n{good}" * 3)
         assert (len(decisions(found)), reasons(found)) == (3, [])
-    # The same words in a name do not hide its end.
+    # The same words in the name of a group do not hide the end of that name.
     name = f"g\n{said}"
     found = found_in(f"{HEAD}{of_bob(name)}{BEHIND}\n{good}")
     assert [check.access.resource_name for check in decisions(found)] == [name, "orders"]
