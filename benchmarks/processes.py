@@ -63,7 +63,7 @@ class Cost:
         )
 
     def shown(self) -> dict[str, object]:
-        """Return the figures for a report, with the load."""
+        """Return the figures for a report, in seconds and MiB, with the load average."""
         seconds = {"wall_s": round(self.wall, 2), "cpu_s": round(self.cpu, 2), "java_cpu_s": round(self.java_cpu, 2)}
         return {
             **seconds,

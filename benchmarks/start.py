@@ -58,8 +58,8 @@ def ended(command: Sequence[str]) -> Taken:
 
 
 def first_rows(command: Sequence[str], text: bytes = ROW) -> Taken:
-    """Run the console until its screen shows this text, by default the one about the cluster. Return the seconds until
-    then. Raises TimeoutError if it takes longer than 60 s.
+    """Run the console until its screen shows this text, by default the one about the cluster. Return the wall
+    seconds until then, and the CPU seconds of the console. Raises TimeoutError if it takes longer than 60 s.
     """
     with Terminal(command, columns=120, rows=40) as terminal:
         took = terminal.until(text, 60.0)

@@ -93,7 +93,7 @@ def _needs(about: PackageMetadata, arch: str) -> Iterator[str]:
 
 
 def _texts(info: Path) -> str:
-    """Return the licence files of a package."""
+    """Return the joined texts of the licence files of an installed package; ``""`` if it has no such file."""
     files = [path for path in sorted(info.rglob("*")) if path.is_file() and path.name not in ("METADATA", "RECORD")]
     found = [path for path in files if path.parent.name == "licenses" or path.name.upper().startswith(_NAMES)]
     return "\n".join(path.read_text(errors="replace") for path in found)

@@ -17,7 +17,10 @@ from console.model.quota import QuotaEntity
 async def _reading(
     lab: Laboratory, topic: str, rate: float = 40.0
 ) -> AsyncIterator[tuple[Consumer, asyncio.Task[None], Producer]]:
-    """Run a producer of a topic, and a group of one member without lag. Yield the member, its task and the producer."""
+    """Run a producer of a topic, and a group of one member without lag. Yield the member, its task and the producer.
+
+    rate: records per second.
+    """
     group = f"{topic}-readers"
     async with lab.topic(topic):
         producer, reader = lab.producer(topic, 2, rate), lab.consumer(topic, group)

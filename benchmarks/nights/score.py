@@ -165,7 +165,7 @@ class Average(Struct, frozen=True):
 
 
 def average(scores: Sequence[Score]) -> Average:
-    """Return the figures over those halves that were made."""
+    """Return the figures over those halves that were made. A mean is 0.0, and the median None, without values."""
 
     def mean(points: Iterable[int | None]) -> float:
         known = [each for each in points if each is not None]

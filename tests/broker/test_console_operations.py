@@ -76,7 +76,7 @@ async def test_a_drain_and_a_replacement_from_the_screen(
 
 
 def drained(cluster: KafkaCluster, screens: Screens) -> None:
-    """Drain broker 3 after the alarm: it is dead for good."""
+    """Kill broker 3, and drain it as the console proposes. The console is killed meanwhile; the next one continues."""
     screens.opened()
     screens.shows("healthy: ")
     cluster.kill(3)

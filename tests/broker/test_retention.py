@@ -81,7 +81,7 @@ async def write(bootstrap: str, now: int) -> None:
 
 
 async def sizes(client: AdminClient) -> dict[str, int]:
-    """Return the bytes of each topic."""
+    """Return the size of each topic of `PARTITIONS` on the only broker, in bytes."""
     (dirs,) = (await client.run(log_dirs.describe_log_dirs)).dirs.values()
     return {topic: size for each in dirs for topic, size in each.sizes.items() if topic in PARTITIONS}
 
@@ -132,7 +132,9 @@ SENTINEL = "sentinel"
 
 
 class Case(NamedTuple):
-    """A topic with one partition, and configs that shorten its retention. batches: age in ms, and sizes of records."""
+    """A topic with one partition, and configs that shorten its retention. batches: age in ms, and sizes of records in
+    bytes.
+    """
 
     topic: str
     segment_ms: int

@@ -55,7 +55,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Asked:
-    """A successful request of a principal."""
+    """A successful request of a principal. value: the value that the request sets; None if it sets none."""
 
     at: datetime
     who: str

@@ -171,8 +171,8 @@ def test_usage_of_a_window_a_key_and_a_user(tables: reader.Tables) -> None:
 
 
 def test_who_was_throttled_is_summed_by_minute(tables: reader.Tables) -> None:
-    """The throttled requests are summed over keys and brokers. The graphs are those of the pairs that were throttled
-    most, with the percentage of their quota.
+    """The throttled requests of a minute are summed over quota keys and brokers. The graphs are those of the pairs of
+    user and client id that were throttled most, with the percentage of their quota.
     """
     since = NOON - 30 * MINUTE
     found = reader.throttled_minutes(tables, CLUSTER, since)

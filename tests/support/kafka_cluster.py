@@ -438,8 +438,8 @@ class KafkaCluster:
         return process
 
     def _command(self, options: Iterable[str], version: str = "") -> list[str]:
-        """Return the command line of Java with these options, the classes of a version (``""`` for this one), and kac's
-        own classes after them.
+        """Return the command line of Java with these options, the classes of a version (``""`` for this cluster's), and
+        after them kac's own classes if the cluster has some.
         """
         version = version or self.version
         path = kafka_classes.class_path(version)

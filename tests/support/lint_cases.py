@@ -50,7 +50,9 @@ FILE = {
 
 @cache
 def healthy() -> Seen:
-    """Return a healthy cluster: three brokers in three racks, and topics of three replicas, one of them compacted."""
+    """Return the state that lint reads of a healthy cluster: three brokers in three racks, and topics of three
+    replicas, one of them compacted.
+    """
     spec = ClusterSpec(brokers=3, racks=RACKS, static_configs=FILE)
     with run_in_thread(spec) as made:
         for name in ("orders", "carts", "__consumer_offsets"):
