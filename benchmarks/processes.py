@@ -51,7 +51,7 @@ class Cost:
     together: float
 
     def __sub__(self, before: Cost) -> Cost:
-        """Return the cost since an earlier one, with this one's memory."""
+        """Return the seconds since an earlier cost, with the memory of this one."""
         return Cost(
             self.wall - before.wall,
             self.cpu - before.cpu,

@@ -38,7 +38,10 @@ CPU = 3.0
 
 
 async def watched(session: Session, cluster: int, seconds: float, partitions: int) -> None:
-    """Read the rates of about `partitions` partitions, three in each topic, for `seconds` seconds."""
+    """Read the rates of about `partitions` partitions, three in each topic, for `seconds` seconds. Report the cost.
+
+    cluster: the process id of the cluster.
+    """
     await session.read_cluster()
     await session.read_topics()
     every = session.snapshot.topics

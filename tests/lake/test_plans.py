@@ -167,7 +167,7 @@ def test_the_key_goes_to_the_tasks(lake: Lake, tmp_path: Path) -> None:
 
 
 def test_damage_that_is_told_stops_nobody_later(lake: Lake, tmp_path: Path) -> None:
-    """Records before an offset count neither as damaged nor as new."""
+    """Records before the offset at which a read begins count neither as damaged nor as new."""
     log = Controller(tmp_path / "c")
     reading = log_of_controllers(lake, tmp_path / "c")
     for _ in range(4):
