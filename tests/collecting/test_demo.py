@@ -240,8 +240,9 @@ def test_its_sources_name_all_of_it_and_nothing_is_unreadable(demo: collecting_d
 
 
 def with_traffic(where: Path, hours: int) -> Lake:
-    """Return a demo that ends with the recorded day. Its request logs have all changes, and producers' and consumers'
-    requests only in the last hours."""
+    """Make a demo that ends with the recorded day, and return its lake. Its request logs have all changes, and the
+    requests of producers and consumers only in the last hours.
+    """
     lake = collecting_demo.make(str(where), collecting_demo.DAY_END).lake
     first = f"{collecting_demo.DAY_END - timedelta(hours=hours):%Y-%m-%d %H:%M:%S}"
     for log in where.glob("demo/*/broker-*/kafka-request.log"):

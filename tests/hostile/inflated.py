@@ -136,7 +136,7 @@ def main(kind: str, every: str) -> None:
 
 
 def _peak() -> int:
-    """Return the peak memory of the process, bytes."""
+    """Return the peak memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
