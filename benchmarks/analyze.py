@@ -1,9 +1,9 @@
 """``kac analyze`` of 2,000,000 records of a real broker, compared with DuckDB's counts of the same records, as kac
 exports them.
 
-``python -m benchmarks.analyze [--records 2000000] [--bootstrap ADDRESS]``. Counts have to be equal, and the numbers of
-the sketches within the bounds that they state; the time is compared with that of the export, which reads the same
-batches. With ``--bootstrap`` the topic of an earlier run is used again.
+``python -m benchmarks.analyze [--records 2000000] [--bootstrap ADDRESS]``. kac's counts have to equal DuckDB's, and the
+numbers of its sketches have to be within the bounds that the sketches state; the time is compared with that of the
+export, which reads the same batches. With ``--bootstrap`` the topic of an earlier run is used again.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ MOST_CANCELLING = 1.0
 
 
 def fill(bootstrap: str, count: int) -> None:
-    """Write the records: with a hot key or a random key, some with nulls, two of three with headers, some out of
-    order.
+    """Create the topic, and write `count` records: most with a hot or a random key, some with null as key or value, two
+    of three with headers, one of a thousand with an earlier timestamp than the record before it.
     """
     from confluent_kafka import Producer
     from confluent_kafka.admin import AdminClient
@@ -60,7 +60,7 @@ def fill(bootstrap: str, count: int) -> None:
 
 
 def ran(bootstrap: str, *words: str) -> tuple[str, float]:
-    """Return the output of a command of kac, and its seconds as a whole process."""
+    """Run a command of kac. Return its output, and the seconds of the whole process."""
     began = time.perf_counter()
     command = [sys.executable, "-m", "console", words[0], "-b", bootstrap, *words[1:]]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -68,7 +68,9 @@ def ran(bootstrap: str, *words: str) -> tuple[str, float]:
 
 
 def cancelled(bootstrap: str) -> float:
-    """Return the seconds from Ctrl-C to the end of a process that analyzes."""
+    """Return the seconds from Ctrl-C to the end of a process that analyzes. Raises RuntimeError if the analysis was
+    complete, or had not begun.
+    """
     terminal, its = pty.openpty()
     command = [sys.executable, "-m", "console", "analyze", "-b", bootstrap, TOPIC, "--output", "json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=its) as process:

@@ -88,7 +88,9 @@ class Growing:
 
 
 def until(is_so: Callable[[], bool], running: Watched) -> None:
-    """Wait until a condition holds. Raises TimeoutError, or SystemExit if the command ends before."""
+    """Wait until a condition holds. Raises TimeoutError after `PATIENCE` seconds, and SystemExit if the command ends
+    first.
+    """
     deadline = time.monotonic() + PATIENCE
     while not is_so():
         if running.process.poll() is not None:

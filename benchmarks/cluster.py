@@ -29,7 +29,7 @@ JVM = ("-Xms256m", "-Xmx1g", "-XX:+UseSerialGC")
 
 
 def topic_name(number: int) -> str:
-    """Return the name of a topic."""
+    """Return the name of the topic with this number."""
     return f"team-{number % 40:02d}.service-{number:04d}.events"
 
 

@@ -1,8 +1,9 @@
 """Measures the contrast of each text of a theme on each ground, and colours as colour-blind people see them.
 
-``python -m benchmarks.contrast`` prints the worst of each theme; `tests/unit/test_contrast.py` holds the limits.
-Contrast is WCAG 2.1's (1.4.3), differences are CIEDE2000, and colour blindness is simulated as by Machado, Oliveira and
-Fernandes (2009), at full severity; all three are coloraide's. Colours are rounded to a terminal's as Rich does it.
+``python -m benchmarks.contrast`` prints the lowest contrast and the smallest difference of each theme;
+`tests/unit/test_contrast.py` holds the limits. Contrast is WCAG 2.1's (1.4.3), differences are CIEDE2000, and colour
+blindness is simulated as by Machado, Oliveira and Fernandes (2009), at full severity; coloraide computes all three.
+Colours are rounded to those of a terminal as Rich does it.
 """
 
 from __future__ import annotations
@@ -175,7 +176,7 @@ def _rounded(color: str, system: ColorSystem) -> str:
 
 
 def main() -> None:
-    """Print the worst text and the worst pair of each theme and depth."""
+    """Print the text with the lowest contrast, and the pair with the smallest difference, of each theme and depth."""
     worst: dict[tuple[str, str], Text] = {}
     for text in texts():
         known = worst.get((text.theme, text.depth))

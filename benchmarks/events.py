@@ -39,7 +39,7 @@ LINEAR = 1.15
 """Maximum factor by which a larger input may take longer than its size explains."""
 _BEGIN = datetime(2026, 11, 1, tzinfo=UTC)
 _TICK = timedelta(seconds=5)
-"""More than the clocks may differ, so that a request fits only its own record."""
+"""The time between two records: more than the clocks may differ, so that a request fits only its own record."""
 _ASKED = 10
 """One of this many records has a known request."""
 
@@ -55,8 +55,8 @@ class Told:
 
 
 def told(count: int) -> Told:
-    """Make `count` records: configs, quotas, and partitions that move, which are no changes; a tenth of all with a
-    request.
+    """Make `count` records of the metadata log: of configs, of quotas, and of replicas, which are no changes of the
+    history. Every `_ASKED`-th record of a config or quota has a request.
     """
     chosen = random.Random(SEED)
     made = Told()
@@ -153,7 +153,9 @@ def main(arguments: list[str]) -> int:
 
 
 def measured(spark: SparkSession, where: Path, records: int) -> tuple[bool, float]:
-    """Return whether the answer is right, and the CPU seconds of the batch that makes all of gold."""
+    """Return whether the history has the expected numbers of changes and of authors, and the CPU seconds of the batch
+    that makes all of gold.
+    """
     from tests.lake.worlds_on_spark import application
 
     asked = told(records)

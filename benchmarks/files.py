@@ -55,7 +55,9 @@ def _children() -> float:
 
 
 def measure(where: str, address: str, kac: Sequence[str], rounds: int, tool: Sequence[str]) -> None:
-    """Compare the export with the other commands, on a filled cluster."""
+    """Report the times of the export and of the other commands, on a filled cluster. Raises RuntimeError if the export
+    lacks a topic. tool: the command of kafka-configs; empty to omit it.
+    """
     export = Timed([*kac, "export", "-b", address])
     measures: dict[str, figures.Measure] = {
         "kac export": export,

@@ -67,7 +67,9 @@ def fleet(count: int) -> Iterator[list[str]]:
 
 
 def collect(home: Path, rounds: int, count: int) -> None:
-    """Poll all contexts of a home once for their first state, and then `rounds` times."""
+    """Poll all contexts of a home once for their first state, and then `rounds` times, and report the cost. Raises
+    SystemExit if a poll fails.
+    """
     environ = {**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": str(home), "KAC_LAKE": str(home / "lake")}
     command = [sys.executable, "-m", "console", "lake", "collect", "--all", "--output", "json"]
     for turn in range(rounds + 1):

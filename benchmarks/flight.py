@@ -54,7 +54,7 @@ _LIMITS = {
 }
 MOST_AN_HOUR = 10 << 20
 MOST_CPU = 0.02
-"""Maximum share of one processor."""
+"""Maximum share of one processor that recording may take."""
 
 
 class Simulated:
@@ -100,7 +100,7 @@ def growing() -> list[tuple[str, int]]:
 
 
 def move(cluster: EmbeddedCluster, poll: int, of: int) -> None:
-    """Change the cluster as between two polls."""
+    """Write records, commit offsets and change ISRs, as between two polls. of: the number of polls in an hour."""
     state, chance = cluster.state, random.Random(poll)
     for place in growing():
         records = chance.randrange(1, 5000)
@@ -191,7 +191,7 @@ async def measure(minutes: float, path: Path, *, reading: int) -> None:
 
 
 def sought(path: Path) -> None:
-    """Measure the time to open the record, and to find answers at random times."""
+    """Measure the CPU milliseconds of opening the record, and of finding the answers at random times."""
     before = time.process_time()
     reader = FlightReader(path)
     report("open", ms=round((time.process_time() - before) * 1000), answers=len(reader), damage=reader.damage)

@@ -101,7 +101,9 @@ async def _measured(client: AdminClient, lake: Lake, cluster: KafkaCluster, runn
 
 
 async def _seen(screen: Driven, text: str) -> float:
-    """Wait until a text is on the screen. Return the time, seconds since 1970."""
+    """Wait until a text is on the screen. Return the time, seconds since 1970. Raises TimeoutError after `PATIENCE`
+    seconds.
+    """
     deadline = time.monotonic() + PATIENCE
     while text not in screen.text:
         if time.monotonic() > deadline:

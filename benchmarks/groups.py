@@ -88,7 +88,7 @@ async def first_screen(link: Link) -> Snapshot:
 
 
 async def everything(link: Link) -> Snapshot:
-    """Read members and lag of all groups, as the pane does in turn."""
+    """Read members and lag of all groups, as the pane does in turn. Fail if a partition's lag is missing."""
     listing = await list_groups(link)
     snapshot = refresh.with_groups(Snapshot(), listing.groups, whole=True, at=datetime.now(UTC))
     names = list(listing.groups)

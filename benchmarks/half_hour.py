@@ -118,7 +118,9 @@ def drawing(command: list[str], pane: str, key: bytes, text: bytes, seconds: flo
 
 
 def over_a_slow_link(command: list[str], seconds: float) -> None:
-    """Measure the bytes of graphs as sentences while nothing changes, on the overview and on Now."""
+    """Measure the bytes that the overview and Now draw while nothing changes, over a slow link, on which graphs are
+    sentences.
+    """
     with TemporaryDirectory() as folder:
         config = Path(folder, "kac", "config.toml")
         config.parent.mkdir()

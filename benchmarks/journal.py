@@ -26,7 +26,7 @@ CHANGES = 100_000
 TOPICS = 1_000
 AGO = timedelta(days=300)
 START, PAGE, MEMORY = 0.3, 0.5, 150
-"""Maximum seconds for a start and for the first page, and maximum MiB."""
+"""Maximum CPU seconds for a start and for the first page, and maximum MiB of the process."""
 
 
 def lines(changes: int, unfinished: int | None) -> Iterator[bytes]:
@@ -57,7 +57,7 @@ def lines(changes: int, unfinished: int | None) -> Iterator[bytes]:
 
 
 def write(first: Path, changes: int, unfinished: int | None, *, single: bool) -> int:
-    """Write a journal, and return its bytes."""
+    """Write a journal, in segments or with `single` in one file. Return its size in bytes."""
     from console.journal.segments import SEGMENT_BYTES
     from console.model.journal_lines import segment_path
 
@@ -79,8 +79,10 @@ def write(first: Path, changes: int, unfinished: int | None, *, single: bool) ->
 
 
 async def measured(what: str, bootstrap: str, change: int) -> dict[str, float]:
-    """Return the CPU seconds of a session's work with the journal, once the cluster is known, and the peak memory in
-    MiB.
+    """Return the CPU seconds, the seconds, and the peak memory in MiB of a session's work with the journal, once the
+    cluster is known.
+
+    what: ``"start"``, ``"page"`` for the first page of the history, or anything else for the changes around `change`.
     """
     from console.admin.client import AdminClient
     from console.admin.settings import ConnectionSettings

@@ -104,7 +104,9 @@ def dumped(log: Path) -> Cost:
 
 
 def check(log: Path) -> None:
-    """Check that both find the same records. Raises AssertionError."""
+    """Check that kac's decoder and DumpLogSegments find the same number of records of each type, and equal payloads in
+    the first `CHECKED` records. Raises AssertionError.
+    """
     from tests.support.metadata_log import read_log
 
     ours: collections.Counter[str] = collections.Counter()

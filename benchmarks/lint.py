@@ -22,12 +22,12 @@ from benchmarks.embedded import started
 from benchmarks.figures import load, report, report_ratio
 
 LARGE, SMALL = 20.0, 2.0
-"""Maximum seconds of wall time."""
+"""Maximum seconds of wall time for a cluster of 100,000 topics, and for one of `TOPICS` topics."""
 
 
 def measure(name: str, program: list[str], bootstrap: str, rounds: int, limit: float) -> None:
     """Report the wall seconds and the CPU seconds of `kac lint`, its number of findings by rule, and whether all rounds
-    had the same findings.
+    had the same findings. limit: wall seconds that the median may take.
     """
     with tempfile.TemporaryDirectory() as folder:
         environ = {**os.environ, "XDG_STATE_HOME": folder, "XDG_CONFIG_HOME": folder}

@@ -21,8 +21,8 @@ LIMITS = {10_000: 2.0, 100_000: 20.0}
 
 
 def placement(partitions: int, brokers: int) -> Placement:
-    """Return a placement of this many partitions with three replicas in three racks, ten in a topic; the last three
-    brokers are empty.
+    """Return a placement of this many partitions with three replicas in three racks. Each topic has ten of the
+    partitions, and the last three brokers are empty.
     """
     chance = random.Random(7)
     ids = range(1, brokers + 1)
@@ -40,7 +40,7 @@ def placement(partitions: int, brokers: int) -> Placement:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Plan each goal once for each number of partitions."""
+    """Plan each goal once for each number of partitions, and report the CPU seconds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--partitions", type=int, nargs="*", default=list(LIMITS))
     parser.add_argument("--brokers", type=int, default=30)

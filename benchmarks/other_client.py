@@ -38,7 +38,9 @@ async def send(client: AdminClient, change: changes.ChangeRequest) -> tuple[chan
 
 
 async def until(is_so: Callable[[], Awaitable[bool]], what: str, within: float) -> None:
-    """Wait until a condition holds. Raises TimeoutError after `within` seconds."""
+    """Wait until a condition holds. An AdminError counts as a condition that does not hold yet. Raises TimeoutError
+    after `within` seconds, with `what` and the last such error.
+    """
     deadline = time.monotonic() + within
     last = ""
     while True:

@@ -51,7 +51,7 @@ class Cost:
     together: float
 
     def __sub__(self, before: Cost) -> Cost:
-        """Return the cost since an earlier one, with this one's memory."""
+        """Return the seconds since an earlier cost, with the memory of this one."""
         return Cost(
             self.wall - before.wall,
             self.cpu - before.cpu,
@@ -63,7 +63,7 @@ class Cost:
         )
 
     def shown(self) -> dict[str, object]:
-        """Return the figures for a report, with the load."""
+        """Return the figures for a report, in seconds and MiB, with the load average."""
         seconds = {"wall_s": round(self.wall, 2), "cpu_s": round(self.cpu, 2), "java_cpu_s": round(self.java_cpu, 2)}
         return {
             **seconds,

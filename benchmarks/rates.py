@@ -32,13 +32,16 @@ from console.triage.trouble import troubles
 TICK = 2.0
 """Seconds between reads of the rates."""
 SHARE = 0.01
-"""Maximum share of a broker's time."""
+"""Maximum share of a broker's time that the reads of rates may take."""
 CPU = 3.0
 """Maximum CPU seconds for a search in 100,000 topics, 100,000 ACLs and a million quotas, while the screen runs."""
 
 
 async def watched(session: Session, cluster: int, seconds: float, partitions: int) -> None:
-    """Read the rates of about `partitions` partitions, three in each topic, for `seconds` seconds."""
+    """Read the rates of about `partitions` partitions, three in each topic, for `seconds` seconds. Report the cost.
+
+    cluster: the process id of the cluster.
+    """
     await session.read_cluster()
     await session.read_topics()
     every = session.snapshot.topics

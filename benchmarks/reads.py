@@ -48,7 +48,9 @@ def fresh(code: str, address: str) -> float:
 
 
 def measure(what: str, address: str) -> float:
-    """Connect, list the topics, then time one read. Return ms."""
+    """Connect, list the topics, then time one read. Return milliseconds. what: "configs", "raw" for undecoded configs,
+    or "quotas".
+    """
     from console.admin import configs, quotas, topics
     from console.admin.client import AdminClient
     from console.admin.settings import ConnectionSettings
@@ -76,7 +78,9 @@ def measure(what: str, address: str) -> float:
 
 
 async def read_undecoded(link: Any, names: list[str]) -> list[bytes]:
-    """Send the same requests, with the same chunks and number in flight, and return the answers as bytes."""
+    """Send the requests of `describe_configs`, with the same chunks and number in flight, and return the answers as
+    bytes.
+    """
     from console.admin.configs import CHUNK, IN_FLIGHT
 
     gate = asyncio.Semaphore(IN_FLIGHT)

@@ -128,7 +128,9 @@ def commands(bootstrap: str, topic: str) -> dict[str, str]:
 
 
 def bare_loop(count: int) -> float:
-    """Return the milliseconds of only the condition, over decoded values."""
+    """Return the milliseconds that the condition alone takes for `count` decoded values, computed from the time for
+    `LOOPED` values.
+    """
     from msgspec.json import decode
 
     from console.model.record_conditions import condition
@@ -151,7 +153,7 @@ LIMITS = (
 
 def measure(bootstrap: str, codec: str, count: int, rounds: int, only: str) -> None:
     """Report the milliseconds and the MiB of kac and of other tools for the records of a topic. Raises RuntimeError if
-    a tool prints fewer lines than expected.
+    a search finds no line, or an export has another number of lines than `count`.
     """
     memory: dict[str, float] = {}
 

@@ -20,7 +20,9 @@ _NUMBER = "#number#"
 
 
 def _usual(dice: random.Random) -> Logged:
-    """Return a request: half are PRODUCE, half FETCH, an eighth of these from replicas, some with errors."""
+    """Return a request: half are PRODUCE, nearly half FETCH (an eighth of these from replicas), the rest METADATA. Some
+    PRODUCE and METADATA requests have errors.
+    """
     kind = dice.random()
     topics = [dice.randrange(100, 90_000) for _ in range(dice.choice((1, 1, 1, 2, 3)))]
     if kind < 0.5:

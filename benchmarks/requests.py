@@ -63,7 +63,9 @@ def measured(who: str, python: str, log: Path, out: Path, layout: str) -> Cost:
 
 
 def check_equal(lake: Lake, peers: Mapping[str, Path]) -> None:
-    """Check that all answers are equal. Raises SystemExit if they differ."""
+    """Check that each peer has the same sums as the lake, and report their number. Raises SystemExit if they differ.
+    peers: name -> file, or folder of files, of Parquet.
+    """
     files = [f"{lake.folder(REQUEST)}/{path}" for path in lake.table(REQUEST).files]
     with duckdb.connect() as database:
         database.execute(

@@ -206,7 +206,7 @@ def run_app(widget: str, count: int, figures: Path) -> None:
 
 
 def measure(widget: str, count: int, figures: Path) -> dict[str, float]:
-    """Return the figures of a new process."""
+    """Return the figures of a new process. Raises TimeoutError if it has none after 300 s."""
     figures.unlink(missing_ok=True)
     command = [sys.executable, "-m", "benchmarks.row_table", "--app", widget, str(count), str(figures)]
     with Terminal(command, columns=WIDTH, rows=HEIGHT, environ={"COLORTERM": "truecolor"}) as terminal:

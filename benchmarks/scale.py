@@ -73,7 +73,9 @@ def answered(screen: Terminal, key: bytes) -> float | None:
 
 
 def walk(command: Sequence[str]) -> None:
-    """Press the keys on every pane, at rest and while it reads."""
+    """Press the keys on every pane, at rest and while it reads. Report the seconds until the screen changes, and the
+    peak memory.
+    """
     with terminal(command) as screen:
         screen.until(TOPICS, PATIENCE)
         (cluster,) = children(screen.pid)

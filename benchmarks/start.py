@@ -58,7 +58,9 @@ def ended(command: Sequence[str]) -> Taken:
 
 
 def first_rows(command: Sequence[str], text: bytes = ROW) -> Taken:
-    """Run the console until its screen shows this text, by default the one about the cluster."""
+    """Run the console until its screen shows this text, by default the one about the cluster. Return the wall
+    seconds until then, and the CPU seconds of the console. Raises TimeoutError if it takes longer than 60 s.
+    """
     with Terminal(command, columns=120, rows=40) as terminal:
         took = terminal.until(text, 60.0)
         stat = Path(f"/proc/{terminal.pid}/stat").read_text().rpartition(")")[2].split()

@@ -52,7 +52,9 @@ class Terminal:
         return bool(data)
 
     def until(self, text: bytes, timeout: float, *, since: int = 0) -> float:
-        """Read until `text` was written after byte `since`. Return the seconds since the start. Raises TimeoutError."""
+        """Read until `text` was written after byte `since`. Return the seconds since the start. Raises TimeoutError
+        after `timeout` seconds, or if the program ends first.
+        """
         end = time.perf_counter() + timeout
         while self.written.find(text, since) < 0:
             if self._ended or time.perf_counter() > end:

@@ -60,7 +60,7 @@ SHOWN = b"looked at"
 
 
 class Requests(NamedTuple):
-    """The number of requests of an API, and the milliseconds for which they were queued, handled, and took in all."""
+    """The number of requests of an API, and their milliseconds: in the queue, in handlers, and in total."""
 
     requests: float
     queued: float
@@ -108,7 +108,7 @@ class RequestTimes:
 
 
 def topic_name(number: int) -> str:
-    """Return the name of a topic."""
+    """Return the name of the topic with this number."""
     return f"team-{number % 40:02d}.service-{number:04d}.events"
 
 
@@ -132,7 +132,7 @@ def fill(cluster: KafkaCluster, partitions: int, groups: int) -> None:
 
 
 def _await_coordinators(client: AdminClient, partitions: int) -> None:
-    """Commit until brokers have created the topic of offsets. Raises TimeoutError."""
+    """Commit until brokers have created the topic of offsets. Raises TimeoutError after `FILL_SECONDS` seconds."""
     end = time.monotonic() + FILL_SECONDS
     while time.monotonic() < end:
         try:

@@ -36,7 +36,7 @@ from console.triage.symptoms import Poll
 
 TOPICS, PARTITIONS, GROUPS, BROKERS = 5_000, 8, 10_000, 6
 LIMIT = 0.1
-"""Maximum CPU seconds."""
+"""Maximum CPU seconds for a verdict."""
 START = datetime(2026, 3, 1, tzinfo=UTC)
 PARTS = ("cluster", "topics", "quorum", "groups", "reassignments", "log_dirs", "configs", "quotas")
 DOWN, FIRST = 3, 3

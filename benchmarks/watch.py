@@ -92,7 +92,9 @@ class Watch:
             await working
 
     async def poll_again(self) -> None:
-        """Poll once, when a poll is due."""
+        """Wait until a poll is due, and poll once. Give the verdict to `tell`, or the error to `lost` if no broker
+        answers.
+        """
         if self._observations is not None:
             await self._poller.rest()
         try:

@@ -130,7 +130,9 @@ def _events(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def compare(name: str, inputs: Inputs, rows: int, rounds: int, folder: Path) -> None:
-    """Compare one worker with two, in turn."""
+    """Run one worker and two workers in turn, `rounds` times each. Report each run, and the ratio of the median seconds
+    to its limit.
+    """
     taken: dict[int, list[Stages]] = {1: [], 2: []}
     for _ in range(rounds):
         for workers, found in taken.items():

@@ -73,7 +73,9 @@ def interpreter(arch: str, into: Path) -> None:
 
 
 def wheels(arch: str, lock: str, cache: Path) -> list[Path]:
-    """Return the wheels of a lock for this architecture, fetched once; each has one of the lock's hashes."""
+    """Return the wheels of a lock for this architecture, fetched once. Raises RuntimeError if a wheel has none of the
+    lock's hashes.
+    """
     folder = cache / f"wheels-{arch}-{hashlib.sha256(lock.encode()).hexdigest()[:16]}"
     if not folder.is_dir():
         making = folder.with_suffix(".part")

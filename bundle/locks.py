@@ -11,8 +11,8 @@ PYTHON = "3.14"
 
 
 def holds(marker: Marker | str | None, **names: str) -> bool:
-    """Return whether a marker is true for a bundle's Python, independent of the Python that runs this. names: further
-    variables of markers.
+    """Return whether a marker is true for a bundle's Python, independent of the Python that runs this; True without a
+    marker. names: further variables of markers.
     """
     about = {"python_version": PYTHON, "python_full_version": f"{PYTHON}.0", "sys_platform": "linux", "extra": ""}
     return not marker or Marker(str(marker)).evaluate(about | names)

@@ -71,7 +71,7 @@ def make(arch: str, machine: str, out: Path, cache: Path, *, with_lake: bool, le
 
 
 def _tool(machine: str, cache: Path) -> Path:
-    """Return the same Python for this machine, which compiles sources and has zstd."""
+    """Return the path of the bundle's Python for this machine, which compiles sources and has zstd."""
     folder = cache / "python"
     if not (folder / tree.PROGRAM).exists():
         shutil.rmtree(folder, ignore_errors=True)
@@ -87,7 +87,9 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def link(made: Path, file: Path, arch: str, work: Path, pack: Callable[[Path, Path], None]) -> None:
-    """Compile the launcher around a tree. pack: compresses a file into another, as zstd does."""
+    """Compile the launcher around a tree. work: a folder for its sources. pack: compresses a file into another, as zstd
+    does.
+    """
     source = work / f"launcher-{file.name}"
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(inputs.LAUNCHER, source)

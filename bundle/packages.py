@@ -33,7 +33,7 @@ _RELEASE = "1"
 
 
 def packages(tree: Path, arch: str, version: str, out: Path, *, with_lake: bool) -> Iterator[Path]:
-    """Make a package of each kind. The same commit makes the same bytes.
+    """Make a package of each kind, and yield its path. The same commit makes the same bytes.
 
     Raises:
         Missing: Go is not installed.

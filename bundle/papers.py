@@ -41,8 +41,8 @@ MODULES = {
 
 
 def write(tree: Path, wheels: list[Path], arch: str, zig: Path | None, version: str) -> None:
-    """Write both into a pruned tree. zig: the compiler's folder, which has libunwind's licence; None if the tree has no
-    libunwind.
+    """Write the licences and the list of parts into a pruned tree. zig: the compiler's folder, which has libunwind's
+    licence; None if the tree has no libunwind.
     """
     parts, texts = [], []
     needs: dict[str, list[str]] = {}
@@ -93,7 +93,7 @@ def _needs(about: PackageMetadata, arch: str) -> Iterator[str]:
 
 
 def _texts(info: Path) -> str:
-    """Return the licence files of a package."""
+    """Return the joined texts of the licence files of an installed package; ``""`` if it has no such file."""
     files = [path for path in sorted(info.rglob("*")) if path.is_file() and path.name not in ("METADATA", "RECORD")]
     found = [path for path in files if path.parent.name == "licenses" or path.name.upper().startswith(_NAMES)]
     return "\n".join(path.read_text(errors="replace") for path in found)

@@ -31,7 +31,9 @@ SUMS = "SHA256SUMS"
 
 
 def changes(root: Path) -> str:
-    """Return why a checkout differs from its commit; ``""`` if it does not. Raises RuntimeError if git fails."""
+    """Return a message with the changes of a checkout that are not committed; ``""`` if there are none. Raises
+    RuntimeError if git fails.
+    """
     changed = inputs.run(["git", "status", "--porcelain"], root)
     return f"there are changes that are not committed:\n{changed}" if changed else ""
 

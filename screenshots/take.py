@@ -146,7 +146,7 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
         "see:1 group without members", "G", "up", "see:F stages", "F", "see:staged: 8 edits",
     ),
     "now-plan": ("7", "see:8 edits on 4 entities"),
-    # A message appears with the next move of the cursor. A poll may or may not move it, so press keys.
+    # A message appears with the next move of the cursor. A poll may or may not move the cursor, so press keys.
     "now-green": (
         "A", "see:y checks the plan", "y", "see:takes it back", "full_stop", "see:2 troubles", "g", "G",
     ),
@@ -557,7 +557,7 @@ def _same_everywhere(state: str) -> None:
 
 
 def _a_moment_ago() -> datetime:
-    """Return the time at which the lake was fed: some minutes ago."""
+    """Return the time at which the lake was fed: three minutes before the current minute."""
     return datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=3)
 
 
@@ -579,7 +579,9 @@ def first_difference(taken: str, kept: str) -> str:
 
 
 def main() -> int:
-    """Take all pictures; write those that have changed, or with --check name them."""
+    """Take all pictures. Write those that have changed, and delete those that are gone; with --check, print their names
+    instead, and return 1 if there are any.
+    """
     only_check = "--check" in sys.argv[1:]
     taken = take(ANY_PORT if only_check else PORT, once="--once" in sys.argv[1:])
     old = stale(taken)

@@ -28,7 +28,7 @@ from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 pytest_plugins = ["tests.support.lake_fixtures"]
 
-# Reproducible by default; `pytest --hypothesis-profile explore` looks for new counterexamples.
+# Property tests are reproducible by default; `pytest --hypothesis-profile explore` looks for new counterexamples.
 settings.register_profile("same", derandomize=True, deadline=None, database=None, max_examples=USUAL)
 settings.register_profile("few", settings.get_profile("same"), max_examples=3)
 settings.register_profile("explore", max_examples=1000, deadline=None)
@@ -69,7 +69,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Ignore a file without slow tests if `--slow-files` is given."""
+    """Return True for a file without slow tests if `--slow-files` is given, so that pytest ignores it; None to leave
+    the choice to pytest.
+    """
     is_left_out = (
         config.getoption("slow_files") and collection_path.suffix == ".py" and not may_be_slow(collection_path)
     )
@@ -98,7 +100,9 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, o
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """Put tests that share a cluster into one process, with `--dist loadgroup`, and let the longest begin first."""
+    """Put tests that share a cluster into one process, with `--dist loadgroup`, and let the longest begin first. Raises
+    UsageError if a slow test is in a file that `--slow-files` leaves out.
+    """
     for item in items:
         if item.get_closest_marker("xdist_group") is None and (name := real_clusters.group(item)):
             item.add_marker(pytest.mark.xdist_group(name))
@@ -205,7 +209,9 @@ def secure_cluster(request: pytest.FixtureRequest) -> Iterator[real_clusters.Kaf
 
 
 def _of_release(version: str, brokers: int) -> Any:
-    """Return a fixture: a cluster of another release like plain_cluster, but with Kafka's own configs for contracts."""
+    """Return a fixture that runs a cluster of another release, like `plain_cluster` but with Kafka's own configs for
+    idle brokers, because contracts are recorded on it.
+    """
 
     @pytest.fixture(scope="session")
     def cluster(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:

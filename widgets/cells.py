@@ -134,7 +134,9 @@ def truncate(text: str, width: int) -> str:
 
 
 def truncate_middle(text: str, width: int) -> str:
-    """Cut the middle out of `text` for at most `width` cells, for names that differ at their ends."""
+    """Cut the middle out of `text` for at most `width` cells, for names that differ at their ends. If `width` is below
+    5, cut the end.
+    """
     if cell_width(text) <= width or width < 5:
         return truncate(text, width)
     tail_width = (width - 1) // 2
@@ -155,8 +157,8 @@ _THOUSANDS = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 def fit_number(text: str, width: int) -> str:
     """Return a text of numbers in at most `width` cells.
 
-    A number is never cut, which would change its value: if it does not fit it is rounded (``12,345`` to ``12k``), and
-    if that does not fit either, it becomes ``#``.
+    A number is never cut, which would change its value. If the text does not fit, its numbers are rounded (``12,345``
+    to ``12k``); if it does not fit then either, each cell shows ``#``.
     """
     if cell_width(text) <= width:
         return text
@@ -168,8 +170,9 @@ def fit_number(text: str, width: int) -> str:
 
 
 def rounded(number: str, digits: int) -> str:
-    """Return a number with `digits` digits and a unit of thousands: ``1234567`` with 2 is ``1.2M``; ``>999Y`` if it is
-    larger than any unit."""
+    """Return a number rounded to `digits` significant digits, or to a whole number of its unit if that has more digits:
+    ``1234567`` with 2 is ``1.2M``; ``>999Y`` if it is larger than any unit.
+    """
     whole, _, behind = number.replace(",", "").partition(".")
     whole = whole.lstrip("0") or "0"
     power, lead = divmod(len(whole) - 1, 3)

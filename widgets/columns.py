@@ -54,7 +54,8 @@ def lay_out(
 
     Args:
         natural: each column's measured width.
-        usual: the width of most cells of each column. No column gets more until all have that.
+        usual: the width of most cells of each column, by default its measured width. No column gets more until all have
+            that.
         width: the width in cells.
         pan: the number of movable columns (all but gutters and the first one) to skip, so that columns that do not fit
             can be reached.
@@ -180,7 +181,7 @@ class ColumnView(LineView):
         self._put_columns(columns)
 
     def cells_at(self, index: int) -> Sequence[Cell]:
-        """Return a line's cells, one for each column."""
+        """Return a line's cells, one for each column. Subclasses implement it."""
         raise NotImplementedError
 
     # -- methods for owners ---------------------------------------------------------------------------------------
@@ -205,7 +206,9 @@ class ColumnView(LineView):
     # -- lines ----------------------------------------------------------------------------------------------------
 
     def header(self, width: int) -> Sequence[Span] | None:
-        """Return the labels of the visible columns."""
+        """Return the labels of the visible columns, with an arrow at the sorted one and signs for columns that do not
+        fit.
+        """
         layout = self._layout_for(width - 1)
         spans: list[Span] = [("‹" if layout.more_left else " ", "header")]
         for place in layout.placed:
@@ -323,7 +326,7 @@ class ColumnView(LineView):
         return self._fitted[1]
 
     def action_pan(self, direction: int) -> None:
-        """Skip a column or restore it, if not all of them fit."""
+        """Skip one more column (direction 1), unless all others fit, or show the last skipped one again (-1)."""
         if direction > 0 and not self._layout_for(self.size.width - 1).more_right:
             return
         self._pan = max(0, self._pan + direction)

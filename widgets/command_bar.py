@@ -166,7 +166,9 @@ class LineHistory:
         self._typed = None
 
     def older(self, typed: str) -> str | None:
-        """Return the next older entry that starts with the text at the start of recalling, or None."""
+        """Return the next older entry that starts with the text at the start of recalling, and is not the shown text;
+        None if there is no such entry. typed: the shown text.
+        """
         if self._typed is None:
             self._typed, self._place = typed, len(self._entries)
         for place in range(self._place - 1, -1, -1):
@@ -176,7 +178,9 @@ class LineHistory:
         return None
 
     def newer(self, typed: str) -> str | None:
-        """Return the next newer entry with that prefix, then the original text, then None."""
+        """Return the next newer entry that starts with the text at the start of recalling, and is not the shown text;
+        the text at the start after the newest one; None if the user recalls nothing. typed: the shown text.
+        """
         if self._typed is None:
             return None
         for place in range(self._place + 1, len(self._entries)):
@@ -259,7 +263,7 @@ class BarInput(Input):
         self.replace(one_line(text, self.between), *self.selection)
 
     def action_cursor_right(self, select: bool = False) -> None:
-        """Move right; at the end let the bar handle the key."""
+        """Move right; raise SkipAction at the end, so that the bar handles the key."""
         if self.cursor_at_end and self.selection.is_empty and not select:
             raise SkipAction
         super().action_cursor_right(select)
@@ -523,7 +527,7 @@ class CommandBar(BarRows):
                 self._input.post_message(Input.Submitted(self._input, self.text))
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
-        """Post the text, and add it to the history."""
+        """Post the text, and add it to the history of a mode that remembers. A masked line becomes empty."""
         message.stop()
         text = message.value
         if self._mode.remembers:
@@ -600,7 +604,7 @@ class CommandBar(BarRows):
         self._put(base.completed(candidates[chosen]), Completion(base, candidates, chosen))
 
     def action_accept(self) -> None:
-        """Accept the inserted candidate, or else the first."""
+        """Accept the inserted candidate, or else the first. No-op without candidates."""
         base, candidates, chosen = self._completion
         if candidates:
             self._put(base.completed(candidates[max(0, chosen)]))

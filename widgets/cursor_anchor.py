@@ -21,7 +21,7 @@ class KeyedLines(Protocol):
         ...
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the index of `key`, or None."""
+        """Return the index of `key`; None if no line has it."""
         ...
 
 

@@ -128,7 +128,9 @@ class DiffView(LineView):
         return self.pieces(index, width, 1)[0]
 
     def pieces(self, index: int, width: int, most: int) -> Sequence[Sequence[Span]]:
-        """Return the spans in pieces; a name or title that is too long is folded."""
+        """Return a line's content in pieces, one below the other, of which the further ones continue a name or title
+        that is too long.
+        """
         spot, most = self._spot(index), min(most, MOST_LINES)
         if spot.below is not None:
             return [[(" " * BELOW_INDENT, ""), (truncate(spot.below[0], width - BELOW_INDENT), spot.below[1])]]

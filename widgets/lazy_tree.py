@@ -41,7 +41,9 @@ class Branch(Protocol):
         ...
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the index of the child with this key, or None. It should be a look-up, not a search."""
+        """Return the index of the child with this key; None if no child has it. It should be a look-up, not a
+        search.
+        """
         ...
 
 
@@ -293,7 +295,7 @@ class LazyTree(ColumnView):
         return self._flat.index_of(key)
 
     def depth_at(self, index: int) -> int:
-        """Return the number of nodes above a node."""
+        """Return the number of ancestors of a node."""
         return self._flat[index].depth
 
     def cells_at(self, index: int) -> Sequence[Cell]:
@@ -336,7 +338,7 @@ class LazyTree(ColumnView):
         return self._flat[self._cursor] if len(self._flat) else None
 
     def action_open_or_child(self) -> None:
-        """Open the node under the cursor, or move to its first child."""
+        """Open the node under the cursor, or move to its first child. No-op on a leaf."""
         place = self._place
         if place is None or place.node is None or not place.node.openable:
             return
@@ -356,7 +358,7 @@ class LazyTree(ColumnView):
             self.move_cursor(place.parent)
 
     def action_select(self) -> None:
-        """Open or close the node under the cursor; select a leaf."""
+        """Open or close the node under the cursor; select a leaf. No-op on a line that waits for children."""
         place = self._place
         if place is None or isinstance(place.key, Waiting):
             return

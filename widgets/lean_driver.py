@@ -1,4 +1,6 @@
-"""The input of a terminal as keys: Esc is a separate key even if the next key arrives with it."""
+"""A driver of Textual: in its input, Esc is a separate key even if the next key arrives with it; its output has only
+the differences between frames.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ class EscapeKeys(XTermParser):
         return marks[-1].endswith("0~") if marks else self._pasting
 
     def _end_sequence(self) -> Iterable[Message]:
-        """Yield the last Esc as a key, as the parser does after a timeout."""
+        """Yield the last Esc as a key, as the parser does after a timeout; nothing if the parser waits for no more
+        input.
+        """
         if self._timeout_time is None:
             return
         self._timeout_time = None
@@ -210,7 +214,9 @@ class LeanDriver(LinuxDriver):
             return "\x1b[m" + frame
 
     def start_application_mode(self) -> None:
-        """Start, and repaint after resizes, because terminals differ in their content after a resize."""
+        """Start, and query the colour of the background if there is a listener. Repaint after each resize, because
+        terminals differ in their content after a resize.
+        """
         self._asked_at = time.monotonic()  # the input is read from now on
         super().start_application_mode()  # type: ignore[no-untyped-call]
         if self.listener is not None and not self.listener.is_done:
@@ -237,7 +243,7 @@ class LeanDriver(LinuxDriver):
             self.flush()
 
     def run_input_thread(self) -> None:
-        """Read keys with `EscapeKeys` until the end."""
+        """Read keys with `EscapeKeys` until the driver stops. Send this process SIGHUP if the terminal is closed."""
         parser = EscapeKeys(self._debug)
         decoder = getincrementaldecoder("utf-8")()
         with selectors.SelectSelector() as selector:
@@ -261,7 +267,7 @@ class LeanDriver(LinuxDriver):
                 self._process(parser.tick())
 
     def _heard(self, data: str) -> str:
-        """Return the typed input, without the terminal's response."""
+        """Return the typed input, without the terminal's response to the query. Post the response as `Background`."""
         if self.listener is None:
             return data
         if not self.listener.is_done and time.monotonic() - self._asked_at > ANSWERED_WITHIN:
@@ -278,7 +284,7 @@ class LeanDriver(LinuxDriver):
             self.process_message(message)
 
     def process_message(self, message: Message) -> None:
-        """Handle resizes that the terminal reports as messages."""
+        """Pass a message on. After a resize that the terminal reports as a message, repaint everything."""
         if isinstance(message, InBandWindowResize):
             self._stale = True
         super().process_message(message)

@@ -1,4 +1,4 @@
-"""The messages of a line view to its owner. Handlers are named `on_line_view_…` for table, tree and diff alike."""
+"""The base of table, tree and diff, and its messages to an owner, whose handlers are named `on_line_view_…` for all."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def cursor_key(self) -> Hashable | None:
-        """The key of the line under the cursor, or None."""
+        """The key of the line under the cursor; None if there are no lines."""
         return self.key_at(self._cursor) if self.line_count() else None
 
     @property
@@ -502,7 +502,9 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         return index if line >= 0 and index < self.line_count() else None
 
     def on_click(self, event: events.Click) -> None:
-        """Move the cursor to the mouse; a double click opens the line."""
+        """Move the cursor to the clicked line; a double click opens it. For a click in the header, call
+        `_header_clicked`.
+        """
         offset = event.get_content_offset(self)
         if offset is None:
             return

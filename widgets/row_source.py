@@ -73,7 +73,7 @@ class RowSource(Protocol):
         ...
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the index of the row with this key, or None. It should be a look-up, not a search."""
+        """Return the index of the row with this key; None if no row has it. It should be a look-up, not a search."""
         ...
 
 
@@ -116,7 +116,7 @@ class ListRows(Generic[Row]):
         return self._cells(self.rows[index])
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the index of `key`, or None."""
+        """Return the index of `key`; None if no row has it."""
         if self._places is None:
             if key in self._lately:
                 return self._lately[key]

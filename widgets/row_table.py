@@ -22,7 +22,7 @@ class BadQuery(ValueError):
 
 
 class Query(NamedTuple):
-    """A query: words, or a regular expression, for texts in lower case."""
+    """A query: words, or a regular expression, for texts in lower case. negated: whether to find the other texts."""
 
     words: tuple[str, ...] = ()
     pattern: re.Pattern[str] | None = None

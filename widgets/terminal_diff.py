@@ -1,4 +1,4 @@
-"""Colours and attributes of terminal cells, and the shortest sequence that changes one to the next."""
+"""Terminal cells with their colours and attributes, and the shortest output that changes what a terminal shows."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class TerminalDiff:
         self._unsure = True
 
     def update(self, frame: str) -> str:
-        """Return the output that makes the terminal show a frame; often ``""``.
+        """Return the output that makes the terminal show a frame; ``""`` if it already shows the frame.
 
         Args:
             frame: text with cursor positions, SGR sequences and line feeds. The output omits its hyperlinks.

@@ -45,7 +45,7 @@ PROPERTIES = {
     # On a busy machine, the start of a broker takes a while.
     "initial.broker.registration.timeout.ms": "240000",
     "log.index.size.max.bytes": "65536",
-    # The default: a broker that does not fetch the metadata log falls behind at once.
+    # Kafka's default. With longer intervals, a broker that does not fetch the metadata log falls behind later.
     "metadata.max.idle.interval.ms": "500",
 }
 

@@ -46,10 +46,10 @@ class Fault(Struct, frozen=True, kw_only=True):
 
     make: prepares the cluster, and yields a function that begins the fault; its end undoes the fault. named: the causes
     that triage has to name. beside: further causes that it may name. within: seconds from the fault's beginning until
-    it has to. takes: resources that the fault uses alone: faults with a common resource can't be made at once. stands:
-    whether the fault is made before the console is opened, as leftovers are. alone: whether no other fault can be made
-    with it. user: the console's user, ``""`` for a super user. request_logs: whether the console also reads the
-    brokers' request logs.
+    triage has to have named the causes. takes: resources that the fault uses alone: faults with a common resource can't
+    be made at once. stands: whether the fault is made before the console is opened, as leftovers are. alone: whether no
+    other fault can be made with it. user: the console's user, ``""`` for a super user. request_logs: whether the
+    console also reads the brokers' request logs.
     """
 
     name: str

@@ -17,7 +17,10 @@ from console.model.quota import QuotaEntity
 async def _reading(
     lab: Laboratory, topic: str, rate: float = 40.0
 ) -> AsyncIterator[tuple[Consumer, asyncio.Task[None], Producer]]:
-    """Run a producer of a topic, and a group of one member without lag. Yield the member, its task and the producer."""
+    """Run a producer of a topic, and a group of one member without lag. Yield the member, its task and the producer.
+
+    rate: records per second.
+    """
     group = f"{topic}-readers"
     async with lab.topic(topic):
         producer, reader = lab.producer(topic, 2, rate), lab.consumer(topic, group)
@@ -78,7 +81,7 @@ async def _rebalancing(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _out_of_range(lab: Laboratory) -> AsyncIterator[Begin]:
-    """A client commits a wrong offset for a running member, as in a manual reset with a wrong number."""
+    """A running member commits an offset beyond the end of the log, as in a manual reset with a wrong number."""
     async with _reading(lab, "beyond") as (reader, _, _producer):
         yield lambda: reader.commit_wrong(0, 10**7)
 

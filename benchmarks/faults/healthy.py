@@ -19,7 +19,7 @@ _GROUP = "deployed-readers"
 
 
 async def quiet(lab: Laboratory, seconds: float) -> Trial:
-    """Watch the cluster under load, with deployments and passing topics, and nothing announced."""
+    """Watch the cluster under load, with deployments and short-lived topics. No trouble is announced."""
     return await _watched(lab, QUIET, seconds, (), lambda: _busy(lab, seconds))
 
 

@@ -44,7 +44,9 @@ def record_name(version: str, faults: Sequence[str]) -> str:
 
 
 def judged_again(trial: Trial, record: Path) -> Trial:
-    """Return a trial with the causes that the present rules name for the recorded responses."""
+    """Return a trial with the causes that the present rules name for the recorded responses. Fail if the record can't
+    be replayed.
+    """
     names = Names()
 
     def tell(verdict: Verdict, _observations: Observations) -> None:

@@ -68,7 +68,7 @@ class Laboratory:
     # -- parts of faults -----------------------------------------------------------------------------------------------
 
     async def send(self, change: changes.ChangeRequest) -> tuple[changes.Outcome, ...]:
-        """Send a change. Raises an error of the laboratory if the cluster refuses it."""
+        """Send a change. Raises RuntimeError if the cluster refuses a part of it."""
         return await other_client.send(self.client, change)
 
     async def create(
@@ -79,7 +79,13 @@ class Laboratory:
         on: Sequence[Sequence[int]] = (),
         configs: Mapping[str, str] | None = None,
     ) -> None:
-        """Create a topic of three replicas, or with these replicas."""
+        """Create a topic.
+
+        Args:
+            partitions: number of partitions with three replicas each, spread over brokers 1 to 3.
+            on: the replicas of each partition, instead of `partitions`; empty for the spread ones.
+            configs: the topic's own configs.
+        """
         assignments = tuple(map(tuple, on)) or tuple(
             tuple((first + k) % 3 + 1 for k in range(3)) for first in range(partitions)
         )
@@ -97,8 +103,9 @@ class Laboratory:
             await self.drop(name)
 
     async def drop(self, topic: str) -> None:
-        """Delete a topic as soon as the cluster can. Remove its configs first: a 4.3.0 broker that restarts later would
-        apply them to a new topic of the same name.
+        """Remove the configs that were set for a topic, and delete it. Repeat each request until the cluster carries it
+        out; raises TimeoutError after `PATIENCE` seconds. A 4.3.0 broker that restarts later would apply the configs to
+        a new topic of the same name.
         """
         resource = topic_resource(topic)
         if keys := self._configured.pop(resource, None):
@@ -107,7 +114,7 @@ class Laboratory:
         await self.until(lambda: self._sent(changes.DeleteTopics((topic,))), f"topic {topic} is deleted")
 
     async def drop_group(self, group: str) -> None:
-        """Delete a group without members."""
+        """Delete a group, as soon as it has no members. Raises TimeoutError after `PATIENCE` seconds."""
         await self.until(lambda: self._sent(changes.DeleteGroups((group,))), f"group {group} is deleted")
 
     async def _sent(self, change: changes.ChangeRequest) -> bool:
@@ -116,7 +123,9 @@ class Laboratory:
         return all(each.ok or (each.failure is not None and each.failure.name in gone) for each in outcomes)
 
     async def configure(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
-        """Set configs of a resource."""
+        """Set configs of a resource, and remember their keys for `drop`. Raises RuntimeError if the cluster refuses
+        them.
+        """
         ops = tuple(changes.ConfigOp(key, SET, value) for key, value in configs.items())
         self._configured.setdefault(resource, set()).update(configs)
         await self.send(changes.AlterConfigs({resource: ops}, broker=_of_broker(resource)))
@@ -181,8 +190,8 @@ class Laboratory:
         return now_ms()
 
     def producer(self, topic: str, partitions: int, rate: float, ahead_ms: int = 0, user: str = "") -> Producer:
-        """Return a producer that is not yet running. ahead_ms: added to the timestamps of its records. user: ``""`` for
-        the super user.
+        """Return a producer that is not yet running. rate: records per second. ahead_ms: added to the timestamps of its
+        records. user: ``""`` for the super user.
         """
         options: dict[str, Any] = {}
         where = self.cluster.bootstrap
@@ -207,7 +216,7 @@ class Laboratory:
     # -- a healthy cluster ---------------------------------------------------------------------------------------------
 
     async def until(self, is_so: Any, what: str) -> None:
-        """Wait until a condition holds. Raises TimeoutError."""
+        """Wait until a condition holds. Raises TimeoutError with `what` after `PATIENCE` seconds."""
         await other_client.until(is_so, what, PATIENCE)
 
     async def green(self) -> None:
@@ -308,8 +317,8 @@ class Watch(watch.Watch):
             self._names.add(verdict, time.monotonic() - self._clock)
 
     def start(self) -> float:
-        """Note the beginning of the faults, and return it: from now on, collect the causes that triage names, with the
-        seconds since now.
+        """Begin to collect the causes that triage names, each with the seconds since now. Return this beginning by the
+        monotonic clock, in seconds.
         """
         self._names = Names()
         self._began_ms = now_ms()

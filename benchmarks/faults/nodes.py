@@ -206,8 +206,8 @@ async def _behind(lab: Laboratory) -> AsyncIterator[Begin]:
     """A broker sends heartbeats, but does not apply the metadata log, because the thread that does so is stopped."""
     before, after = (1, 2), (2, 1)
     stopped = ExitStack()
-    # Move few leaders, among many that stay: so broker 2 always leads more than nine tenths of the partitions whose
-    # preferred leader it is. Fewer would be a separate fault.
+    # Move few leaders, among many that stay, so that broker 2 always leads more than nine tenths of the partitions
+    # whose preferred leader it is. If it led fewer, that would be a separate fault.
     async with lab.topic("led-all-along", on=[after] * 12), lab.topic("turned", on=[before] * 4) as topic:
 
         def stop() -> None:

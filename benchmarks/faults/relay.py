@@ -50,7 +50,7 @@ class Relays:
         self._loop.call_soon_threadsafe(self._cut_now, pairs)
 
     def delay(self, leader: int, follower: int, seconds: float) -> None:
-        """Delay each part of the leader's responses by these seconds."""
+        """Delay each part of the leader's responses to a follower by these seconds."""
         self._loop.call_soon_threadsafe(self._delays.__setitem__, (leader, follower), seconds)
 
     def delay_hello(self, seconds: float) -> None:

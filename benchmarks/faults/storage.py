@@ -29,7 +29,7 @@ MAGIC_AT = 16
 
 @asynccontextmanager
 async def _unreadable(lab: Laboratory) -> AsyncIterator[Begin]:
-    """The directory is renamed: the next checkpoint of a high watermark fails within 5 s."""
+    """The directory is renamed. Within 5 s, the broker fails to write its next checkpoint of high watermarks there."""
     spare = lab.cluster.spare_dir
     away = spare.with_name("away")
 
@@ -61,7 +61,7 @@ async def _filled(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _retention_cut(lab: Laboratory) -> AsyncIterator[Begin]:
-    """Nothing is written meanwhile, because the active segment is not deleted."""
+    """A topic's retention is cut after its last write, because brokers do not delete a segment with new records."""
     async with lab.topic("short-lived") as topic:
         async with running(lab.producer(topic, 2, 200.0)):
             await lab.until(lambda: _has_records(lab, topic), "records that can be deleted")

@@ -218,7 +218,7 @@ def kept() -> str:
 
 
 def main() -> int:
-    """Write the section into the page."""
+    """Write the section about the stored results into the page."""
     PAGE.write_text(written(PAGE.read_text(), kept()))
     return 0
 

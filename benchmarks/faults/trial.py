@@ -1,5 +1,5 @@
-"""The causes that a trial of faults named, with their subjects, the time of their first naming, and their highest
-certainty.
+"""The causes that triage named in a trial of faults, with their subjects, the time of their first naming, and their
+highest certainty.
 """
 
 from __future__ import annotations

@@ -85,7 +85,9 @@ async def _watch(slug: str, night: Night, half: str, version: str) -> None:
 
 
 def _scored(night: Night, live: list[Half]) -> str:
-    """Return the line of a night, and store the scores that its records give."""
+    """Store the scores that a night's records give. Return the night's line in the output, with each score that differs
+    between the console's live rows and the records.
+    """
     (score,) = kept.judged({live[0].slug: night}, live)
     (of_records,) = kept.judged({live[0].slug: night}, [kept.again(each) for each in live])
     kept.keep_scores([of_records])
@@ -102,7 +104,9 @@ def _not_made(error: Exception) -> str:
 
 
 def judge_again(nights: dict[str, Night], options: argparse.Namespace) -> int:
-    """Judge the records of nights. Return the number of nights that score less than stored."""
+    """Judge the records of nights. Return the number of nights that score less than stored; 0 if the new scores are
+    stored.
+    """
     version = RELEASES[options.version] if options.version else None
     there = [each for each in kept.halves() if each.slug in nights and version in (None, each.version)]
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:

@@ -10,7 +10,7 @@ from benchmarks.nights.night import Night
 
 
 def nights() -> dict[str, Night]:
-    """Import all nights, in the order of the slugs."""
+    """Return all nights by their slugs, in the order of the slugs."""
     names = sorted(each.name for each in pkgutil.iter_modules(written.__path__))
     return {name: importlib.import_module(f"{written.__name__}.{name}").NIGHT for name in names}
 

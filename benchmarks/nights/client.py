@@ -27,7 +27,7 @@ HOT = b"hot"
 
 
 class Life:
-    """The parent's orders: settings that may change, and the end."""
+    """The orders of the parent process: the client's settings, which may change, and its end."""
 
     def __init__(self, order: dict[str, Any]) -> None:
         self.order = order
@@ -58,7 +58,7 @@ class Life:
 
 
 def produce(life: Life) -> None:
-    """Write at the current rate until the end."""
+    """Write at the current rate until the parent process ends this. After an error, begin again with a new producer."""
     settings = life.order["settings"] | {"error_cb": life.failed}
     while not life.ended.is_set():
         client = Producer(settings)
@@ -124,7 +124,9 @@ def _commit(client: Producer, life: Life) -> None:
 
 
 def consume(life: Life) -> None:
-    """Read until the end, as a member of a group that commits processed records."""
+    """Read as a member of a group that commits processed records, until the parent process ends this. After an error,
+    join again.
+    """
     settings = life.order["settings"] | {"error_cb": life.failed, "on_commit": lambda error, _: _note(life, error)}
     while not life.ended.is_set():
         client = Consumer(settings)
@@ -179,8 +181,8 @@ def _read(client: Consumer, life: Life) -> None:
 
 
 def _is_stuck(life: Life, partition: int, offset: int) -> bool:
-    """Return whether a record can't be processed: `stuck_at` is an offset in every partition, offsets by partition, or
-    ``next`` for the next record that is read.
+    """Return whether a record can't be processed: its offset is `stuck_at` or higher. `stuck_at` is an offset for every
+    partition, offsets by partition, or ``next`` for the next record that is read; None if all records can be processed.
     """
     at = life.told["stuck_at"]
     if at == "next":

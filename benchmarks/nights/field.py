@@ -68,7 +68,9 @@ class Client:
         return self._process is not None and self._process.returncode is None
 
     async def start(self, environment: Mapping[str, str] | None = None) -> None:
-        """Start the client, or start it again after `stop` or `kill`, with its latest settings."""
+        """Start the client, or start it again after `stop` or `kill`, with its latest settings. Raises RuntimeError if
+        a client that takes settings ends before it is ready.
+        """
         self._environment = environment or self._environment
         orders = self._order is not None
         with self.output.open("ab") as output:
@@ -95,6 +97,10 @@ class Client:
             settings: of a producer rate (records per second), key, value_bytes, partition, ahead_ms, hold (whether its
                 transactions stay open); of a consumer work_ms (for each record), stuck_at (the offset of a record in
                 every partition that it retries for ever; or offsets by partition; "next"; None).
+
+        Raises:
+            RuntimeError: the client is a program.
+            LookupError: the client has no setting of this name.
         """
         if self._order is None:
             raise RuntimeError("a program takes no settings")
@@ -193,6 +199,7 @@ class Field:
 
         Raises:
             RuntimeError: the command failed; the text has its output.
+            subprocess.TimeoutExpired: it did not end within `PATIENCE` seconds.
         """
         words = self.cluster.command(command, *arguments)
         done = await asyncio.to_thread(
@@ -221,7 +228,9 @@ class Field:
         """Create a topic, and wait until its partitions have leaders. Raises TimeoutError after `PATIENCE` seconds.
 
         Args:
-            on: the brokers of each partition, the preferred leader first; by default they are spread evenly.
+            partitions: the number of partitions. Their replicas are spread evenly.
+            replicas: the number of replicas of each partition; one on each broker if there are fewer brokers.
+            on: the brokers of each partition, the preferred leader first, instead of `partitions` and `replicas`.
         """
         brokers = self.cluster.broker_ids
         count = min(replicas, len(brokers))
@@ -237,7 +246,7 @@ class Field:
         await self.until(is_led, f"topic {name} has leaders", PATIENCE)
 
     async def delete_topic(self, name: str) -> None:
-        """Delete a topic."""
+        """Delete a topic, and wait until no broker lists it. Raises TimeoutError after `PATIENCE` seconds."""
         await self._send(changes.DeleteTopics((name,)))
 
         async def is_gone() -> bool:
@@ -270,8 +279,14 @@ class Field:
     async def scram(self, user: str, password: str = "") -> str:
         """Create a SCRAM-SHA-256 user, or set the user's password. Clients with ``user=`` of this name log in with it.
 
+        Args:
+            password: by default a random one.
+
         Returns:
             The password.
+
+        Raises:
+            RuntimeError: the night has no logins.
         """
         if not self.users:
             raise RuntimeError("this night has no logins: give it security='logins' or 'acls'")
@@ -301,8 +316,9 @@ class Field:
         Args:
             rate: records per second.
             key: "spread" for many keys, "one" for one key, None for none.
+            value_bytes: size of each value.
             partition: the partition of all records; None to choose it by key, as Java's client does.
-            name: the client id; by default after the topic.
+            name: the client id; by default ``TOPIC-writer``.
             user: the login, with SCRAM if `scram` created the user, else with PLAIN; None for the plain listener.
             ahead_ms: milliseconds by which timestamps are ahead of the clock.
             librdkafka: its settings, with ``_`` for dots, such as ``acks="1"``.
@@ -338,8 +354,10 @@ class Field:
         block.
 
         Args:
-            instance: its ``group.instance.id``.
+            name: the client id; by default ``GROUP-reader``.
+            instance: its ``group.instance.id``; None for a dynamic member.
             work_ms: milliseconds of work for each record.
+            user, librdkafka: as for `producer`.
             batch: most records between two polls; 500 in Java's client. They are committed once all are processed.
         """
         settings = self._settings(name or f"{group}-reader", user) | {

@@ -29,7 +29,7 @@ def halves(file: Path = RESULTS) -> list[Half]:
 
 
 def keep(half: Half, file: Path = RESULTS) -> None:
-    """Store a half in place of the former one of the same night and version."""
+    """Store the rows of a night or its twin, in place of the former ones of the same version."""
     every = {_key(each): each for each in (*halves(file), half)}
     kept.write(file, [every[key] for key in sorted(every)])
 

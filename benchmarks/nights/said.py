@@ -112,11 +112,11 @@ class Half(Struct, frozen=True, kw_only=True):
     commit: str = ""
 
     def standing(self) -> Iterator[Row]:
-        """Return the rows that stand at the end."""
+        """Return the rows that the last poll has."""
         return (row for row in self.rows if row.last >= self.until)
 
     def standing_lines(self) -> Iterator[str]:
-        """Return the lines that stand at the end."""
+        """Return the texts of the lines that the last poll has."""
         return (line.text for line in self.lines if line.last >= self.until)
 
 

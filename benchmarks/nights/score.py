@@ -88,7 +88,9 @@ def named(night: Night, made: Half) -> int:
 
 
 def step(night: Night, made: Half) -> int:
-    """Return the points for the proposed step."""
+    """Return the points for the proposed step: 2 if one helps, or if the console can do nothing; 1 if rows stand, but
+    none has such a step; 0 without a row, or if a proposed statement would make the situation worse.
+    """
     if any(_harmful(night, made)):
         return 0
     if night.step is None:
@@ -100,7 +102,7 @@ def step(night: Night, made: Half) -> int:
 
 
 def silence(night: Night, twin: Half) -> int:
-    """Return the points for the silence about the twin."""
+    """Return the points for the silence about the twin: 2 without an alarm, 1 if no alarm is sure, else 0."""
     alarms = list(_alarms(night, twin))
     if not alarms:
         return 2
@@ -108,7 +110,9 @@ def silence(night: Night, twin: Half) -> int:
 
 
 def first_row(night: Night, made: Half) -> float | None:
-    """Return the seconds to the first row; None if none came."""
+    """Return the seconds from the end of `Begin` to the first row that names the cause or its symptom, 0 if the row
+    came before; None if no such row came.
+    """
     right = [row.first for row in made.rows if row.is_trouble and row.last >= 0 and _is_right(night, row)]
     return round(max(0.0, min(right) - made.begun), 1) if right else None
 
@@ -161,7 +165,7 @@ class Average(Struct, frozen=True):
 
 
 def average(scores: Sequence[Score]) -> Average:
-    """Return the figures over those halves that were made."""
+    """Return the figures over those halves that were made. A mean is 0.0, and the median None, without values."""
 
     def mean(points: Iterable[int | None]) -> float:
         known = [each for each in points if each is not None]

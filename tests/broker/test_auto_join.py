@@ -18,7 +18,7 @@ cluster = lent(lambda: QuorumCluster(KAFKA_4_3, brokers=1, auto_join=True))
 def test_a_voter_that_comes_back_by_itself_is_no_success(
     cluster: QuorumCluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, by_controllers: bool
 ) -> None:
-    # kac looks until the node votes again, on a busy machine for longer than its usual limit.
+    # Let kac look until the node votes again: on a busy machine that takes longer than kac's usual limit.
     monkeypatch.setattr(voters, "_JOINS_WITHIN", PATIENCE)
     where = ("--bootstrap-controller", cluster.bootstrap_controllers) if by_controllers else ("-b", cluster.bootstrap)
     assert run(["run", *where, "-e", "remove voter 102; plan"]) == 3

@@ -39,8 +39,9 @@ async def check(link: Link, resource: ConfigResource, key: str, value: str) -> s
 
 
 async def modes(link: Link) -> dict[str, tuple[UpdateMode, UpdateMode]]:
-    """Return the keys of a broker with another mode than in this project's table: key -> (mode in the table, mode
-    found)."""
+    """Return the keys whose mode on a broker is not the one in this project's table: key -> (mode in the table, mode
+    found).
+    """
     listing = await describe_configs(link, [BROKER_1])
     entries: dict[str, ConfigEntry | None] = {entry.name: entry for entry in listing.sets[BROKER_1]}
     entries |= dict.fromkeys(EXTRA)

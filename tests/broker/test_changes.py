@@ -156,8 +156,9 @@ async def test_topics_grow(link: Link, topic: config.ConfigResource) -> None:
 
 
 async def test_what_a_quota_holds_back_is_sent_again(kafka: KafkaCluster, name: str) -> None:
-    """KIP-599: the quota allows two partitions a second, and a client that knows of throttling gets an error for each
-    topic."""
+    """kac sends again the topics that a quota of two partitions a second refuses: a client that knows of throttling
+    gets an error for each refused topic (KIP-599).
+    """
     client = Link(ConnectionSettings(bootstrap=kafka.addresses, client_id=name))
     entity = quota.QuotaEntity.of({"client-id": name})
     try:
@@ -311,8 +312,9 @@ async def test_replicas_move_and_leaders_are_elected(plain_cluster: KafkaCluster
 
 
 async def test_elections_and_moves_name_the_right_that_is_missing(secure_cluster: KafkaCluster, name: str) -> None:
-    """alice has no rights: a validation names the missing right before kac sends a change, from the rights that brokers
-    return."""
+    """For alice, who has no rights, a validation of an election or of a move names the missing right, from the rights
+    that brokers return. kac sends no change.
+    """
     async with worlds.linked(
         ConnectionSettings(
             bootstrap=secure_cluster.addresses,

@@ -126,7 +126,9 @@ async def test_brokers_describe_themselves(kafka: KafkaCluster, link: Link) -> N
 
 
 async def test_where_a_topic_gets_a_value_from(kafka: KafkaCluster, link: Link, name: str) -> None:
-    """A chain of values: the topic's own, that of a broker, that of the cluster, and the default."""
+    """kac describes the values of a topic's config in the order of their precedence: the topic's own, that of a broker,
+    that of all brokers, and Kafka's default.
+    """
     await make_topic(link, name, segment_ms="111000")
     resource, describer = topic_resource(name), (await configs.describe_configs(link, [CLUSTER_DEFAULT])).described_by
     assert describer is not None

@@ -53,8 +53,10 @@ class Screens:
 async def test_a_drain_and_a_replacement_from_the_screen(
     racked_cluster: KafkaCluster, own_home: Path, tmp_path: Path
 ) -> None:
-    """The short form of this test is on an embedded cluster: tests/tui/test_console_operations.py. The environment
-    variable SCREENS names a file for the screens."""
+    """The console completes a drain and a replacement, although it is killed during each. The short form of this test
+    is on an embedded cluster: tests/tui/test_console_operations.py. The environment variable SCREENS names a file for
+    the screens.
+    """
     kept = Path(os.environ.get("SCREENS", tmp_path / "screens"))
     with (
         AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses)) as client,
@@ -74,7 +76,7 @@ async def test_a_drain_and_a_replacement_from_the_screen(
 
 
 def drained(cluster: KafkaCluster, screens: Screens) -> None:
-    """Drain broker 3 after the alarm: it is dead for good."""
+    """Kill broker 3, and drain it as the console proposes. The console is killed meanwhile; the next one continues."""
     screens.opened()
     screens.shows("healthy: ")
     cluster.kill(3)

@@ -25,8 +25,9 @@ pytestmark = pytest.mark.slow
 
 KEY = "producer_byte_rate"
 LOW, HIGH = 2_000.0, 1e9
-"""Bytes per second. In the ten seconds of a broker's window, one `BIG` exceeds the low limit, and all records together
-stay below the high one."""
+"""Two quotas in bytes per second. In the ten seconds of a broker's window, one `BIG` exceeds the low one, and all
+records together stay below the high one.
+"""
 BIG, SMALL = b"x" * 100_000, b"x"
 TOPIC = "quota-levels"
 NOBODY = "ANONYMOUS"
@@ -133,7 +134,9 @@ def known(limits: Limits) -> dict[QuotaEntity, dict[str, float]]:
 
 
 def against_each_other(winner: int, pair: Pair, value: float) -> Limits:
-    """Return a limit of one level for a pair, and the opposite limit on all levels of lower precedence."""
+    """Return a limit of one level for a pair, and the opposite limit on all levels of lower precedence. winner: the
+    level, 1 to 8. value: the limit, `LOW` or `HIGH`.
+    """
     user, client = pair
     parts: tuple[Parts, ...] = (
         {"user": user, "client-id": client},

@@ -61,7 +61,9 @@ async def topic(kafka: kafka_cluster.KafkaCluster, name: str) -> AsyncIterator[s
 
 
 def test_acls(topic: str, tool: Callable[..., str], kac: Callable[..., Said], tmp_path: Path) -> None:
-    """A listing shows no difference to the cluster. kac restores removed ACLs from it, as the tool then confirms."""
+    """kac finds no difference between a listing of kafka-acls and the cluster. It restores removed ACLs from the
+    listing, as the tool then confirms.
+    """
     bindings = (
         f"allow 'User:{USER}' READ,ALTER_CONFIGS on topic {topic}",
         f"deny 'User:b`o)b' ALL on topic {topic} from 10.0.0.9",
@@ -91,7 +93,9 @@ def test_acls(topic: str, tool: Callable[..., str], kac: Callable[..., Said], tm
 
 
 def test_configs(topic: str, tool: Callable[..., str], kac: Callable[..., Said], tmp_path: Path) -> None:
-    """Listings of topics, brokers, brokers' defaults and quotas show no difference, also with --all."""
+    """kac finds no difference between the cluster and listings of topics, brokers, brokers' defaults and quotas, also
+    with --all.
+    """
     of_topic = ("--entity-type", "topics", "--entity-name", topic)
     of_user = ("--entity-type", "users", "--entity-name", topic)
     settings = {
@@ -134,8 +138,9 @@ def test_configs(topic: str, tool: Callable[..., str], kac: Callable[..., Said],
 def test_a_reassignment(
     kafka: kafka_cluster.KafkaCluster, topic: str, tool: Callable[..., str], kac: Callable[..., Said], tmp_path: Path
 ) -> None:
-    """kac plans and makes the proposal of --generate; --verify confirms that the moves are complete and no throttle is
-    left."""
+    """kac plans and makes the moves that --generate proposes; --verify confirms that they are complete and no throttle
+    is left.
+    """
     asked = tmp_path / "topics.json"
     asked.write_text(json.dumps({"version": 1, "topics": [{"topic": topic}]}))
     last = str(max(kafka.broker_ids))

@@ -105,7 +105,9 @@ def test_what_connect_writes_is_what_its_rest_api_answers() -> None:
 
 @pytest.mark.parametrize("release", WITH_CONVERTERS)
 def test_every_type_and_version_is_what_kafkas_own_classes_read(release: str) -> None:
-    """Random values for all fields: the classes of each release write them as bytes and as JSON."""
+    """kac decodes records with random values in all fields, which the classes of each release write, to the same JSON
+    as these classes.
+    """
     chance = random.Random(release)
     lines, places = [], []
     for row in recorded.coordinator_records(release):

@@ -33,7 +33,7 @@ WORDS += ['"\\9\\777\\08"', "/* c */", "// c\n", "\n", "1", "{"]
 def what_java_makes_of(
     kind: str, texts: list[bytes], environ: Mapping[str, str] | None = None
 ) -> Iterator[Mapping[str, str] | None]:
-    """Yield Java's result for each text; None if Java refuses it."""
+    """Yield Java's result for each text; None if Java refuses it. Fail if the Java program fails."""
     with real_clusters.or_skip():
         program = compiled_java.with_ours(HERE / "JavaFormats.java", kafka_jars.KAFKA_4_3)
     command = [kafka_jars.java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *program, kind]

@@ -198,7 +198,9 @@ def unhashed(text: str) -> str:
 
 
 def compare(sides: tuple[Side, Side], lines: Sequence[list[str]], names: Collection[str], patience: float) -> list[str]:
-    """Run the lines on both sides, and return the differences."""
+    """Run the lines on both sides, and return the differences between their results and between their states. Repeat a
+    description that differs, and the reads of the states, for at most `patience` seconds.
+    """
     theirs, ours = sides
     problems = []
     for words in lines:
@@ -268,7 +270,7 @@ def test_says_and_does_what_kafka_configs_does(number: int, sides: tuple[Side, S
 
 
 def _lines() -> st.SearchStrategy[list[str]]:
-    """Draw a command line: mostly a meaningful one in any spelling, sometimes with a part too many.
+    """Draw a command line: mostly a meaningful one in any spelling, sometimes with a superfluous part.
 
     At most one key of several is wrong: kafka-configs reports the first error in the order of Java's hashes.
     """

@@ -59,7 +59,9 @@ _DESCRIBED = re.compile(
 
 
 def level(row: dict[str, Any], name: str) -> str:
-    """Return a level as Kafka's tool shows it: for metadata.version the name of the release, if Kafka 4 supports it."""
+    """Return a level as Kafka's tool shows it: for metadata.version the name of the release, or ``UNKNOWN`` and the
+    number if Kafka 4 does not support the level.
+    """
     number = row[name]
     if row["name"] != METADATA_VERSION:
         return str(number)
@@ -114,7 +116,7 @@ def test_levels_that_both_refuse(kafka: KafkaCluster, commands: kafka_commands.K
 def both_refuse(
     kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, tool: str, name: str, lines: Iterable[str]
 ) -> None:
-    """Check that both tools refuse each line with an exit code."""
+    """Check that both tools refuse each line, with an exit code other than 0."""
     for line in lines:
         words = shlex.split(line)
         assert theirs_run(kafka, commands, tool, words).code, line
@@ -222,7 +224,9 @@ def hanging_places(kafka: KafkaCluster, topic: str) -> set[tuple[str, int]]:
 
 @pytest.fixture
 async def unverified(link: Link) -> AsyncIterator[None]:
-    """Turn the verification of transactions off: leaders accept transactional records of unknown transactions."""
+    """Turn the verification of transactions off until the end of the test: leaders accept transactional records of
+    unknown transactions.
+    """
     everyone, key = config.ConfigResource(BROKER, ""), "transaction.partition.verification.enable"
     await send(link, changes.AlterConfigs({everyone: (changes.ConfigOp(key, SET, "false"),)}), validate_only=False)
     yield
@@ -232,7 +236,9 @@ async def unverified(link: Link) -> AsyncIterator[None]:
 async def test_transactions(
     kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, link: Link, name: str, unverified: None
 ) -> None:
-    """A healthy transaction is in partition 0, hanging ones in 1 and 2: each tool ends one of these."""
+    """Both tools show a healthy transaction in partition 0 and hanging ones in partitions 1 and 2, and each tool ends
+    one of the hanging ones.
+    """
     await make_topic(link, name, partitions=3, retention_ms="-1")
     brokers = dict(zip(kafka.broker_ids, kafka.addresses, strict=True))
     at = time.time_ns() // 1_000_000 - LONG_AGO_MS
@@ -298,7 +304,9 @@ NOT_NEEDED = {"unclean": (1, "an unclean election is for a partition without a l
 
 @pytest.fixture
 def folder(tmp_path: Path, name: str) -> Path:
-    """Files with partitions."""
+    """A folder with files of partitions: good.json has a known and an unknown partition, twice.json has one twice, and
+    empty.json has no list.
+    """
     places = [{"topic": name, "partition": 0}, {"topic": f"{name}-no", "partition": 0}]
     for file, data in (
         ("good", {"partitions": places}),
@@ -511,7 +519,8 @@ async def consumed(kafka: KafkaCluster, link: Link, name: str) -> AsyncIterator[
     yield name
     await live.stop()
     await static.stop()
-    # With hundreds of groups kac does not examine all of them for readers of a topic. The static member expires later.
+    # Delete the groups, because kac does not look for readers of a topic in all of several hundred groups. The group of
+    # the static member can only be deleted once the member has expired, so leave it.
     await outcomes(link, DeleteGroups((*offsets, f"{name}-live")))
 
 
@@ -731,7 +740,9 @@ def test_both_refuse(
 
 
 async def test_groups_of_the_consumer_protocol(plain_cluster: KafkaCluster, commands: KafkaCommands, name: str) -> None:
-    """KIP-848: the group has one member, which has not confirmed its target assignment."""
+    """Both tools show the same epoch, assignment and target assignment of a member of the consumer protocol (KIP-848)
+    that has not confirmed its target.
+    """
     async with worlds.linked(worlds.settings(plain_cluster)) as link:
         await make_topic(link, name, partitions=2)
         (coordinator,) = (await find_coordinators(link, [name], is_change=True))[0].values()
@@ -762,14 +773,14 @@ async def test_groups_of_the_consumer_protocol(plain_cluster: KafkaCluster, comm
 
 
 def _assigned(places: list[dict[str, Any]]) -> str:
-    """Return the partitions of a topic in the form of Kafka's tool."""
+    """Return the partitions of a topic in the form of Kafka's tool, ``-`` for none."""
     if not places:
         return "-"
     return f"{places[0]['topic']}:{','.join(str(each['partition']) for each in places)}"
 
 
 async def commit_as_member(link: Link, group: str, coordinator: int, epoch: int) -> None:
-    """Commit an offset with a leader epoch, as Java's consumers do."""
+    """Commit an offset with a leader epoch, as Java's consumers do. Fail if the broker refuses it."""
     topic_id = (await describe_topics(link, [group])).topics[group].topic_id
     assert topic_id is not None
 
@@ -787,7 +798,9 @@ newer_link = worlds.link("plain_cluster")
 
 
 async def beat(newer_link: Link, protocol: str, group: str, build: Callable[[ModuleType], Any]) -> Any:
-    """Send a heartbeat, and repeat it for at most 20 s until the coordinator is available; return the response."""
+    """Send a heartbeat, and repeat it for at most 20 s until the coordinator is available. Return the response; fail if
+    it has an error.
+    """
 
     async def ask() -> Any:
         (coordinator,) = (await find_coordinators(newer_link, [group], is_change=True))[0].values()
@@ -819,7 +832,7 @@ def later(protocol: str, group: str, topic: str, epoch: int, tasks: Any = None) 
 
 @asynccontextmanager
 async def member(newer_link: Link, protocol: str, group: str, topic: str) -> AsyncIterator[None]:
-    """Keep a member in the group until the end of the block. It has its target assignment."""
+    """Keep a member in the group until the end of the block, which begins once the member has its target assignment."""
     answer = await beat(newer_link, protocol, group, joining(protocol, group, topic))
     tasks: Any = None
     settled = asyncio.Event()
@@ -988,11 +1001,13 @@ NEWER_REFUSED = (
     ("streams", "--reset-offsets --group {n}-live --input-topic {n} --to-latest --dry-run"),
 )
 REFUSED_HERE = (("share", "--reset-offsets --group {n}-run --topic {n} --to-latest --dry-run"),)
-"""kac refuses this; Kafka's tool shows new offsets for a group of another type."""
+"""A line that only kac refuses: Kafka's tool shows new offsets for a group of another type."""
 
 
 async def test_new_offsets_and_refusals(plain_cluster: KafkaCluster, commands: KafkaCommands, used: str) -> None:
-    """A dry run shows the same offsets in both tools. kac's plan omits an offset that the group already has."""
+    """A dry run shows the same offsets in both tools. kac's plan omits an offset that the group already has. kac
+    refuses what Kafka's tool refuses, and the lines in `REFUSED_HERE`.
+    """
     tools = {"share": SHARE_GROUPS, "streams": STREAMS_GROUPS}
     for kind, line in DRY:
         words = ["--reset-offsets", *shlex.split(line.format(n=used)), "--dry-run"]

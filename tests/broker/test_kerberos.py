@@ -103,7 +103,7 @@ async def principal(cluster: KafkaCluster, context: Context) -> str:
 
 
 async def refusal(context: Context, kind: type[AdminError] = AuthenticationFailed) -> str:
-    """Return the one line that an operator sees. Fail without an error, or if the line has a password."""
+    """Return the one line that an operator sees. Fail if no error is raised, or if the line has a password."""
     with pytest.raises(kind) as caught:
         await ask(context)
     failure = caught.value.failure
@@ -122,7 +122,7 @@ async def test_a_keytab_whose_sessions_are_renewed(cluster: KafkaCluster, realm:
 
 
 async def test_many_connections_at_once(cluster: KafkaCluster, realm: Kdc, configure: Configure) -> None:
-    """The connections share the tickets of a cache in memory, in several threads."""
+    """Connections that are opened at once, in several threads, share the tickets of a cache in memory."""
     context = configure(keyed(realm.keytab("alice")))
     clients = await asyncio.gather(*(ask(context) for _ in range(20)))
     for client_id in clients:
@@ -131,7 +131,9 @@ async def test_many_connections_at_once(cluster: KafkaCluster, realm: Kdc, confi
 
 
 async def test_tickets_of_a_keytab_are_renewed(cluster: KafkaCluster, realm: Kdc, configure: Configure) -> None:
-    """The tickets end after ten seconds, and the session continues."""
+    """kac renews the tickets of a keytab, which end after ten seconds, and the session continues on the same
+    connection.
+    """
     realm.add("erin", PASSWORD)
     realm.administer(f'modprinc -maxlife "10 seconds" erin@{REALM}')
     context = configure(keyed(realm.keytab("erin"), f"erin@{REALM}"))

@@ -111,7 +111,7 @@ def test_polls_find_what_the_journal_says(cluster_name: str, request: pytest.Fix
     assert {row["principal"] for row in edits} == {"User:ANONYMOUS"}
     assert all(timedelta() <= row["end_ts"] - row["intent_ts"] < timedelta(minutes=1) for row in edits)
 
-    # The poll finds the last value of each edit as the journal has it; of a list with added elements the poll has all.
+    # The poll finds the last value of each edit as the journal has it; for an edit of a list it has all elements.
     wanted = {(row["entity_type"], row["entity_key"], row["attr"]): row for row in edits if row["op"] == "set"}
     seen = {entity: value for *entity_parts, value in found(lake, second.run_id) for entity in [tuple(entity_parts)]}
     for entity, row in wanted.items():

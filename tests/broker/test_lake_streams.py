@@ -36,11 +36,11 @@ from tests.support.kafka_cluster import KafkaCluster
 from tests.support.lake_reading import rows_in
 
 WAVE = 40
-"""The number of lines that are shipped at once."""
+"""The number of lines of a `wave`, which are shipped at once."""
 READABLE = WAVE - 3
-"""The number of readable requests in them."""
+"""The number of readable requests in a wave."""
 LEFT = READABLE - 10
-"""The number of these requests without the first ten records."""
+"""The number of readable requests in a wave whose first ten records were deleted."""
 AT = datetime(2026, 11, 21, 10, 59, 30, 123000)
 Line = tuple[bytes | None, bytes]
 """The key and the value of a record."""
@@ -146,8 +146,9 @@ async def test_a_topic_of_the_same_name_is_another_topic(
 async def test_a_topic_is_read_as_its_context_says(
     secure_cluster: KafkaCluster, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Logins are SASL and TLS with files. A login that Spark's source does not support is refused with the context's
-    name."""
+    """A topic is read with the login of its context, here SASL over TLS with a trust store, and no process or file
+    shows the password. A login that Spark's source does not support is refused with the context's name.
+    """
     password = secure_cluster.users["admin"]
     login = f'org.apache.kafka.common.security.scram.ScramLoginModule required username="admin" password="{password}";'
     text = (

@@ -438,8 +438,9 @@ async def test_elections_and_moves(plain_cluster: KafkaCluster, name: str) -> No
 
 
 async def test_brokers_are_killed_in_the_middle(own_cluster: KafkaCluster, name: str) -> None:
-    """A broker is killed while it creates topics: the outcome of each topic is true. Then all are killed: the outcome
-    is unknown."""
+    """If a broker is killed while it creates topics, the outcome that kac reports for each topic is true. If all
+    brokers are killed, it is unknown.
+    """
     first, *others = own_cluster.broker_ids
     link = Link(ConnectionSettings(bootstrap=own_cluster.addresses[:1]))
     direct = Link(ConnectionSettings(bootstrap=own_cluster.addresses[1:]))
@@ -593,7 +594,9 @@ def test_brokers_do_not_outlive_an_owner_that_was_killed() -> None:
 
 Address = tuple[str, int]
 ONE_WAY = 0.5
-"""Seconds in each direction. A process that gets no CPU time for a whole round trip would count as one that waits."""
+"""Delay in seconds in each direction. A process that gets no CPU time for a whole round trip would count as one that
+waits.
+"""
 _PART = 1 << 16
 
 
@@ -602,7 +605,8 @@ class SlowLink:
 
     Attributes:
         address: the address for clients.
-        round_trips: those of the last answer. A TCP connection takes none, because a client connects to this proxy.
+        round_trips: the number of round trips until the last answer. A TCP connection takes none, because a client
+            connects to this proxy.
     """
 
     def __init__(self, broker: Address) -> None:

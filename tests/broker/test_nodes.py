@@ -35,7 +35,7 @@ LEVEL = {KAFKA_4_3: 25, KAFKA_3_9: 20}
 
 @pytest.fixture(scope="module", params=[KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)])
 def nodes(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Four brokers, formatted as by an earlier release."""
+    """Four brokers, whose storage was formatted for an earlier release."""
     options = ("--release-version", FORMATTED[request.param])
     yield from real_clusters.running(lambda: KafkaCluster(request.param, brokers=4, format_options=options))
 
@@ -50,7 +50,9 @@ async def applied(session: Session, *accepted: str) -> ApplyReport:
 
 
 async def by_kafka(session: Session, nodes: KafkaCluster) -> None:
-    """Carry out the plan by the runbook's commands, with Kafka's own tools."""
+    """Carry out the plan by the runbook's command, with Kafka's own tool, and discard the plan. Fail if the tool
+    fails.
+    """
     (command,) = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", nodes.bootstrap))
     main = {"kafka-features": kafka_commands.FEATURES, "kafka-cluster": kafka_commands.CLUSTER}[command.words[0]]
     with kafka_commands.KafkaCommands(nodes.version) as kafka:
@@ -226,7 +228,7 @@ async def test_a_level_that_takes_settings_away_gives_them_back(session: Session
     done = await applied(session)
 
     async def is_of_default() -> bool:
-        """Return whether each broker has the change."""
+        """Return whether only the brokers' default sets the key."""
         return list(await own()) == [""]
 
     await patience.shortly(is_of_default)

@@ -35,7 +35,9 @@ Kac = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def kac(plain_cluster: KafkaCluster) -> Kac:
-    """Run a command of `kac` on the cluster, in this process without a terminal; return exit code, output, errors."""
+    """A function that runs a command of `kac` on the cluster, in this process without a terminal, and returns exit
+    code, output and errors.
+    """
 
     def run(command: str, *arguments: str) -> tuple[int, str, str]:
         return in_process(command, "-b", plain_cluster.bootstrap, *arguments)
@@ -245,7 +247,7 @@ def test_what_no_file_has_is_removed_and_nothing_else(
 
 @pytest.fixture
 def process_of(kafka: KafkaCluster, tmp_path: Path) -> Any:
-    """Run the command line on the cluster; return exit code, output, errors."""
+    """A function that runs a command line on the cluster in a new process, and returns exit code, output and errors."""
 
     def run(*arguments: str, text: str = "") -> tuple[int, str, str]:
         command, *rest = arguments
@@ -409,7 +411,7 @@ COMPOSE = {
 
 
 async def printed(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str], command: str, *arguments: str) -> str:
-    """Return the output of a command."""
+    """Return the output of a command. Fail if its exit code is not 0."""
     capsys.readouterr()
     code = await asyncio.to_thread(cli.run, [command, "-b", kafka.bootstrap, *arguments])
     out = capsys.readouterr().out
@@ -418,7 +420,7 @@ async def printed(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str], comma
 
 
 async def lint(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    """Return the findings of lint."""
+    """Return the findings of lint. Fail unless it skips the rule for tokens alone."""
     found = json.loads(await printed(kafka, capsys, "lint", "--output", "json"))
     # Only connections with a login have tokens.
     assert [each["rules"] for each in found["did_not_look"]] == [["token-expiring"]]

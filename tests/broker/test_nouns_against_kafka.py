@@ -64,7 +64,7 @@ def kac(kafka: KafkaCluster, name: str, words: list[str]) -> int:
 
 
 def both(kafka: KafkaCluster, commands: KafkaCommands, name: str, main_class: str, line: str) -> None:
-    """Run Kafka's own command for `theirs` and kac's for `ours`."""
+    """Run Kafka's own command for `theirs` and kac's for `ours`. Fail if one of them fails."""
     theirs = shlex.split(line.format(who="theirs"))
     done = commands.run(main_class, ["--bootstrap-server", kafka.bootstrap, *theirs])
     assert done.code == 0, done

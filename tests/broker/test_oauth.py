@@ -103,7 +103,7 @@ async def principal(cluster: KafkaCluster, context: Context) -> str:
 
 
 async def refusal(context: Context, kind: type[AdminError] = AuthenticationFailed) -> str:
-    """Return the one line that an operator sees. Fail without an error, or if the line has a secret or a token."""
+    """Return the one line that an operator sees. Fail if no error is raised, or if the line has a secret or a token."""
     async with worlds.linked(context.settings) as link:
         with pytest.raises(kind) as caught:
             await describe_cluster(link)

@@ -140,7 +140,9 @@ async def test_a_topics_life(link: Link, name: str) -> None:
 
 
 async def test_configs(kafka39: KafkaCluster, link: Link, name: str) -> None:
-    """Without the incremental request kac replaces all configs of a resource, and keeps those that are not edited."""
+    """Without the incremental request, kac sends a request that replaces all configs of a resource, and repeats those
+    that it does not edit.
+    """
     resource, node = config.topic_resource(name), config.broker_resource(1)
     await applied(
         link,

@@ -171,7 +171,7 @@ def becomes(is_so: Callable[[], bool]) -> bool:
 
 
 def begun(client: AdminClient, world: World) -> Snapshot:
-    """Return a snapshot after all brokers know the new topic and the new credentials."""
+    """Return a snapshot after all brokers know the new topic and the new credentials. Fail after `SETTLE_SECONDS`."""
     found: list[Snapshot] = []
 
     def is_known() -> bool:
@@ -246,8 +246,9 @@ def test_random_plans_leave_exactly_what_they_predicted(client: AdminClient, wor
 
 
 def test_a_credential_is_kept_that_is_set_while_the_last_other_one_goes(client: AdminClient) -> None:
-    """If one request sets it and deletes the last other credential, brokers lose it, though the controller keeps it. So
-    the plan makes two requests."""
+    """If one request sets a credential and deletes the last other one, brokers lose the new credential, though the
+    controller keeps it. So the plan makes two requests.
+    """
     sha512 = codes.ScramMechanism(2)
     leaving, coming = (
         model_changes.ScramUser("random-leaving", sha512),

@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.slow]
 NOT_CONTROLLER = 41
 MESSAGES, VALUE_BYTES = 12, 3000
 LIMIT = 3_000.0
-"""Bytes per second: a little less than the test sends in the ten seconds of a broker's window."""
+"""The quota in bytes per second: a little less than the test sends in the ten seconds of a broker's window."""
 PASSWORD = "planted-4711"
 Row = dict[str, Any]
 
@@ -63,7 +63,9 @@ def lines(cluster: KafkaCluster, since: Mark) -> Iterator[list[Line | Damaged]]:
 
 
 def used(cluster: KafkaCluster, since: Mark, client_id: str) -> list[Row]:
-    """Return a client's rows of REQUEST_1S since a mark."""
+    """Return a client's rows of REQUEST_1S since a mark. Fail if a log has unreadable lines, or fetches of brokers
+    count.
+    """
     made = []
     for broker in cluster.broker_ids:
         path = str(cluster.directory / f"broker-{broker}" / "request.log")

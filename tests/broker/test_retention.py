@@ -81,13 +81,13 @@ async def write(bootstrap: str, now: int) -> None:
 
 
 async def sizes(client: AdminClient) -> dict[str, int]:
-    """Return the bytes of each topic."""
+    """Return the size of each topic of `PARTITIONS` on the only broker, in bytes."""
     (dirs,) = (await client.run(log_dirs.describe_log_dirs)).dirs.values()
     return {topic: size for each in dirs for topic, size in each.sizes.items() if topic in PARTITIONS}
 
 
 async def starts(client: AdminClient) -> list[int]:
-    """Return the first offset of each partition."""
+    """Return the first offset of each partition. Fail if one can't be read."""
     places = {(topic, number): list_offsets.EARLIEST for topic, count in PARTITIONS.items() for number in range(count)}
     found, problems = await client.run(list_offsets.list_offsets, places)
     assert not problems
@@ -132,7 +132,9 @@ SENTINEL = "sentinel"
 
 
 class Case(NamedTuple):
-    """A topic with one partition, and configs that shorten its retention. batches: age in ms, and sizes of records."""
+    """A topic with one partition, and configs that shorten its retention. batches: age in ms, and sizes of records in
+    bytes.
+    """
 
     topic: str
     segment_ms: int
@@ -261,8 +263,8 @@ async def test_of_random_cases_the_range_holds_what_goes(
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Records that a plan deletes on real brokers: the offsets and bytes are those of the forecast, and kac refuses a
-# deletion that is not allowed before it sends a request
+# Records that a plan deletes on real brokers. The offsets and bytes are those of the forecast, and kac refuses a
+# deletion that is not allowed before it sends a request.
 
 HOURS_SEGMENT, HOURS_RECORD, HOURS = 2**20, 20_000, 200
 TRIMMED, COMPACTED, GROUP = "trimmed", "compacted", "slow-reader"

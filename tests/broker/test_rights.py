@@ -107,7 +107,9 @@ async def seen(admin: RawClient, *names: str) -> list[UUID]:
 
 
 async def test_nothing_may_be_done(admin: RawClient, alice: RawClient) -> None:
-    """The results are those of the table to which the embedded cluster is held (tests/embedded/test_acls.py)."""
+    """A user without rights gets the errors in the table to which the embedded cluster is also held
+    (tests/embedded/test_acls.py).
+    """
     told = {}
     await create(admin, SECRET)
     (topic_id,) = await seen(admin, SECRET)
@@ -242,7 +244,9 @@ def rights(principal: str, *wanted: tuple[str, str, str]) -> list[Acl]:
 
 
 async def refusals(client: RawClient, topic_id: UUID) -> dict[tuple[str, int], set[tuple[str, int]]]:
-    """Return (API, case number) -> (place in the response, error code); 0 if the error is no refusal."""
+    """Return (API, case number) -> (place in the response, error code), with the code 0 for an error that is no
+    refusal. Omit APIs that write, and cases for which a coordinator is missing.
+    """
     told = {}
     for number, case in enumerate(cases(topic_id)):
         if case.api in WRITING:
@@ -254,8 +258,9 @@ async def refusals(client: RawClient, topic_id: UUID) -> dict[tuple[str, int], s
 
 
 async def settled(client: RawClient, topic: UUID, wanted: dict[Any, Any]) -> dict[Any, Any]:
-    """Return the refusals of real brokers as soon as they are as expected, or after a while: a broker may learn of an
-    ACL later than another."""
+    """Return the refusals of real brokers as soon as they are as expected, or after `PATIENCE` seconds: a broker may
+    learn of an ACL later than another.
+    """
     deadline = time.monotonic() + patience.PATIENCE
     while True:
         real = await refusals(client, topic)
@@ -447,7 +452,9 @@ def random_sets(count: int, seed: int, hosts: Sequence[str] = HOSTS) -> Iterator
 
 
 def what_kafka_decides(version: str, sets: Sequence[AclSet]) -> list[str]:
-    """Return the lines of Kafka's authorizer. Skip the test without a Java compiler."""
+    """Return the output of Kafka's authorizer, a line for each decision. Skip the test without a Java compiler; fail if
+    the program fails.
+    """
     lines = []
     for each in sets:
         lines.append(f"set\t{str(each.is_open).lower()}\t{each.super_users}")

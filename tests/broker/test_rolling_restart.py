@@ -87,7 +87,7 @@ async def by_a_tool(field: Field, broker: int) -> None:
 async def test_a_rolling_restart_is_no_trouble(
     brokers: int, restarted_by: Callable[[Field, int], Awaitable[None]]
 ) -> None:
-    """A restart of each broker in turn, under load, is no trouble."""
+    """Triage reports no trouble while each broker in turn is restarted under load."""
     async with loaded(brokers) as field, watching(ConnectionSettings(field.cluster.addresses)) as it:
         await it.poll_times(8)
 
@@ -110,7 +110,7 @@ async def test_a_rolling_restart_is_no_trouble(
 
 @pytest.mark.takes(60)
 async def test_a_broker_that_fails_is_named_by_the_same_load() -> None:
-    """A killed broker is down, a paused one does not answer; both are critical within seconds."""
+    """Triage names a killed broker as down and a paused one as unresponsive, both as critical within seconds."""
     async with loaded() as field, watching(ConnectionSettings(field.cluster.addresses)) as it:
         await it.poll_times(4)
         await field.kill(VICTIM)
@@ -127,12 +127,14 @@ async def test_a_broker_that_fails_is_named_by_the_same_load() -> None:
 
 
 def is_silent(verdict: Verdict) -> bool:
-    """Return whether the broker does not answer, and that is critical: a pause of garbage collection is shorter."""
+    """Return whether triage names the broker as unresponsive, with severity critical. A pause of garbage collection is
+    too short for that.
+    """
     named = found(verdict, "broker-unresponsive", Subject(broker=VICTIM))
     return named is not None and named.claim.severity is Severity.CRITICAL
 
 
 def is_fenced(verdict: Verdict) -> bool:
-    """Return whether the broker is certainly down: the cluster has fenced it."""
+    """Return whether triage is certain that the broker is down, because the cluster has fenced it."""
     named = found(verdict, "broker-down", Subject(broker=VICTIM))
     return named is not None and named.claim.certainty is Certainty.CERTAIN

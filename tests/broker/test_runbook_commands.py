@@ -87,7 +87,7 @@ async def given_password(_: SecretSlot) -> Secret:
 
 
 async def planned(client: AdminClient, script: str) -> Session:
-    """Return a session with the script's edits staged."""
+    """Return a session with the script's edits staged. Fail if one is refused or dropped."""
     session = Session(client, Context("test", "test", client.settings, journal=False))
     statements = parse(script)
     await read_needs(session, needs_of_script(statements))
@@ -132,7 +132,7 @@ async def state(client: AdminClient, prefix: str) -> Any:
 
 
 def run(kafka: KafkaCommands, command: kafka_tools.Command, folder: Path) -> None:
-    """Run a command. Its input file and its standard input come from the folder."""
+    """Run a command of the runbook with files from the folder as its input and its standard input. Fail if it fails."""
     assert command.words, command.note
     stdin, secret = folder / "stdin", folder / "secret"
     stdin.write_text(command.stdin)

@@ -44,7 +44,7 @@ class Stage(NamedTuple):
         }
 
     def register(self, topic: str, schema: dict[str, Any]) -> int:
-        """Return the id of a new version of the schema of a topic's values."""
+        """Register a new version of the schema of a topic's values, and return its id."""
         body = json.dumps({"schema": json.dumps(schema)}).encode()
         headers = {"Content-Type": "application/json"}
         url = f"{self.registry}/subjects/{topic}-value/versions"
@@ -72,7 +72,7 @@ class Stage(NamedTuple):
             consumer.close()
 
     def create_sink(self, name: str, topic: str, **more: str) -> Path:
-        """Create a sink that writes to a file; return the file."""
+        """Create a sink that writes to a file; return the file. Fail if the worker refuses it."""
         file = self.connect.folder / name
         converter = {
             "": "io.apicurio.registry.utils.converter.AvroConverter",
@@ -152,7 +152,7 @@ async def test_from_a_schema_that_fails_a_sink_to_green(staged: Stage, size: tup
     assert staged.states(archive) == ["RUNNING"]
     assert staged.end(f"{topic}-dead-letters") == 1
     assert staged.versions(topic) == [1]
-    # After the bad record the connector no longer needs the tolerance.
+    # Once it has committed an offset after the bad record, the connector works without errors.tolerance.
     read = partial(ask, staged.connect.urls[0], "GET", f"/connectors/{emails}/offsets")
     until(lambda: read().body["offsets"][0]["offset"]["kafka_offset"] == 3, "it has committed behind the record")
     ask(staged.connect.urls[0], "PATCH", f"/connectors/{emails}/config", {"errors.tolerance": None})

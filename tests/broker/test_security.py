@@ -156,7 +156,7 @@ async def ask(context: Context) -> str | None:
 
 
 async def refusal(context: Context, kind: type[AdminError]) -> str:
-    """Return the one line that an operator sees. Fail without an error."""
+    """Return the one line that an operator sees. Fail if no error is raised."""
     with pytest.raises(kind) as caught:
         await ask(context)
     failure = caught.value.failure

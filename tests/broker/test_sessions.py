@@ -155,7 +155,9 @@ async def change_nothing(link: Link) -> None:
 
 
 async def refused(link: Link) -> str:
-    """Send changes until the session ends, and return the line about the refused login. No outcome may be unknown."""
+    """Send changes until the session ends, and return the line about the refused login. Fail if an outcome is unknown,
+    or the credentials are tried again.
+    """
     with pytest.raises(errors.AuthenticationFailed) as raised:
         await without_end(lambda: change_nothing(link))
     failure = raised.value.failure

@@ -385,7 +385,9 @@ with registry() as running:
 
 
 def test_the_schema_registry_is_reached_by_ssh_as_the_brokers_are(far: Reached, tmp_path: Path) -> None:
-    """kac uses the name that the far side knows; on this side the registry can't be reached."""
+    """kac reaches the registry by SSH, by a name that only the far side knows; on this side the registry can't be
+    reached.
+    """
     port = far.network.server(sys.executable, "-c", REGISTRY)
     file = tmp_path / "config.toml"
     file.write_text(

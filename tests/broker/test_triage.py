@@ -37,7 +37,9 @@ RATE = 10_000.0
 
 
 async def write_on(kafka: KafkaCluster, topic: str, client: str, size: int, pause: float) -> None:
-    """Write records until the task is cancelled."""
+    """Write a record of `size` bytes to partition 0, wait for `pause` seconds, and so on, until the task is
+    cancelled.
+    """
     where = ",".join(f"{host}:{port}" for host, port in kafka.addresses)
     async with AIOKafkaProducer(bootstrap_servers=where, client_id=client) as producer:
         while True:
@@ -47,7 +49,7 @@ async def write_on(kafka: KafkaCluster, topic: str, client: str, size: int, paus
 
 @pytest.fixture
 async def bounded(link: Link, name: str) -> AsyncIterator[str]:
-    """A client id with a quota."""
+    """A client id with a quota of `RATE` bytes per second for its writes."""
     client = f"{name}-bounded"
     entity = quota.QuotaEntity.of({"client-id": client})
     assert await applied(link, changes.AlterQuotas({entity: {"producer_byte_rate": RATE}}))
@@ -58,7 +60,9 @@ async def bounded(link: Link, name: str) -> AsyncIterator[str]:
 async def test_whom_brokers_throttle_is_certain_by_their_request_logs(
     kafka: KafkaCluster, link: Link, name: str, bounded: str
 ) -> None:
-    """One client exceeds its quota; another client has no quota, and is not named."""
+    """With the brokers' request logs, triage is certain of the client that exceeds its quota, and does not name a
+    client without a quota.
+    """
     assert await applied(link, changes.CreateTopics((changes.NewTopic(name, 1, 1),)))
     writers = [
         asyncio.create_task(write_on(kafka, name, bounded, 2 * int(RATE), 0.0)),
@@ -184,7 +188,9 @@ MOST_KEYS = 8
 
 @pytest.fixture
 async def troubled(own_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
-    """The cluster with all three causes; the value is the topic with the impossible min ISR."""
+    """The cluster with three causes of trouble: a topic with a min ISR above its replication, a throttle that is left
+    over on broker 2, and broker 3, which leads nothing after a restart. The value is the name of the topic.
+    """
     link = Link(ConnectionSettings(bootstrap=own_cluster.addresses))
     cards, orders = f"cards-{name}", f"orders-{name}"
     assert await applied(link, CreateTopics((NewTopic(cards, 2, 2), NewTopic(orders, 24, 3))))
@@ -206,7 +212,7 @@ async def troubled(own_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
 
 
 async def walk(it: Driven, title: str) -> int:
-    """Resolve a cause on the screen, and return the number of keys."""
+    """Resolve a cause on the screen, and return the number of pressed keys."""
     keys: list[str] = []
 
     async def press(*more: str) -> None:
@@ -247,7 +253,7 @@ async def test_from_the_alarm_to_green(own_cluster: KafkaCluster, troubled: str)
 # -- the rates in polls, of a producer with a known rate, on real brokers, 4.3 and 3.9 ---------------------------------
 
 A_SECOND = 200
-"""records"""
+"""The number of records that the producer writes per second."""
 BYTES = 1_000
 POLLS, MOST_POLLS = 12, 60
 
@@ -299,7 +305,9 @@ async def test_a_producer_of_a_known_rate(kafka: KafkaCluster, link: Link, sessi
 
 
 async def _rate(session: Session, topic: str) -> Rate:
-    """Return the rate of a topic after polls over some seconds. Fail unless it is unknown after the first poll."""
+    """Return a topic's rate as soon as it is known, after at least `POLLS` polls; after `MOST_POLLS` polls also if it
+    is unknown. Fail if the first poll already has a rate.
+    """
     for number in range(MOST_POLLS):
         if number >= POLLS and topic_rate(session.snapshot.rates, session.snapshot.topics[topic]).bytes is not None:
             break

@@ -194,7 +194,9 @@ async def test_secrets_are_in_no_journal(client: AdminClient, kafka: KafkaCluste
 async def test_kills_in_the_middle_of_applies(
     kills: int, plain_cluster: KafkaCluster, tmp_path: Path, own_home: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on the embedded cluster, the next start reports the state that brokers describe."""
+    """If kac is killed during an apply, its next start reports, as on the embedded cluster, the state that brokers
+    describe.
+    """
     monkeypatch.setattr(past, "IN_FLIGHT", 0.5)
     client = AdminClient(worlds.settings(plain_cluster))
     client.start()
@@ -227,7 +229,7 @@ async def test_kills_in_the_middle_of_applies(
                 await runs.start(*script(number))
                 ended = asyncio.ensure_future(runs.ended())
                 if rng.randrange(4):
-                    # from the moment the journal has the change
+                    # Wait until the journal has the change, and then for a random time.
                     while not ended.done() and written() == size:
                         await asyncio.wait([ended], timeout=0.001)
                     await asyncio.wait([ended], timeout=rng.uniform(0.0, longest * 0.4))

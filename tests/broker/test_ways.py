@@ -42,7 +42,9 @@ class Kac:
         self.environ = {"RES_OPTIONS": "timeout:1 attempts:1"}
 
     def run(self, *lines: str, words: tuple[str, ...] = ("run", "-e", "list brokers")) -> tuple[int, str]:
-        """Run kac with more lines of the context; return the exit code and all output."""
+        """Run kac with more lines of the context; return the exit code and all output. Fail if the output has the
+        proxy's password.
+        """
         config = self.folder / "config.toml"
         config.touch(mode=0o600)
         config.write_text(

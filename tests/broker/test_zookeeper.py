@@ -76,7 +76,7 @@ async def test_everything_is_read(session: Session, kafka28: ZooKeeperCluster) -
 
 
 async def test_a_life_of_changes(session: Session, name: str) -> None:
-    """Topics, configs, quotas, ACLs and SCRAM users are changed, each at the right broker."""
+    """kac changes topics, configs, quotas, ACLs and SCRAM users, each at the right broker."""
     topic, user = topic_resource(name), quota.QuotaEntity.of({"user": name})
     acl = worlds.acl(f"User:{name}", "READ", "TOPIC", name, pattern="PREFIXED", permission="DENY")
     await apply(session, plan_edits.CreateTopic(changes.NewTopic(name, 2, 2, configs={"retention.ms": "86400000"})))
@@ -150,8 +150,8 @@ def no_incremental(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_configs_are_replaced_where_there_is_no_incremental_call(
     link: Link, kafka28: ZooKeeperCluster, name: str
 ) -> None:
-    """Without the incremental request, kac replaces all configs of a resource, and keeps those that it does
-    not edit.
+    """Without the incremental request, kac sends a request that replaces all configs of a resource, and repeats those
+    that it does not edit.
     """
     topic = topic_resource(name)
     prior = {"retention.ms": "1000", "segment.ms": "9000"}

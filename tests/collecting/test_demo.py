@@ -61,7 +61,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> collecting_demo.Demo:
 
 
 def told(edit: edits.Edit) -> tuple[str, str]:
-    """Return the first entity that an edit changes, and the attribute."""
+    """Return the first entity that an edit changes, and the attribute. Fail for a kind of edit that the story does not
+    have.
+    """
     match edit:
         case edits.CreateTopic(topic):
             return topic.name, ":partitions"
@@ -86,7 +88,7 @@ def request_logs(demo: collecting_demo.Demo, cluster: str) -> list[Path]:
 
 
 def log_rows(folder: Path) -> list[dict[str, Any]]:
-    """Return the records of a cluster's metadata log."""
+    """Return the records of a cluster's metadata log. Fail if the log is damaged."""
     troubles: list[object] = []
     _, batches = read_log([str(folder / LOG_FOLDER)], b"k" * 32, troubles.append)
     rows: list[dict[str, Any]] = pa.Table.from_batches(list(batches)).to_pylist()
@@ -156,14 +158,18 @@ async def test_the_states_are_as_old_as_the_end_of_the_day(demo: collecting_demo
 
 @pytest.mark.takes(30)
 def test_the_day_that_is_recorded_anew_is_the_one_in_the_package(tmp_path: Path) -> None:
-    """Only random parts differ. If the test fails, run `python -m tests.support.demo_day`."""
+    """A new recording of the day differs from the one in the package only in random parts. If the test fails, run
+    `python -m tests.support.demo_day`.
+    """
     new = demo_day.record_lake(tmp_path / "new")
     kept = collecting_demo.make(str(tmp_path / "kept"), collecting_demo.DAY_END)
     assert told_by(Path(new.where)) == told_by(Path(kept.lake.where))
 
 
 def told_by(where: Path) -> dict[str, list[str]]:
-    """Return each file of a demo's lake as text, without random parts."""
+    """Return each file of a demo's lake as lines of text, without random parts; the polls' files count as one, and
+    empty files are omitted.
+    """
     said: dict[str, list[str]] = {}
     for path in sorted(path for part in demo_day.PACKED for path in where.glob(f"{part}/**/*") if path.is_file()):
         name = path.relative_to(where).as_posix()
@@ -210,7 +216,7 @@ def test_a_demo_in_which_somebody_has_collected_is_left_alone(tmp_path: Path) ->
 
 
 def test_its_sources_name_all_of_it_and_nothing_is_unreadable(demo: collecting_demo.Demo) -> None:
-    """The application's sources read all of it, without Spark."""
+    """The application's sources read all data of the demo, without Spark."""
     file = Path(demo.lake.where) / FILE
     inputs = read_sources(file.read_text(encoding="utf-8"), str(file), Path(demo.lake.where))
     settings = Settings(demo.lake.where, inputs, demo.lake.path("hmac.key"))
@@ -234,8 +240,9 @@ def test_its_sources_name_all_of_it_and_nothing_is_unreadable(demo: collecting_d
 
 
 def with_traffic(where: Path, hours: int) -> Lake:
-    """Return a demo that ends with the recorded day. Its request logs have all changes, and producers' and consumers'
-    requests only in the last hours."""
+    """Make a demo that ends with the recorded day, and return its lake. Its request logs have all changes, and the
+    requests of producers and consumers only in the last hours.
+    """
     lake = collecting_demo.make(str(where), collecting_demo.DAY_END).lake
     first = f"{collecting_demo.DAY_END - timedelta(hours=hours):%Y-%m-%d %H:%M:%S}"
     for log in where.glob("demo/*/broker-*/kafka-request.log"):
@@ -249,7 +256,9 @@ def with_traffic(where: Path, hours: int) -> Lake:
 def test_everything_is_built_and_everybody_is_named(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
-    """The plans are compiled, as for many rows."""
+    """An update makes the demo's tables from all its data, and names the user of each change of the story. The plans
+    are compiled, as for many rows.
+    """
     from console.lake.app import update
     from console.lake.runs import Plan
 

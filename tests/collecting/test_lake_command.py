@@ -259,7 +259,7 @@ class Typed:
         )
 
     def marked(self) -> list[int]:
-        """Return the processes with the mark, except those that make the class archive, which continue."""
+        """Return the ids of the processes with the mark, except those that make the class archive, which continue."""
         found = []
         for entry in Path("/proc").iterdir():
             with suppress(OSError):
@@ -321,7 +321,9 @@ def told_and_left_no_java(built: Typed, out: str, err: str, state: Path) -> None
 
 
 def test_nothing_but_its_own_words_is_on_standard_error(lake: Lake, tmp_path: Path) -> None:
-    """The output includes reports of libraries about leaks at the end of the process."""
+    """`kac lake collect` writes at most one line to standard error, and no reports of libraries about leaks at the end
+    of the process.
+    """
     environ = {**os.environ, "HOME": str(tmp_path)}
     with run_in_thread(ClusterSpec(brokers=1)) as cluster:
         command = [sys.executable, "-m", "console", "lake", "collect", "-b", cluster.bootstrap, "--lake", lake.where]

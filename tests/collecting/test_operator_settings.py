@@ -75,7 +75,7 @@ def test_a_file_of_the_working_folder_is_none(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_file_that_another_user_may_change_is_refused(tmp_path: Path) -> None:
-    """The file names code that Spark loads."""
+    """kac does not read a spark-defaults.conf that another user may change, because it names code that Spark loads."""
     file = tmp_path / "spark-defaults.conf"
     file.write_text("spark.plugins no.such.Plugin\n")
     file.chmod(0o666)
@@ -112,7 +112,9 @@ with lake_session(os.environ, master="local[1]", conf=conf) as spark:
 @pytest.mark.slow
 @pytest.mark.takes(20)
 def test_a_session_here_has_them_its_page_and_its_events(tmp_path: Path) -> None:
-    """The session runs in a separate process: a process has one session at a time, and other tests share theirs."""
+    """A session on this machine has the operator's settings, Spark's page, and an event log without secrets. It runs in
+    a separate process, because a process has one session at a time, and other tests share theirs.
+    """
     events = tmp_path / "events"
     events.mkdir()
     (tmp_path / "spark-defaults.conf").write_text(

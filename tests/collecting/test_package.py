@@ -84,7 +84,9 @@ def modules() -> list[str]:
 
 
 def test_it_holds_exactly_what_the_history_imports_of_ours() -> None:
-    """The imports are those that grimp finds, whose reader of imports is independent."""
+    """The package has exactly the modules of console.lake, and the modules of kac that they import, with their parents.
+    The imports are those that grimp finds, whose reader of imports is independent.
+    """
     graph = grimp.build_graph("console", cache_dir=None)
     room = {"console.lake", *graph.find_descendants("console.lake")}
     needed = room.union(*map(graph.find_upstream_modules, room))

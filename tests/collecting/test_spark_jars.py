@@ -154,13 +154,13 @@ def test_the_way_to_the_jars_is_tried_by_one_of_them_of_which_nothing_stays(tmp_
 
 
 def test_without_spark_there_is_no_ivy_and_no_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This is the state of kac without the extra, when its doctor runs for the first time."""
+    """If pyspark is missing, kac says that Spark is not installed, as its doctor does before the extra is installed."""
     monkeypatch.setitem(sys.modules, "pyspark", None)
     assert "Spark is not installed" in fetched_to_try(places(tmp_path, PATH=str(tmp_path)), ONE, NO_JAVA)
 
 
 def test_a_repository_whose_certificate_is_not_trusted_is_said_as_that(tmp_path: Path) -> None:
-    """Ivy first prints UNRESOLVED, as for any missing jar."""
+    """kac names the failure of TLS, although Ivy first prints UNRESOLVED, as for any missing jar."""
     java = tmp_path / "java"
     java.write_text(
         "#!/bin/sh\necho ':::: WARNINGS'\necho 'UNRESOLVED DEPENDENCIES'\n"

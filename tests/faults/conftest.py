@@ -17,7 +17,9 @@ USUAL = ("4.3", "3.9")
 @pytest_asyncio.fixture(scope="package", loop_scope="session", params=USUAL)
 async def lab(request: pytest.FixtureRequest) -> AsyncIterator[Laboratory]:
     """Three brokers of a version, with one fault after another, for all tests of this directory. The tests run on the
-    session's event loop, because the subdirectories are separate packages."""
+    session's event loop, because the subdirectories are separate packages. They are skipped without root. Without Java
+    or Kafka's jars they are skipped, or fail if KAC_REQUIRE_BROKERS is 1.
+    """
     if os.geteuid() != 0:
         pytest.skip("the laboratory mounts a small filesystem, for which it has to be root")
     try:

@@ -44,7 +44,7 @@ Reply = Callable[[Asked, bytes], Answer]
 class HostileCluster:
     """A running cluster whose answers tests replace. All methods may be called from any thread, at any time.
 
-    Args:
+    Attributes:
         bootstrap: the proxies' addresses.
         embedded: the cluster behind the proxies.
         asked: all requests that the proxies received.
@@ -60,7 +60,7 @@ class HostileCluster:
 
     @property
     def bootstrap(self) -> str:
-        """Return ``host:port,…`` of all proxies."""
+        """``host:port,…`` of all proxies."""
         return ",".join(f"{host}:{port}" for host, port in self.addresses.values())
 
     def reply(self, api: str | None, reply: Reply) -> None:
@@ -107,7 +107,7 @@ class HostileCluster:
         self.reply(api, lambda _asked, _honest: Cut())
 
     def honest(self, api: str | None = None) -> None:
-        """Remove the script of an API."""
+        """Remove the script of an API; None: the script for all APIs without their own."""
         self._replies.pop(None if api is None else api_key(api), None)
 
     async def _start(self, cluster: EmbeddedCluster) -> None:

@@ -41,7 +41,7 @@ class HostileConsumer:
         self._generation = -1
 
     async def join(self) -> None:
-        """Join and sync. Afterwards the group is stable with this one member."""
+        """Join and sync. Afterwards the group is stable with this one member. Fail if the coordinator refuses."""
         coordinator = await self._coordinator()
         answer = await self._ask(coordinator, "join_group", 7, self._join_request())
         if answer.error_code == _MEMBER_ID_REQUIRED:

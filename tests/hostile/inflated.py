@@ -42,7 +42,7 @@ OLD = bytes.fromhex("7fffffff")
 COMPACT = bytes.fromhex("ffffffff07")
 ALLOWED = 2**20
 PADDED = 70_000
-"""Bytes, more than 64 KiB."""
+"""Number of bytes that are added to a message: more than 64 KiB."""
 
 
 def responses() -> Iterator[Message]:
@@ -116,8 +116,8 @@ def inflated(message: Message, kind: str) -> Iterator[bytes]:
 
 
 def main(kind: str, every: str) -> None:
-    """Read all inflated messages, or those of every n-th message. Prints the number of messages, and the growth of the
-    process in bytes.
+    """Read all inflated messages, or those of every n-th message. Print the number of messages, and the growth of the
+    process in bytes. Raises AssertionError with the message if a decoder raises anything but MalformedFrame.
     """
     before = 0
     messages = 0
@@ -136,7 +136,7 @@ def main(kind: str, every: str) -> None:
 
 
 def _peak() -> int:
-    """Return the peak memory of the process, bytes."""
+    """Return the peak memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

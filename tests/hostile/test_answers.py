@@ -49,7 +49,7 @@ FETCH, FETCH_SNAPSHOT = api_key("fetch"), api_key("fetch_snapshot")
 VERSIONS = {FETCH: (0, 17), FETCH_SNAPSHOT: (0, 1)}
 NOTHING = i32Timedelta.parse(timedelta(0))
 MOST = 40
-"""Requests: far fewer than an endless loop would send."""
+"""Maximum number of requests for pages: far fewer than an endless loop would send."""
 
 
 class Controller:

@@ -43,14 +43,18 @@ MEMORY = 12_000_000 * 1024
 def run_kac(
     *argv: str, memory: int = MEMORY, timeout: float = 120.0, files: int | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run `kac` with these arguments. files: the soft and hard limit of open files; None for no change."""
+    """Run `kac` with these arguments and limits, like `run_python`."""
     return run_python("-m", "console", *argv, memory=memory, timeout=timeout, files=files)
 
 
 def run_python(
     *argv: str, memory: int = MEMORY, timeout: float = 120.0, files: int | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run Python with these arguments and limits."""
+    """Run Python with these arguments and limits.
+
+    memory: bytes of address space. timeout: seconds; raises subprocess.TimeoutExpired after them. files: the soft and
+    hard limit of open files; None for no change.
+    """
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
@@ -279,7 +283,7 @@ GIB = 2**30
 class Flood:
     """A peer that answers each request with an announced length, and with zeros until the connection ends.
 
-    Args:
+    Attributes:
         taken: the number of zeros that it has sent.
     """
 
@@ -361,7 +365,7 @@ async def test_of_a_change_with_such_an_answer_the_outcome_is_unknown(hostile: H
 
 BROKERS, FIRST = 400, 1000
 FILES = connections.MAX_OPEN + 80
-"""Open files: fewer than there are brokers. Python and the terminal need some of them."""
+"""Limit of open files: fewer than there are brokers. Python and the terminal need some of them."""
 
 
 @asynccontextmanager

@@ -55,8 +55,8 @@ def test_a_message_of_64_kb_that_takes_a_gigabyte_takes_it_elsewhere() -> None:
 
 
 def _ticks() -> Callable[[], float]:
-    """Measure the longest pause of this process' other threads. Returns a function that ends the measurement and
-    returns seconds.
+    """Begin to measure the pauses of this process' other threads. Return a function that ends the measurement and
+    returns the longest pause in seconds.
     """
     ends, longest, last = threading.Event(), [0.0], [time.monotonic()]
 

@@ -49,7 +49,7 @@ class Worker:
         self.root = {"version": "4.3.0", "commit": "c", "kafka_cluster_id": cluster_id}
 
     def answer(self, asked: Asked) -> Answer:
-        """Answer a request."""
+        """Answer a request: by `own` if that returns an answer, else as a real worker; with 404 for an unknown path."""
         self.asked.append(asked)
         own = self.own(asked)
         if own is not None:

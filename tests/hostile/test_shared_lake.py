@@ -88,7 +88,9 @@ def test_a_dangling_link_hides_no_other_file(tmp_path: Path) -> None:
 def test_what_can_not_be_read_in_a_lake_is_named_for_its_operator(
     lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A link to a process's memory is listed as a plain file, and can't be read at its beginning."""
+    """kac names a file of a lake that it can't read, here a link to a process's memory, which looks like a plain file.
+    It ignores other pipes, folders and devices among the runs.
+    """
     (tmp_path / "lake/runs").mkdir()
     lake.put_run("20261121T101500Z-3f9a1c", {"job": "update"})
     memory = tmp_path / "lake/runs/20261121T101600Z-3f9a1c.json"

@@ -71,7 +71,7 @@ def planted(tmp_path: Path) -> Iterator[Path]:
 
 
 def ran_there(folder: Path, code: str) -> str:
-    """Run Python in the folder, with `.` first on PATH; return its output."""
+    """Run Python in the folder, with `.` first on PATH; return its output. Fail if its exit code is not 0."""
     environ = {**os.environ, "PATH": f".:{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         [sys.executable, "-P", "-c", code],
@@ -367,7 +367,9 @@ def test_java_on_a_path_that_others_write_is_named_and_not_asked(tmp_path: Path)
 
 
 def test_no_device_is_to_be_made_private(tmp_path: Path) -> None:
-    """/dev/null stands for an empty file. For other devices the message does not suggest to change their mode."""
+    """kac accepts /dev/null, which stands for an empty file. It refuses other devices and pipes, with a message that
+    does not suggest changing their mode.
+    """
     require_own(Path(os.devnull))
     (tmp_path / "none").symlink_to(os.devnull)
     require_own(tmp_path / "none")

@@ -55,7 +55,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Asked:
-    """A successful request of a principal."""
+    """A successful request of a principal. value: the value that the request sets; None if it sets none."""
 
     at: datetime
     who: str
@@ -191,7 +191,7 @@ class _Maker:
         now = [*had, item] if op == "append" and item not in had else had
         now = [each for each in now if each != item] if op == "subtract" else now
         if now == had:
-            return None  # the results of brokers that add a default to itself do not matter here
+            return None  # the operation would leave the list as it is
         self.ask(who, "INCREMENTAL_ALTER_CONFIGS", POLICY, op, item)
         return self.write_config(2, "orders", POLICY, ",".join(now), who)
 
@@ -241,7 +241,7 @@ class _Maker:
             return self.set(key, None if there else "set", who)
         value = self.dice.choice(["iterations=4096", "iterations=8192", None])
         if value == self.state.get(key):
-            return None  # another password: only its HMAC shows it
+            return None  # a new password with the same iterations would show only in the HMAC
         self.ask(who, "ALTER_USER_SCRAM_CREDENTIALS", key, "delete" if value is None else "set", value)
         if value is None:
             self.record("RemoveUserScramCredentialRecord", name="carol", mechanism=1)
@@ -378,8 +378,10 @@ def _poll(
 
 
 def request_rows(world: World, asked: list[Asked], forwarded: bool = True) -> Iterator[dict[str, Any]]:
-    """Yield the rows of request logs: those of broker 1, whose clock is late, and the copies that the controller,
-    broker 2, logs."""
+    """Yield the rows of request logs. Broker 1, whose clock is half a second late for every other change, logs each
+    request, then a dry run and a refused request of another user. If `forwarded`, the controller, broker 2, logs a copy
+    of the first.
+    """
     for number, each in enumerate(asked):
         hidden = (each.value is not None and each.value.startswith(HIDDEN)) or each.key == SCRAM
         late = timedelta(milliseconds=500 * ((each.at - BEGIN) // STEP % 2))

@@ -28,7 +28,9 @@ class Told(msgspec.Struct, frozen=True):
 
 
 def arm(deaths: tuple[str, ...]) -> None:
-    """Have the process group killed at each of these moments."""
+    """Have the process group killed at each of these moments: ``before:TABLE`` or ``after:TABLE``, of the write of a
+    batch.
+    """
     save = tables.Tables._save
 
     def at(moment: str) -> None:

@@ -89,7 +89,7 @@ def worlds() -> list[World]:
 
 
 def known_changes() -> World:
-    """Return the changes of `known_changes`, as one run left the tables."""
+    """Return the changes of the module `known_changes`, as one run left the tables."""
     return World(FOLDER / "known-changes.json.gz")
 
 

@@ -149,7 +149,7 @@ def fetch(*sizes: int, replica: int | None = None, old: bool = False, error: int
 
 
 def metadata(error: int = 0, **more: Any) -> Logged:
-    """Return a request whose errors are deep in its response."""
+    """Return a request for metadata. error: the error code of the topic in its response."""
     topic = {"errorCode": error, "name": 'odd "errorCode":9', "topicId": TOPIC_ID, "partitions": []}
     return Logged("METADATA", {"topics": None}, {"throttleTimeMs": 0, "topics": [topic]}, **more)
 

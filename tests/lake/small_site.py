@@ -130,8 +130,9 @@ class Site:
             )
 
     def problems(self, lake: Lake) -> list[str]:
-        """Return the rows of bronze that are missing or doubled; empty if each line, record, poll and change is there
-        once."""
+        """Return a text, such as ``5 lines, not 6``, for each kind of row in bronze whose count is wrong; an empty list
+        if each line, record, check, poll and change is there once.
+        """
         requests = [row for row in held(lake, "request") if not row["quarantined"]]
         decisions = [row["minute"] for row in held(lake, "authorization") if row["minute"]]
         states = [row for row in held(lake, "snapshot") if row["kind"] == "heartbeat"]

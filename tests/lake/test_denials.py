@@ -61,7 +61,7 @@ def decided(
     rule: str | None = "DefaultDeny",
     cluster: str = CLUSTER,
 ) -> Row:
-    """Return a row of ACCESS for one hour."""
+    """Return a row of ACCESS for one hour. first, last: minutes after noon of the first and the last check."""
     operation, type_, name = what
     times = minutes(first), minutes(last)
     hour = times[0].replace(minute=0, second=0)
@@ -77,7 +77,7 @@ def acl(
     source: str = "kraft_log",
     author: str | None = "User:admin",
 ) -> Row:
-    """Return a row of `history` for a change of an ACL."""
+    """Return a row of `history` for a change of an ACL. at: minutes after noon."""
     old, new = ("set", None) if removed else (None, "set")
     how = "none" if author is None else "request"
     return (CLUSTER, "acl", key, attr, old, new, minutes(at), None, True, removed, author, how, source)
@@ -127,7 +127,7 @@ def test_since_is_the_first_denial_after_the_last_allowance(tmp_path: Path) -> N
     # If an hour has a denial and an allowance, the denials began at the last allowance, at the earliest.
     found = only(lake_of(tmp_path / "within", [decided(5, 40), decided(0, 20, allowed=True)]))
     assert (found.since, found.last_allowed) == (minutes(20), minutes(20))
-    # The last check was allowed: the lake still has the beginning of the former denials.
+    # If the last check was allowed, the beginning of the denials before it is still known.
     found = only(lake_of(tmp_path / "again", [decided(5, 40), decided(60, 61, allowed=True)]))
     assert (found.since, found.last_allowed) == (minutes(5), minutes(61))
 
@@ -252,7 +252,9 @@ def test_the_users_credentials_count_where_no_acl_explains_it(tmp_path: Path) ->
 
 
 def test_a_change_that_only_a_later_poll_shows_is_named(tmp_path: Path) -> None:
-    """The poll at 12:40 shows a change since the poll at 11:40; the denial was in between."""
+    """kac names a change that the poll at 12:40 shows for the first time since the poll at 11:40, if the denial was in
+    between.
+    """
     shown = acl(40, READ_ALICE, removed=True, source="snapshot", author=None)
     event = (CLUSTER, minutes(40), 3_600_000, None, "acl", "TOPIC:LITERAL:orders", READ_ALICE, "delete", None, None)
     event = (*event, "snapshot", None, None, None, "none")
@@ -342,7 +344,7 @@ def test_what_it_can_not_answer(lake: str, tmp_path: Path, capsys: pytest.Captur
 
 
 def test_a_lake_without_authorizer_logs_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The output does not claim that nothing was denied."""
+    """If a lake has no authorizer logs, `kac denied` says so, and does not claim that nothing was denied."""
     lake = lake_of(tmp_path / "lake", [decided(0, 5, cluster=OTHER)], [acl(-3, READ_ALICE)])
     assert cli.run(["denied", "--lake", lake.where, "--cluster", CLUSTER]) == 0
     out = capsys.readouterr().out
@@ -510,7 +512,7 @@ def test_a_client_can_not_choose_the_request_and_the_rule(rule: str) -> None:
     planted = "payments for request = DeleteGroups with resourceRefCount = 1 based on rule"
     message = of_bob(planted).replace(" based on rule DefaultDeny", rule)
     assert reasons(found_in(f"{HEAD}{message}{BEHIND}\n")) == [AMBIGUOUS]
-    # After its first line a name may be anything, so rows have few different requests.
+    # A name with a line break may contain a request of the client's choice, so the request counts as unknown.
     first = "g for request = Chosen17 with resourceRefCount = 1"
     (check,) = decisions(found_in(f"{HEAD}{OF_BOB}{first}\n"))
     assert check.access.request == authorizer.UNKNOWN
@@ -573,7 +575,9 @@ def test_a_line_behind_a_cut_one_may_have_its_end() -> None:
 
 
 def test_other_messages_of_the_logger_are_no_decisions() -> None:
-    """AclAuthorizer also logs the ACLs that it found, with clients' names in the messages."""
+    """kac reads no decision from AclAuthorizer's messages about the ACLs that it found, which contain clients'
+    names.
+    """
     named = "[2026-11-21 10:00:00,123] DEBUG No acl found for resource ResourcePattern(resourceType=GROUP, name={}, "
     named += f"patternType=LITERAL), authorized = false{BEHIND}\n"
     good = decision(AT, "Denied")
@@ -591,7 +595,7 @@ def test_checks_of_super_users_are_no_damage() -> None:
     for behind in (BEHIND, "", f"{BEHIND}\r"):
         found = found_in(f"{said}{behind}\n{good}" * 3)
         assert (len(decisions(found)), reasons(found)) == (3, [])
-    # The same words in a name do not hide its end.
+    # The same words in the name of a group do not hide the end of that name.
     name = f"g\n{said}"
     found = found_in(f"{HEAD}{of_bob(name)}{BEHIND}\n{good}")
     assert [check.access.resource_name for check in decisions(found)] == [name, "orders"]
@@ -607,7 +611,9 @@ def test_long_attacks_take_a_second() -> None:
 
 
 def test_a_line_that_goes_on_behind_a_cut_one_is_nobodys() -> None:
-    """A broker was killed during a write, and wrote the next message to the same line."""
+    """If a broker was killed during a write, and wrote the next message to the same line, kac counts the line as
+    ambiguous.
+    """
     text = f"{HEAD}Principal = User:root is Den{decision(AT, 'Denied')}"
     found = found_in(text)
     assert (decisions(found), reasons(found)) == ([], [AMBIGUOUS])
@@ -725,7 +731,7 @@ def test_much_damage_is_refused_and_odd_names_are_not(tmp_path: Path) -> None:
 @pytest.mark.parametrize("year", ["0001", "9000", "9999"])
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kolkata"])
 def test_a_name_with_a_time_far_away_stops_nothing(tmp_path: Path, year: str, zone: str) -> None:
-    """A client asked for a group whose name contains a line with such a time."""
+    """A line with a year far away, which a client put into the name of a group, ends no read and gives no row."""
     path = tmp_path / "kafka-authorizer.log"
     edge = "01-01 00:00:00,000" if year == "0001" else "12-31 23:30:00,000"
     good, planted = decision(AT, "Denied"), FORGED.replace("2026-11-30 01:02:03,004", f"{year}-{edge}")
@@ -738,7 +744,9 @@ def test_a_name_with_a_time_far_away_stops_nothing(tmp_path: Path, year: str, zo
 
 
 def test_a_client_can_not_make_two_brokers_of_one(tmp_path: Path) -> None:
-    """kac knows brokers by the addresses in request logs; here a client wrote text that looks like one."""
+    """A client's text that looks like the address of a broker in a request log does not make kac refuse a log as that
+    of two brokers.
+    """
     path = tmp_path / "kafka-authorizer.log"
     for number, address in enumerate("ab"):
         at = AT + timedelta(hours=number)

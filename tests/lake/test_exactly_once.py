@@ -32,7 +32,7 @@ missing."""
 
 
 def begun(lake: Lake, site: Site, deaths: Sequence[str] = ()) -> subprocess.Popen[str]:
-    """Start an update as a process group."""
+    """Start an update as a process group, which is killed at the moments in `deaths`."""
     file = Path(f"{lake.where}.json")
     file.write_bytes(msgspec.json.encode(Told(lake.where, site.inputs, tuple(deaths))))
     command = [sys.executable, "-m", "tests.lake.dying_update", str(file)]
@@ -49,7 +49,9 @@ def begun(lake: Lake, site: Site, deaths: Sequence[str] = ()) -> subprocess.Pope
 
 
 def ended(update_of: subprocess.Popen[str]) -> tuple[int, str]:
-    """Return the exit code of an update, and the last line that it printed."""
+    """Return the exit code of an update, and the last line that it printed. Kill the update and raise
+    subprocess.TimeoutExpired after `LONG_PATIENCE` seconds.
+    """
     try:
         said, _ = update_of.communicate(timeout=LONG_PATIENCE)
     except subprocess.TimeoutExpired:
@@ -103,7 +105,9 @@ def test_killed_at_a_hundred_moments_a_lake_has_everything_once(two: TwoLakes) -
 
 @pytest.mark.long
 def test_what_fails_at_every_write_is_ended_by_the_next(two: TwoLakes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one session: an exception instead of each kill, and a new application after each."""
+    """In one session, each write fails once with an exception in place of a kill, and the next update continues: the
+    lake has all data once.
+    """
     two.go_on()
     left = set(MOMENTS)
     save = tables.Tables._save
@@ -149,7 +153,7 @@ def died_in_spark() -> Iterator[None]:
 
 @pytest.mark.takes(40)
 def test_lost_checkpoints_take_nothing_in_twice(two: TwoLakes) -> None:
-    """Sources continue at the offsets in bronze's commits; gold is built again."""
+    """Without their checkpoints, sources continue at the offsets in bronze's commits, and gold is built again."""
     two.go_on()
     shutil.rmtree(Path(two.disturbed.where, "checkpoints"))
     assert {runs.committed(two.disturbed, name) for name in (*plans.SOURCES, runs.GOLD)} == {None}
@@ -203,7 +207,9 @@ def mount(*options: str) -> int:
 
 @pytest.mark.long
 def test_a_full_disk_is_said_and_the_next_update_is_whole(two: TwoLakes, small_disk: Callable[[int], None]) -> None:
-    """The failed batch is the first of a new checkpoint; its successor still begins at the end of bronze."""
+    """An update fails with a message about a full disk, and the next one reads all data. The failed batch is the first
+    of a new checkpoint; its successor still begins at the end of bronze.
+    """
     shutil.rmtree(Path(two.disturbed.where, "checkpoints", "kraft_log"), ignore_errors=True)
     two.go_on()
     for number in range(1000):

@@ -217,7 +217,7 @@ class AuthorCase:
         return self.record(seconds, "ConfigRecord", hmac, **fields)
 
     def checkpoint(self, seconds: float, **configs: str) -> AuthorCase:
-        """Add a snapshot of the log with only these configs of the topic."""
+        """Add a snapshot of the log in which the topic has these configs, and x with the value 0."""
         self.offset += 1
         for index, (name, value) in enumerate({"x": "0", **configs}.items()):
             fields = {"resourceType": TOPIC, "resourceName": "orders", "name": name, "value": value}

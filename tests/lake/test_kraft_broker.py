@@ -160,7 +160,9 @@ def test_the_schemas_are_those_of_the_newest_release_and_have_all_of_the_others(
 
 
 def test_a_controller_that_is_unregistered(tmp_path: Path) -> None:
-    """Kafka 4.4's record of the change is an ordinary row. 4.4 has no published tool that sends the request."""
+    """kac reads Kafka 4.4's record of an unregistered controller as an ordinary row. 4.4 has no published tool that
+    sends the request.
+    """
     start = contextlib.contextmanager(real_clusters.running)
     with start(lambda: KafkaCluster(kafka_jars.RELEASES["4.4"], brokers=2)) as cluster:
         quorum = asyncio.run(_quorum(cluster))

@@ -181,7 +181,7 @@ def test_a_flipped_bit_costs_its_batch_alone_and_is_told(sizes: list[int], data:
     byte = data.draw(st.integers(0, len(batches[hit]) - 1), label="byte")
     bit = data.draw(st.integers(0, 7), label="bit")
     if hit == len(sizes) - 1 and byte in range(8, 16):
-        return  # In the last batch the length may be that of a file being written, and no batch follows the epoch.
+        return  # A changed length may be that of a batch being written, and no later batch contradicts a changed epoch.
     damaged = bytearray(batches[hit])
     damaged[byte] ^= 1 << bit
     before = sum(sizes[:hit])
@@ -296,8 +296,9 @@ def test_transactions_count_when_they_end_and_not_when_they_abort(new_folder: Pa
 )
 @examples(20, at_length=60)
 def test_however_transactions_lie_what_counts_is_read(drawn: list[list[str]], split: int, pieces: int) -> None:
-    """B, E and A begin, end and abort a transaction if possible; t is a topic. The test finds the committed records one
-    by one."""
+    """kac reads exactly the records that are outside of transactions or in completed ones, and goes on at the beginning
+    of an open transaction. B, E and A begin, end and abort a transaction if possible; t is a topic.
+    """
     is_open, offset = False, 0
     batches: list[list[bytes]] = []
     counted: list[int] = []
@@ -329,8 +330,9 @@ def test_however_transactions_lie_what_counts_is_read(drawn: list[list[str]], sp
 
 
 def fetched_in_pieces(batches: Sequence[bytes], pieces: int) -> tuple[list[int], int]:
-    """Return the offsets of a log that is fetched a few batches at a time, each time from the next offset, and the
-    final next offset."""
+    """Fetch a log a few batches at a time, each time from the next offset. Return the offsets of its records, and the
+    final next offset. Fail if a batch counts as damaged.
+    """
     firsts = [int.from_bytes(each[:8], "big") for each in batches]
     end = firsts[-1] + int.from_bytes(batches[-1][23:27], "big") + 1
     start, found = 0, []
@@ -527,7 +529,7 @@ _SOMETHING = st.sampled_from(ALL).flatmap(lambda known: st.tuples(st.just(known)
 
 
 def _shown(known: kraft.RecordSchema, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields as a row may show them."""
+    """Return the fields of a record as a row may show them, with secrets hidden."""
     if known.name == "UserScramCredentialRecord":
         return given | dict.fromkeys(("salt", "storedKey", "serverKey"), "[hidden]")
     if known.name == "ConfigRecord" and given["value"] is not None:

@@ -89,7 +89,9 @@ def opened(where: str) -> S3Files:
 
 
 def quick(where: str, *, dead_after: float = 60.0) -> S3Files:
-    """Return files whose lock is renewed often."""
+    """Return files whose lock is renewed every 50 ms. dead_after: seconds without a renewal after which the lock counts
+    as free.
+    """
     made = opened(where)
     made.renewed_every, made.dead_after = 0.05, dead_after
     return made
@@ -539,7 +541,9 @@ class _Gatekeeper(BaseHTTPRequestHandler):
 def test_a_session_that_is_open_takes_the_keys_that_follow(
     store: s3_store.Store, where: str, jars: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The store refuses the first keys later, while S3A keeps its file system open."""
+    """An open session uses the keys that follow the first ones, which the store then refuses, although S3A keeps its
+    file system open.
+    """
     if store.name == "versitygw":
         pytest.skip("it checks signatures; the gate looks at keys that no store knows")
     monkeypatch.setattr("console.lake.s3._LENT_SECONDS", 0.1)

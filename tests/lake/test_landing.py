@@ -124,7 +124,7 @@ def test_only_whole_files_of_this_user_are_seen(lake: Lake, tmp_path: Path, monk
 
 
 def row(**other: Any) -> list[Any]:
-    """Return a poll with an invalid row."""
+    """Return a poll of one row, in which these values replace valid ones."""
     names = ("kind", "entity_type", "entity_key", "attr", "value", "source", "is_sensitive")
     return ["c", 7, [list((dict(zip(names, GOOD[2][0], strict=True)) | other).values())]]
 
@@ -222,7 +222,9 @@ def test_nothing_else_comes_out_of_any_json(tmp_path_factory: pytest.TempPathFac
 
 
 def pieces(size: int, piece: bytes, before: bytes = b"", after: bytes = b"") -> bytes:
-    """Return so many bytes, compressed without holding them in memory."""
+    """Return the gzip of `before`, of `piece` repeated to at most `size` bytes, and of `after`, without holding the
+    data in memory.
+    """
     packer = zlib.compressobj(wbits=31)
 
     def made() -> Iterator[bytes]:
@@ -262,7 +264,7 @@ def test_what_unpacks_to_more_than_there_may_be_is_refused_in_little_memory(
 
 
 def test_a_long_line_is_read_whole(lake: Lake) -> None:
-    """The line has tens of megabytes."""
+    """kac reads a line of tens of megabytes whole."""
     rows: list[Any] = [("state", "topic", f"t{n}", "a", "v" * 1000, None, False) for n in range(40_000)]
     path = lake_landing.deliver(lake, [lake_landing.Landed("c", 7, rows)], "x")
     assert sum(batch.num_rows for batch in lake_landing.read_polls(Path(path))) == 40_000

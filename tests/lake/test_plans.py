@@ -31,8 +31,9 @@ class Reading:
         self.rows: list[dict[str, Any]] = []
 
     def go_on(self, between: Callable[[], object] = lambda: None) -> int:
-        """Read the new rows, twice with the same result; return their number. between: called after the plan is
-        made."""
+        """Read the new rows twice, and return their number. Fail if both reads differ, or have more rows than the plan.
+        between: called after the plan is made.
+        """
         self.source.committed(self.at)
         end = json.loads(json.dumps(self.source.newest(self.at)))
         assert (self.source.newest(self.at) == self.at) == (end == self.at), "nothing new is the same offset"
@@ -154,7 +155,7 @@ def test_each_record_and_each_damage_of_a_metadata_log_is_read_once(lake: Lake, 
 
 
 def test_the_key_goes_to_the_tasks(lake: Lake, tmp_path: Path) -> None:
-    """The tasks may run on hosts without the file of the key."""
+    """A pickled source has the key itself, because tasks may run on hosts without the file of the key."""
     log = Controller(tmp_path / "c")
     source = log_of_controllers(lake, tmp_path / "c").source
     log.write()
@@ -166,7 +167,7 @@ def test_the_key_goes_to_the_tasks(lake: Lake, tmp_path: Path) -> None:
 
 
 def test_damage_that_is_told_stops_nobody_later(lake: Lake, tmp_path: Path) -> None:
-    """Records before an offset count neither as damaged nor as new."""
+    """Records before the offset at which a read begins count neither as damaged nor as new."""
     log = Controller(tmp_path / "c")
     reading = log_of_controllers(lake, tmp_path / "c")
     for _ in range(4):

@@ -140,7 +140,7 @@ def test_no_plan_has_rows_of_the_driver_but_keys(updated: Lake, events: list[Jso
 
 @SECOND_SESSION
 def test_plans_of_few_rows_are_not_compiled(updated: Lake, events: list[Json]) -> None:
-    """This holds for the plans of sources, and for those of a whole cluster in a new lake."""
+    """Spark compiles no plan of few rows: none of a source, and none of a whole cluster in a new lake."""
     assert not [plan for plan in plans(events, updated).values() if "[codegen id" in plan]
 
 
@@ -166,7 +166,7 @@ def test_no_secret_is_in_what_spark_and_delta_write(
 
 
 def files_of(folder: Path) -> Iterator[Path]:
-    """Yield all files of a directory; Spark deletes some during the listing."""
+    """Yield all files of a directory except jars and checksums; Spark deletes some during the listing."""
     for path in folder.rglob("*"):
         if path.is_file() and path.suffix not in (".jar", ".crc"):
             yield path

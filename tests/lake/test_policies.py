@@ -266,7 +266,7 @@ REAL = [
 ]
 EXPECTED = {
     ("replication-factor", "topic:orders", ":replication", "1", "high", 0, 4),
-    # Before a poll shows the brokers' files, Kafka's default is not assumed. This cluster was polled.
+    # Kafka's default only counts once a poll has shown the brokers' files. This cluster was polled.
     ("min-insync-replicas", "topic:orders", "min.insync.replicas", None, "high", 11, None),
     ("min-insync-below-replication", "topic:orders", "min.insync.replicas", "2", "high", 0, 4),
     ("min-insync-below-replication", "topic:orders", "min.insync.replicas", "3", "high", 9, 11),
@@ -454,7 +454,7 @@ BROKERS = [
     held("one", "broker:1", "log.cleanup.policy", "compact,delete"),
     held("one", "broker:2", "log.cleanup.policy", "delete, compact"),
     held("one", "broker:3", "log.cleanup.policy", "delete,compact"),
-    # Of two brokers, a value on only one loses the tie, and two different values are a tie.
+    # With two brokers, a value that only one of them has is drift; two different values are not, as none is usual.
     held("two", "broker:1", ":endpoints", "h:1"),
     held("two", "broker:2", "num.io.threads", "9", 4),
     held("two", "broker:1", "num.network.threads", "3"),
@@ -479,7 +479,7 @@ CLUSTERS = [
         for name, value in (("a", "1"), ("b", "1"), ("c", "2"))
     ),
     held("a", "quota:user=bob", "producer_byte_rate", "10"),
-    # With two clusters neither is the odd one, whether the other has another value or none.
+    # If only two clusters have a topic, neither deviates from the other, whether their values differ or one has none.
     held("a", "topic:pair", ":partitions", "6"),
     held("b", "topic:pair", ":partitions", "12"),
     held("a", "topic:pair", "retention.ms", "5"),

@@ -79,7 +79,7 @@ def scope(limit: Effective | None, user: str, client: str) -> tuple[str | None, 
 
 
 def counted(uses: Sequence[Used], limits: Sequence[quota_worlds.Limit]) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Return quota_usage without suggestions, by its key."""
+    """Return the rows of quota_usage, without suggestions, by their keys, computed request by request."""
     amounts: dict[tuple[Any, ...], dict[int, float]] = defaultdict(lambda: defaultdict(float))
     waits: dict[tuple[Any, ...], int] = defaultdict(int)
     found: dict[tuple[Any, ...], tuple[int, Effective | None]] = {}
@@ -127,8 +127,9 @@ def limits_of(cluster: str, limits: Sequence[quota_worlds.Limit]) -> transforms_
 
 
 def usage(uses: Sequence[Used], limits: Sequence[quota_worlds.Limit]) -> list[dict[str, Any]]:
-    """Return the rows of each part of an hour of a cluster. The rows of the part come with the seconds before it, in
-    two tables that may both have a second."""
+    """Return the rows of quota_usage, computed for each cluster in parts of an hour. A part gets the seconds of its
+    hour and the ten seconds before, in two tables that may both have rows of the same second.
+    """
     made = []
     for cluster in sorted({use.cluster for use in uses}):
         of_cluster = sorted((use for use in uses if use.cluster == cluster), key=lambda use: use.second)
@@ -204,7 +205,7 @@ def worlds() -> tuple[list[Used], list[quota_worlds.Limit]]:
 
 @pytest.fixture(scope="module")
 def used(worlds: tuple[list[Used], list[quota_worlds.Limit]]) -> list[dict[str, Any]]:
-    """The rows of quota_usage for all of them."""
+    """The rows of quota_usage for the requests and limits of `worlds`."""
     return usage(*worlds)
 
 
@@ -228,7 +229,7 @@ def test_it_counts_what_a_plain_count_does(
 
 def test_a_minute_with_a_throttled_producer(used: list[dict[str, Any]]) -> None:
     mine = [row for row in used if row["cluster_id"] == "throttled"]
-    # There is no limit of request time, so its rows are of each pair.
+    # Without a limit of request time, each pair of user and client has a row of it.
     assert sorted((row["quota_key"], row["scope_client"] or "") for row in mine) == [
         (PRODUCER, ""),
         (PERCENTAGE, "x"),
@@ -267,7 +268,9 @@ def test_several_rows_of_a_second_and_its_key_count_as_their_sum(
 
 
 def minutes(**given: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return minutes of one scope, from columns."""
+    """Return rows of one scope, one for each minute. given: the values of each column, repeated up to the longest
+    column.
+    """
     count = max(len(values) for values in given.values())
     return [
         {
@@ -395,7 +398,7 @@ def held(limits: transforms_quota_usage.Limits, user: str, client: str, second: 
 def test_limits_over_time_are_what_the_resolver_says_of_each_second() -> None:
     chosen = random.Random(7)
     levels = set()
-    # From a single limit, so that the last levels count too, to a limit for almost every possible entity.
+    # Begin with a single limit, so that limits of the last levels count, and end with limits of almost all entities.
     for size in range(1, 13):
         made = quota_worlds.random_limits(chosen, "c", size * size // 2 + 1, 40)
         limits, by_second = limits_of("c", made), [quota_worlds.holding(made, "c", second) for second in range(40)]

@@ -171,8 +171,9 @@ def test_usage_of_a_window_a_key_and_a_user(tables: reader.Tables) -> None:
 
 
 def test_who_was_throttled_is_summed_by_minute(tables: reader.Tables) -> None:
-    """The sum is over keys and brokers; the figure has the pairs that were throttled most, and their distance to the
-    quota."""
+    """The throttled requests of a minute are summed over quota keys and brokers. The graphs are those of the pairs of
+    user and client id that were throttled most, with the percentage of their quota.
+    """
     since = NOON - 30 * MINUTE
     found = reader.throttled_minutes(tables, CLUSTER, since)
     mine = [
@@ -420,7 +421,9 @@ def test_the_rows_that_were_made_last_hold(
 
 
 def test_an_hour_of_usage_that_was_made_again_counts_once(lake: Lake) -> None:
-    """The hours are those since 1970, whatever the host's time zone is: hours in India begin at other times."""
+    """If an hour of usage is made again, only its new rows count. The hours are those since 1970, whatever the host's
+    time zone is: hours in India begin at other times.
+    """
     rows = sample_lake.usage(CLUSTER, NOON)
     delta_lake.put(lake, schema.QUOTA_USAGE, sample_lake.arrow("quota_usage", rows))
     again = [(*row[:8], row[8] * 2, *row[9:]) for row in rows if NOON - 60 * MINUTE <= row[2] < NOON]
@@ -641,7 +644,7 @@ print([name for name in ("pyarrow", "pyspark", "pandas", "kio") if name in sys.m
 
 ROWS, PAGE = 3_000_000, 200
 MOST_MEMORY = 400 << 20
-"""Bytes for a page with millions of equal rows."""
+"""Maximum bytes of memory for a page with millions of equal rows."""
 
 
 def file_of(lake: Lake, table: Table) -> Path:
@@ -649,7 +652,9 @@ def file_of(lake: Lake, table: Table) -> Path:
 
 
 def inflate(path: Path, rows: int) -> None:
-    """Write the file's first row again and again: equal values take almost no space."""
+    """Fill the file with `rows` copies of its first row, rounded down to hundreds of thousands: equal values take
+    almost no space.
+    """
     read = pq.ParquetFile(path)
     schema = read.schema_arrow
     many = pa.concat_tables([read.read().slice(0, 1)] * 100_000).combine_chunks().cast(schema)

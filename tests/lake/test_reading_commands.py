@@ -32,7 +32,7 @@ class Ran(NamedTuple):
 
 
 class Kac:
-    """Run a command line in this process."""
+    """Runs command lines in this process."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys

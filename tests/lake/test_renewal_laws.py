@@ -126,8 +126,9 @@ class World(NamedTuple):
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """Draw a world whose polls and log continue, mostly after the known ones. The law does not apply to entities of new
-    events."""
+    """Draw a world in which polls and the log continue, mostly after the known ones. The new events are of a separate
+    entity, because the law does not apply to entities with new events.
+    """
     split = draw(st.integers(5, LAST))
     anywhere = st.integers(0, LAST)
     old = st.integers(0, split) if draw(st.integers(0, 3)) else anywhere
@@ -238,8 +239,9 @@ def test_whose_history_differs_has_an_event_since_then(world: World) -> None:
 @examples(60, at_length=300)
 @given(worlds())
 def test_what_a_log_covers_follows_from_the_marks_of_its_events(world: World) -> None:
-    """Spark groups these marks: the times and uncertainties of changes from snapshots, and the first and last time of
-    all events."""
+    """The time that a log covers follows from marks that Spark groups: the times and uncertainties of changes from
+    snapshots, and the first and last time of all events.
+    """
     of_log = [each for each in world.after if each.source.startswith("kraft")]
     marks: dict[tuple[int | None, int | None], list[int]] = defaultdict(list)
     for each in of_log:

@@ -77,7 +77,7 @@ LATER = {
 
 
 class Rows:
-    """The rows of parts."""
+    """The rows of parts of request logs, of all kinds."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.rows = [row for part in parts for batch in read_part(part) for row in batch.to_pylist()]
@@ -480,7 +480,7 @@ def test_a_file_inside_the_hour_that_was_copied_later_is_refused(tmp_path: Path)
         fold_at(file, BERLIN, file.size)
     assert f"{path} lies as a whole between 2026-10-25 02:00 and 03:00, which clocks in {BERLIN}" in str(refused.value)
     assert "the time zone Etc/GMT-2 if it is of the first time, or Etc/GMT-1" in str(refused.value)
-    # The same if the clock goes back by half an hour.
+    # kac refuses such a file also where clocks go back by half an hour.
     path.write_bytes(log_of([produce(1, at=datetime(2026, 4, 5, 1, 45))] * 2))
     with opened(str(path)) as file, pytest.raises(AmbiguousHourError, match=r"Etc/GMT-11 if .* or Australia/\w+ if"):
         fold_at(file, "Australia/Lord_Howe", file.size)
@@ -560,7 +560,9 @@ REQUESTS = st.builds(
 
 
 def rows(content: bytes, *, block: int = 1 << 20) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows by kind, and the summed counts as `counts`."""
+    """Return the rows by kind, and the sums of `lines` and `damaged` as `counts`. block: bytes that the reader gets at
+    once.
+    """
     blocks: list[tuple[int, bytes]] = []
     for line in content.splitlines(keepends=True):
         if blocks and len(blocks[-1][1]) < block:
@@ -1223,7 +1225,7 @@ def test_each_log_that_is_refused_has_a_line(tmp_path: Path) -> None:
     said = str(refused.value).split("\n")
     assert [forms.OF_WORDS.what in said[0], "jq -j .log FILE" in said[1], forms.OF_OLD.what in said[2]] == [True] * 3
     assert [line.split("request log of ")[1][:3] for line in said] == ["c/0", "c/1", "c/2"]
-    # An error from Spark has the whole message too.
+    # kac takes the whole message out of an error from Spark, too.
     trace = f'Traceback:\n  File "x"\nconsole.lake.inputs.UnreadableInput: {refused.value}\n\n\tat org.x'
     assert runs.message_of(RuntimeError(trace)) == str(refused.value)
 

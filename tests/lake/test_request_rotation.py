@@ -104,7 +104,9 @@ class Broker:
         shutil.copy(path, self.folder / f"kafka-request.log-{self.rotations}{suffix}")
 
     def pack(self) -> None:
-        """Compress a file as gzip does: it writes another file, then deletes the first."""
+        """Compress a file as gzip does: it writes another file, then deletes the first. Sometimes it has only written
+        half of the other file. No-op without an uncompressed file of a rotation.
+        """
         plain = [path for path in self.turned() if not path.name.endswith(".gz")]
         if plain:
             path = self.chance.choice(plain)
@@ -133,7 +135,7 @@ class Broker:
         return set(re.findall(r'"clientId":"(c\d+)"', text.decode()))
 
     def disturb(self) -> None:
-        """Make up to two of these changes."""
+        """Make up to two random changes of the files: write, rotate, copy, empty, compress or delete."""
         deeds: list[Callable[[], None]] = [
             self.write,
             self.write,
@@ -147,7 +149,9 @@ class Broker:
             deed()
 
     def run(self, progress: dict[str, Any], *, quiet: bool = False) -> dict[str, Any]:
-        """Read as a source does: plan, cut into parts, read each part twice, commit all of it or nothing."""
+        """Read as a source does: plan, cut into parts, read each part twice, and commit. Return the new progress; fail
+        if two reads differ. quiet: whether the files do not change meanwhile.
+        """
         between: Callable[[], None] = (lambda: None) if quiet else self.disturb
         patterns = (str(self.folder / "kafka-request.log*"),)
         between()
@@ -174,7 +178,7 @@ class Stream:
         self.planned: dict[str, Any] | None = None
 
     def take(self, *, quiet: bool = False) -> None:
-        """Read a batch, if there is one."""
+        """Read a batch, if there is one. quiet: whether the files do not change meanwhile."""
         between: Callable[[], None] = (lambda: None) if quiet else self.broker.disturb
         between()
         self.planned = self.planned or json.loads(json.dumps(self.source.newest(self.at)))
@@ -378,7 +382,9 @@ def test_a_file_of_two_brokers_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("planned", [False, True], ids=["while it is planned", "before it is read"])
 def test_a_source_while_the_log_rotates(planned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The log changes between the plan and its parts, or between the parts and their read."""
+    """kac reads each line once, although the log rotates between the plan and its parts, or between the parts and their
+    read.
+    """
     live = tmp_path / "request.log"
     source = RequestLogs(Settings("", Inputs(request_logs=(RequestLog((f"{live}*",), "c", 1),)), ""))
     at = source.initial()
@@ -439,7 +445,7 @@ def test_a_source_while_the_log_rotates(planned: bool, tmp_path: Path, monkeypat
     take()
     assert found == Counter(f"c{number}" for number in range(written))
     assert not lost
-    # A file that is deleted before the plan has no part; one that is deleted later is reported once.
+    # The read fails if a file is deleted while its parts are planned; a file that is deleted later is reported once.
     write(10)
     deeds.append(live.unlink)
     if planned:

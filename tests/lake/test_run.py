@@ -50,7 +50,7 @@ class Running:
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
-        """Run within the context; the run has to stop at its end."""
+        """Run until the end of the block. Fail if the run does not stop then, or has failed."""
         self._thread.start()
         try:
             yield
@@ -70,7 +70,9 @@ class Running:
             time.sleep(_BETWEEN_POLLS)
 
     def has_all(self) -> None:
-        """Wait until bronze has all data of the site once, and gold all data of bronze."""
+        """Wait until bronze has all data of the site once, and gold all data of bronze. Fail if the last change is not
+        in the history.
+        """
         self.has_read_all()
         self.until(lambda: not is_behind(self.lake), "gold has all of bronze")
         assert str(self.site.rounds * 1000) in self.retentions(), "the last change is in history"

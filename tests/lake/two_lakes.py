@@ -22,7 +22,7 @@ Json = dict[str, Any]
 class TwoLakes:
     """A site with two lakes: an undisturbed one and a disturbed one. Both continue from test to test.
 
-    watched: the number of updates of the undisturbed lake that read new data; `events` has all of them.
+    watched: the number of updates of the undisturbed lake that read new data; `log` has their events.
     """
 
     def __init__(self, folder: Path, spark: SparkSession, log: EventLog) -> None:

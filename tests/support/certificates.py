@@ -20,8 +20,8 @@ _LIFETIME = datetime.timedelta(days=2)
 _AGE = datetime.timedelta(hours=1)
 
 
-# From Python 3.13 on, its default contexts refuse an authority without this key usage, and a certificate without its
-# authority's key identifier.
+# From Python 3.13 on, the default contexts of `ssl` refuse an authority without this key usage, and a certificate
+# without its authority's key identifier.
 SIGNS = x509.KeyUsage(
     key_cert_sign=True,
     crl_sign=True,

@@ -99,8 +99,8 @@ def cpu_seconds() -> float:
 
 
 def _running_below(pid: int) -> float:
-    """Return the time of the running processes under this one, in steps of 10 ms (proc(5): utime, stime, cutime,
-    cstime).
+    """Return the CPU seconds of the running processes under this one, and of the children that they waited for, in
+    steps of 10 ms (proc(5): utime, stime, cutime, cstime).
     """
     children: dict[int, list[tuple[int, float]]] = {}
     for folder in os.listdir("/proc"):  # noqa: PTH208 - once for each test

@@ -16,7 +16,7 @@ ANY = "any"
 
 
 def arm(point: str) -> None:
-    """Kill the process at a point.
+    """Set the point at which this process kills itself.
 
     point: ``before:step:2`` is before the second line of that kind; ``after:AlterReassignments:1`` is after the answer
     to the first such request, before a line about it; ``any`` counts every line and request.

@@ -92,7 +92,7 @@ async def write(link: Link, topic: str, partition: int, records: Sequence[new_re
 
 
 async def read(link: Link, *topics: str) -> list[Record]:
-    """Return all records of topics that a consumer with read_committed gets."""
+    """Return all records of topics that a consumer with read_committed gets. Fail if a partition can't be read."""
     found: list[Record] = []
     async for portion in search(link, Search(topics, start=First())):
         found += portion.records

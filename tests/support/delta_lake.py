@@ -40,8 +40,8 @@ def arrow_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
 
 
 def nothing_left(table: Table, *keys: Mapping[str, Any]) -> pa.Table:
-    """Return rows that say that no valid rows remain of those they replace. keys: values for the columns of
-    `Table.newest`.
+    """Return rows that mark keys as deleted: they replace the earlier rows with these keys, and are not valid
+    themselves. keys: values for the columns of `Table.newest`.
     """
     return pa.Table.from_pylist(list(keys), schema=arrow_schema(table))
 
@@ -49,8 +49,8 @@ def nothing_left(table: Table, *keys: Mapping[str, Any]) -> pa.Table:
 def put(lake: Lake, table: Table, rows: pa.Table, *, run: str | None = None, overwrite: bool = False) -> str:
     """Write rows in a commit. They replace the rows that have equal values in `Table.newest`. Return the run.
 
-    run: a new one by default. overwrite: whether to delete all earlier rows. In a lake elsewhere, only the first commit
-    of a table can be written.
+    run: a new one by default. overwrite: whether to delete all earlier rows. In a lake that is no local folder, only
+    the first commit of a table can be written.
     """
     run = run or new_run_id()
     for name, sql in table.partitions.items():

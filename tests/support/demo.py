@@ -7,7 +7,9 @@ from tests.support import demo_data
 
 
 def main() -> int:
-    """Run the demo until the console ends. Return the console's exit code."""
+    """Run the demo until the console ends. Return the console's exit code; 1 if the brokers do not start, 130 after
+    Ctrl-C.
+    """
     try:
         print("starting three Kafka brokers (the first time fetches Kafka, a minute or two) …", flush=True)
         with demo_data.demo_cluster() as cluster:

@@ -66,7 +66,9 @@ PACKED = ("collect", FOLDER, "landing", SOURCES)
 
 
 def record_lake(where: Path) -> Lake:
-    """Make a lake with the records of the day, before any update; sources.yaml has relative paths."""
+    """Make a lake with the records of the day, before any update; sources.yaml has relative paths. Raises RuntimeError
+    if a cluster could not be read.
+    """
     lake = Lake.create(str(where))
     (where / FOLDER).mkdir()
     specs = clusters_of("fleet", ClusterSpec(state_file=where / FOLDER / STATE))
@@ -97,7 +99,7 @@ def pack(lake: Lake) -> bytes:
 
 
 def main() -> None:
-    """Record the day again."""
+    """Record the day again, and write it into `DAY_FILE`."""
     with tempfile.TemporaryDirectory() as scratch:
         DAY_FILE.write_bytes(pack(record_lake(Path(scratch, "lake"))))
 
@@ -339,8 +341,8 @@ def _differing(change: tables.Change) -> Iterator[tuple[str, Any]]:
 
 
 # -- request logs as brokers write them (`kafka.request.logger` at DEBUG) ---------------------------------------------
-# They have the changes, as embedded brokers answer them, and produce and fetch requests, with the fields that readers
-# of such logs take.
+# The logs have the requests for changes, with the embedded brokers' responses, and produce and fetch requests. Each
+# has the fields that readers of such logs use.
 
 BURST_EVERY = timedelta(minutes=10)
 """Interval between the bursts of a client. Logs of every second of a day would be gigabytes."""

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import settings
 
 USUAL = 20
-"""The number for each commit; the examples are the same each time."""
+"""The number of examples for each commit; they are the same each time."""
 
 
 def examples(usual: int, *, at_length: int, **others: Any) -> settings:

@@ -320,13 +320,13 @@ GROWTH = 3
 
 
 def grown(begin: str, repeated: str, end: str, size: int) -> str:
-    """Return a text of about `size` characters."""
+    """Return the beginning, as many repetitions as have about `size` characters, and the end."""
     return begin + repeated * (size // len(repeated)) + end
 
 
 def slow_text(expression: Expression, *, at_length: bool = False) -> str:
-    """Return a text on which an expression's CPU time grows more than threefold when the text is twice as long; "" if
-    there is no such text.
+    """Return a description of a text on which an expression's CPU time grows more than `GROWTH` times when the text is
+    twice as long; "" if there is no such text.
     """
     for begin, repeated, end in texts(expression, at_length=at_length):
         whole = runs(expression, grown(begin, repeated, end, WHOLE))

@@ -64,7 +64,7 @@ class FarNetwork:
 
     @property
     def environment(self) -> dict[str, str]:
-        """PATH with this network's ssh first, and no SSH agent."""
+        """The environment of this process, with this network's ssh first on PATH, and without an SSH agent."""
         path = f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
         return {name: value for name, value in os.environ.items() if name != "SSH_AUTH_SOCK"} | {"PATH": path}
 
@@ -75,7 +75,8 @@ class FarNetwork:
 
     def brokers(self, *options: str) -> dict[str, str]:
         """Start a cluster with these options of `tests.support.kafka_cluster`; it runs until the end. Return its
-        `bootstrap`, by the names inside, and `properties`, the client properties file of a secure cluster.
+        `bootstrap`, by the names inside, and `properties`, the client properties file of a secure cluster. Raises
+        BrokersUnavailableError with the log if the cluster does not start.
         """
         module = (sys.executable, "-m", "tests.support.kafka_cluster", "--host", "broker{}.inside")
         process = self._start(*module, *options, log="brokers")

@@ -4,8 +4,8 @@ import random
 import socket
 
 LOOPBACK = "127.0.0.1"
-# Below the range from which Linux and macOS take the ports of outgoing connections, so that no client's socket takes
-# one before the broker binds it.
+# These ports are below the range from which Linux and macOS take the ports of outgoing connections, so that no client's
+# socket takes one before the broker binds it.
 _FIRST, _LAST = 15_000, 29_000
 
 

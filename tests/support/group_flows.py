@@ -42,7 +42,7 @@ async def stage(session: Session, *commands: str) -> StageReport:
 
 
 async def change(client: AdminClient, *commands: str, options: ApplyOptions = DEFAULTS) -> ApplyReport:
-    """Stage commands in a new session and apply them."""
+    """Stage commands in a new session and apply them. Fail if one is refused, or all change nothing."""
     session = session_of(client)
     report = await stage(session, *commands)
     assert report.added, report
@@ -51,7 +51,7 @@ async def change(client: AdminClient, *commands: str, options: ApplyOptions = DE
 
 
 async def revert(client: AdminClient, report: ApplyReport) -> tuple[RevertReport, ApplyReport]:
-    """Stage the revert of a change, and apply it."""
+    """Stage the revert of an applied change, and apply it."""
     assert report.ok, report
     assert report.change is not None
     session = session_of(client)
@@ -60,19 +60,21 @@ async def revert(client: AdminClient, report: ApplyReport) -> tuple[RevertReport
 
 
 async def position(client: AdminClient, group: str) -> GroupPosition:
-    """Read a group's position again."""
+    """Return a group's position, read from the brokers. Fail if the read fails."""
     found, failures = await client.run(group_positions, [group])
     assert not failures, failures
     return found[group]
 
 
 async def offsets(client: AdminClient, group: str) -> dict[int, int]:
-    """Read partition -> the group's offset, for a group of one topic."""
+    """Return partition -> the group's offset, read from the brokers, for a group of one topic."""
     return {number: each.offset for (_, number), each in (await position(client, group)).committed.items()}
 
 
 async def write(bootstrap: str, topic: str, counts: Mapping[int, int], *, first_ms: int = 1_700_000_000_000) -> None:
-    """Write the given number of records to each partition, with timestamps a second apart."""
+    """Write the given number of records to each partition. In each, timestamps are a second apart, from `first_ms`
+    on.
+    """
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
     await producer.start()
     try:

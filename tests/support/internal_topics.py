@@ -180,7 +180,7 @@ def use_newer_groups(cluster: kafka_cluster.KafkaCluster) -> None:
 
 
 def send(bootstrap: str, count: int) -> None:
-    """Send records to a topic."""
+    """Write `count` records to the two partitions of `TOPIC` in turn."""
     producer = Producer({"bootstrap.servers": bootstrap})
     for number in range(count):
         producer.produce(TOPIC, b"%d" % number, partition=number % 2)
@@ -207,8 +207,8 @@ def sent(bootstrap: str, topic: str) -> list[Sent]:
 
 
 def printed(command: Sequence[str], formatter: str, bootstrap: str, topic: str) -> str:
-    """Return the output of the console consumer for a topic's first partition. command: the words that start a
-    consumer.
+    """Return the output of the console consumer for a topic's first partition. Raises RuntimeError if the consumer does
+    not end in order. command: the words that start a consumer.
     """
     words = ("--bootstrap-server", bootstrap, "--topic", topic, "--partition", "0", "--offset", "earliest")
     # The consumer also counts the records that the formatter leaves out.
@@ -265,7 +265,9 @@ def by_classes(version: str, records: Sequence[Sent]) -> Iterator[tuple[Any, Any
 
 
 def kafkas_own(version: str, lines: Sequence[str]) -> Iterator[tuple[bytes, Any]]:
-    """Yield, for each input line of CoordinatorRecords, the bytes of its record and its JSON."""
+    """Yield, for each input line of CoordinatorRecords, the bytes of its record and its JSON. Fail if the program
+    fails.
+    """
     command = [java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *compiled_java.with_ours(CLASSES, version)]
     done = subprocess.run(
         command, input="\n".join(lines), capture_output=True, text=True, check=False, timeout=PATIENCE
@@ -314,7 +316,7 @@ def recorded_mirror(version: str, folder: Path) -> Recording:
 
 def wrote(bootstrap: str, program: subprocess.Popen[bytes], folder: Path, topic: str) -> bool:
     """Return whether a program has written a record into a topic. Write records and offsets first, because it only
-    copies new ones.
+    copies new ones. Fail if the program has ended.
     """
     assert program.poll() is None, (folder / "out").read_text()[-2000:]
     send(bootstrap, 2)
@@ -326,7 +328,9 @@ def wrote(bootstrap: str, program: subprocess.Popen[bytes], folder: Path, topic:
 
 
 def compare_mirror(recording: Recording) -> Counter[str]:
-    """Compare a recording with MirrorMaker's formatters, as `compare`."""
+    """Compare kac's JSON with the output of MirrorMaker's formatters for the same records. Return the number of
+    compared records by formatter. Raises AssertionError if they differ.
+    """
     compared: Counter[str] = Counter()
     for name, topic in MIRRORED.items():
         mine = [as_mirror(name, *by_kac(each)) for each in recording.sent if each.topic == topic]
@@ -389,7 +393,9 @@ def recorded_connect(version: str) -> Recording:
 
 
 def compare_connect(recording: Recording) -> Counter[str]:
-    """Compare the newest records with Connect's REST API, which returns configs with unmasked secrets."""
+    """Compare the newest records with Connect's REST API, which returns configs with unmasked secrets. Return the
+    number of records of each schema, older ones included.
+    """
     own = internal_decoders(partial(data_without_secrets, hidden=MASKED))
     newest: dict[str, Any] = {}
     kinds: Counter[str] = Counter()

@@ -16,7 +16,8 @@ LOCK = Path(__file__).resolve().parents[2] / "requirements" / "tools.txt"
 
 
 def fetch(wanted: tuple[str, ...], folder: Path, timeout: float) -> subprocess.CompletedProcess[str]:
-    """Put the artifacts and all their dependencies into the folder. Return the last process that ran.
+    """Put the artifacts and all their dependencies into the folder. Return the last process that ran: one that fails
+    ends this.
 
     timeout: seconds for each command. Raises subprocess.TimeoutExpired.
     """

@@ -219,7 +219,9 @@ class KafkaCluster:
 
     @contextmanager
     def hanging(self, broker: int) -> Iterator[None]:
-        """Stop all threads of a broker inside the block: it keeps its connections and does nothing."""
+        """Stop all threads of a broker inside the block: it keeps its connections and does nothing. Fail if they run on
+        for `PATIENCE` seconds.
+        """
         process = self._processes[broker]
         process.send_signal(signal.SIGSTOP)
         try:
@@ -267,7 +269,9 @@ class KafkaCluster:
         return {broker: process.pid for broker, process in self._processes.items()}
 
     def await_brokers(self, expected: Collection[int], timeout: float = 30.0) -> None:
-        """Wait until every running broker answers Metadata with exactly these ids. Raises ClusterStartError."""
+        """Wait until every running broker answers Metadata with exactly these ids. Raises ClusterStartError after
+        `timeout` seconds, or if a node ends.
+        """
         deadline = time.monotonic() + timeout
         wanted = frozenset(expected)
         for node in (each for each in self.running if each in self.broker_ids):
@@ -295,11 +299,13 @@ class KafkaCluster:
         return [*self._command(_TOOL_JVM, version), main_class, *arguments]
 
     def end_at_last(self, pid: int) -> None:
-        """Name a process that leads a session: if this process dies, the named one ends with the brokers."""
+        """Register a process that leads a session. If this test process dies, the registered one ends with the
+        brokers.
+        """
         self._reaper.watch(pid)
 
     def has_ended(self, pid: int) -> None:
-        """Forget a named process after its end, because another process may get its id."""
+        """Forget a registered process after its end, because another process may get its id."""
         self._reaper.forget(pid)
 
     def run_admin_tool(self, main_class: str, *arguments: str, timeout: float = PATIENCE) -> str:
@@ -432,8 +438,8 @@ class KafkaCluster:
         return process
 
     def _command(self, options: Iterable[str], version: str = "") -> list[str]:
-        """Return the command line of Java with these options, the classes of a version (``""`` for this one), and kac's
-        own classes after them.
+        """Return the command line of Java with these options, the classes of a version (``""`` for this cluster's), and
+        after them kac's own classes if the cluster has some.
         """
         version = version or self.version
         path = kafka_classes.class_path(version)

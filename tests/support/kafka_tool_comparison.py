@@ -17,7 +17,7 @@ from tests.support.kafka_commands import CLUSTER, KafkaCommands, Ran
 
 
 def kac(kafka: KafkaCluster, name: str, words: Sequence[str]) -> Ran:
-    """Run a command of `kac` in this process."""
+    """Run a command of `kac` in this process. Return its exit code and its output."""
     command = BY_NAME[name]
     out, err = StringIO(), StringIO()
     with redirect_stderr(err):

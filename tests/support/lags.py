@@ -6,7 +6,7 @@ from console.model.cluster import GroupLag
 
 
 async def group_lag(link: Link, name: str) -> GroupLag:
-    """Read the lag of a group that the brokers describe."""
+    """Return the lag of a group, read from the brokers. Fail if they don't describe it."""
     polls = await poll_groups(link, [name])
     assert name in polls.lags, polls.lag_failures
     return polls.lags[name]

@@ -50,7 +50,9 @@ FILE = {
 
 @cache
 def healthy() -> Seen:
-    """Return a healthy cluster: three brokers in three racks, and topics of three replicas, one of them compacted."""
+    """Return the state that lint reads of a healthy cluster: three brokers in three racks, and topics of three
+    replicas, one of them compacted.
+    """
     spec = ClusterSpec(brokers=3, racks=RACKS, static_configs=FILE)
     with run_in_thread(spec) as made:
         for name in ("orders", "carts", "__consumer_offsets"):
@@ -100,12 +102,12 @@ def with_config(
 
 
 def topic(key: str, value: str, name: str = "orders") -> Make:
-    """Set a topic's own value."""
+    """Return a change of a cluster that gives a topic its own value of a config."""
     return lambda seen: with_config(seen, topic_resource(name), key, value)
 
 
 def brokers(key: str, value: str, *ids: int) -> Make:
-    """Set a value in the files of these brokers; of all brokers if none is given."""
+    """Return a change that sets a value in the files of these brokers; of all brokers if none is given."""
 
     def make(seen: Seen) -> Seen:
         for broker in ids or (1, 2, 3):
@@ -116,7 +118,7 @@ def brokers(key: str, value: str, *ids: int) -> Make:
 
 
 def both(*makes: Make) -> Make:
-    """Make all of these changes, one after another."""
+    """Return a change that makes all of these, one after another."""
 
     def make(seen: Seen) -> Seen:
         for each in makes:
@@ -127,7 +129,9 @@ def both(*makes: Make) -> Make:
 
 
 def placed(*replicas: tuple[int, ...], name: str = "orders", leader: int | None = None) -> Make:
-    """Place a topic's partitions on brokers."""
+    """Return a change of a cluster that places a topic's partitions on brokers. leader: of all partitions; None for the
+    first replica of each.
+    """
     partitions = tuple(
         model_cluster.Partition(number, each[0] if leader is None else leader, each, each)
         for number, each in enumerate(replicas)
@@ -141,7 +145,9 @@ def placed(*replicas: tuple[int, ...], name: str = "orders", leader: int | None 
 
 
 def racks(*names: str | None) -> Make:
-    """Set the brokers' racks."""
+    """Return a change that sets the racks of all brokers, in the snapshot's order; None for a broker without a
+    rack.
+    """
 
     def make(seen: Seen) -> Seen:
         known = seen.snapshot.cluster
@@ -152,30 +158,32 @@ def racks(*names: str | None) -> Make:
 
 
 def acls(*found: Acl) -> Make:
-    """Set the cluster's ACLs."""
+    """Return a change that replaces the cluster's ACLs by these."""
     return lambda seen: with_parts(seen, acls=found)
 
 
 def quota(key: str, value: float) -> Make:
-    """Set a quota of user alice."""
+    """Return a change that replaces the cluster's quotas by one of user alice."""
     return lambda seen: with_parts(seen, quotas={QuotaEntity.of({"user": "alice"}): {key: value}})
 
 
 def voters(count: int) -> Make:
-    """Set the number of voters."""
+    """Return a change that sets the number of voters."""
     found = tuple(model_cluster.QuorumReplica(1 + each, 10, 0) for each in range(count))
     return lambda seen: with_parts(seen, quorum=model_cluster.Quorum(1, 1, 10, found, ()))
 
 
 def features(finalized: Mapping[str, int], **supported: tuple[int, int]) -> Make:
-    """Set the features of all nodes. supported: by name, with _ for dots."""
+    """Return a change that sets the finalized features, and those that each node supports. supported: lowest and
+    highest level by name, with _ for dots.
+    """
     named = {name.replace("_", "."): levels for name, levels in supported.items()}
     nodes = tuple(model_cluster.NodeFeatures(each, supported=named) for each in (1, 2, 3))
     return lambda seen: with_parts(seen, features=model_cluster.ClusterFeatures(finalized, nodes))
 
 
 def log_dirs(*dirs: model_cluster.LogDir, broker: int = 1) -> Make:
-    """Set a broker's log directories."""
+    """Return a change that sets a broker's log directories."""
     return lambda seen: with_parts(seen, log_dirs={**seen.snapshot.log_dirs, broker: dirs})
 
 
@@ -186,7 +194,7 @@ def log_dir(path: str, *sizes: tuple[str, int], failure: Failure | None = None) 
 
 
 def groups(*found: model_cluster.Group) -> Make:
-    """Set the cluster's groups."""
+    """Return a change that replaces the cluster's groups by these."""
     return lambda seen: with_parts(seen, groups={each.name: each for each in found})
 
 
@@ -197,7 +205,7 @@ def members(count: int, host: str = "/10.0.0.5", *protocols: str) -> tuple[model
 
 
 def versions(*levels: int) -> Make:
-    """Set the brokers' releases, as the highest metadata version that each supports."""
+    """Return a change that sets the brokers' releases, as the highest metadata version that each supports."""
 
     def make(seen: Seen) -> Seen:
         found = {
@@ -210,7 +218,9 @@ def versions(*levels: int) -> Make:
 
 
 def token(left_hours: float, last_hours: float = 48, age_hours: float = 23) -> Make:
-    """Add a token. left_hours: until it expires. last_hours: until its last renewal. age_hours: since its issue."""
+    """Return a change that adds a token. left_hours: until it expires. last_hours: until its maximum lifetime ends.
+    age_hours: since its issue.
+    """
     hour = 3_600_000
     issued = _NOW_MS - round(age_hours * hour)
     ends, last = _NOW_MS + round(left_hours * hour), _NOW_MS + round(last_hours * hour)
@@ -219,7 +229,7 @@ def token(left_hours: float, last_hours: float = 48, age_hours: float = 23) -> M
 
 
 def schema(subject: str, *texts: str, level: str = "") -> Make:
-    """Add a subject with these versions. level: its own compatibility; ``""`` for none."""
+    """Return a change that adds a subject with these versions. level: its own compatibility; ``""`` for none."""
 
     def make(seen: Seen) -> Seen:
         versions = tuple(subjects.SchemaVersion(number, number, "AVRO") for number, _ in enumerate(texts, 1))
@@ -231,13 +241,13 @@ def schema(subject: str, *texts: str, level: str = "") -> Make:
 
 
 def with_samples(sample: SchemaSample) -> Make:
-    """Add a subject for topic orders, and a sample of schemas in the topic's newest records."""
+    """Return a change that adds a subject for topic orders, and a sample of schemas in the topic's newest records."""
     make = schema("orders-value", '"int"')
     return lambda seen: with_parts(make(seen), schema_samples={"orders": sample})
 
 
 def certificate(left: timedelta) -> Make:
-    """Add a certificate that was issued for a year, with this time left."""
+    """Return a change that adds a certificate that was issued for a year, with this time left."""
     ends = NOW + left
     shown = certificates.Certificate(
         certificates.Listener(1, "b1", 9093, "SSL"), "CN=b1", "CN=ca", ends - timedelta(days=365), ends
@@ -262,7 +272,9 @@ def _listeners(listeners: str, protocols: str) -> Make:
 
 
 def connect_cluster(*found: connect.ConnectCluster, **changed: str) -> Make:
-    """Set the Connect clusters; their sinks have a topic of dead letters. changed: keys of the sink's config."""
+    """Return a change that sets the Connect clusters; their sinks have a topic of dead letters. changed: keys of the
+    sink's config.
+    """
     configs = {"main/orders-sink": connectors.config(**changed)}
 
     def make(seen: Seen) -> Seen:
@@ -273,12 +285,12 @@ def connect_cluster(*found: connect.ConnectCluster, **changed: str) -> Make:
 
 
 def sink(**changed: str) -> Make:
-    """Add a Connect cluster with a sink of this config; underscores stand for dots."""
+    """Return a change that adds a Connect cluster with a sink of this config; underscores stand for dots."""
     return connect_cluster(connectors.cluster(), **changed)
 
 
 def topics(*names: str) -> Make:
-    """Add healthy topics."""
+    """Return a change that adds healthy topics of three partitions."""
     return both(*(placed((1, 2, 3), (2, 3, 1), (3, 1, 2), name=name) for name in names))
 
 
@@ -288,7 +300,9 @@ _SMALL = log_dirs(log_dir("/data", ("orders", 10**6)))
 
 
 def analyzed(**facts: object) -> Make:
-    """Add the session's analysis of topic orders, with 2,000 records."""
+    """Return a change that adds the session's analysis of topic orders, with 2,000 records. facts: other values of the
+    analysis.
+    """
     found = replace(topic_analysis.TopicAnalysis("orders", NOW, records=2_000), **facts)
     return lambda seen: with_parts(seen, analyses={found.topic: found})
 

@@ -32,7 +32,9 @@ class Loaded:
 
 
 def loaded_by(*argv: str) -> Loaded:
-    """Run ``kac`` with these arguments. Raises AssertionError if it crashes."""
+    """Run ``kac`` with these arguments. Return its exit code, its output and the modules that it loaded. Raises
+    AssertionError if it crashes.
+    """
     command = [sys.executable, "-c", _RUN, *argv]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode:

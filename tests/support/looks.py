@@ -93,7 +93,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 async def look_at_everything(bootstrap: str) -> None:
-    """Run all statements, commands and calls in turn. kac may refuse them."""
+    """Run all statements, commands and calls in turn. kac may refuse them. Fail if an agent's tool has no call here."""
     for statement in COMMANDS:
         await asyncio.to_thread(cli.run, ["run", "-b", bootstrap, "-e", statement])
     for command, *words in ARGUMENTS:

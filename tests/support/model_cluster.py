@@ -288,8 +288,8 @@ class ModelCluster:
         return ConfigEntry(key, value, source, read_only, known.sensitive, type_, synonyms)
 
     def _synonyms(self, key: str, broker: int) -> list[Synonym]:
-        """ConfigHelper.configSynonyms: all names at the strongest source, then at the next, beginning with the key's
-        own name.
+        """Return a key's synonyms in the order of ConfigHelper.configSynonyms: all names at the strongest source, then
+        at the next, beginning with the key's own name.
         """
         stores = (
             (2, self.configs.get(ConfigResource(codes.BROKER, str(broker)), {})),
@@ -335,7 +335,9 @@ class ModelCluster:
         return resource, entries
 
     def _inherited(self, first: str | None, broker: int) -> str:
-        """Return the value of the first name that has one, in the unit of the first name, as KafkaConfig does."""
+        """Return the value of the first name that has one, in the unit of the first name, as KafkaConfig does; ``""``
+        if no name has a value.
+        """
         for name in same_key(first) if first else []:
             values = [synonym for synonym in self._synonyms(name, broker) if synonym.name == name]
             if values and values[0].value is not None:
@@ -344,7 +346,7 @@ class ModelCluster:
 
 
 def text(value: str | secret.Secret | None) -> str:
-    """Return the text that is sent."""
+    """Return the text of a value; that of a secret is revealed."""
     assert value is not None
     return value.reveal() if isinstance(value, secret.Secret) else value
 

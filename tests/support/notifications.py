@@ -45,7 +45,7 @@ def missed(state: ClusterState, applied: int) -> tuple[Notification, ...]:
 
 
 def _changed_entity(change: Change) -> tuple[str, str] | None:
-    """Return type and name of the entity that changed; None if the proposal has no such entity."""
+    """Return type and name of the entity that changed; None if the proposal has no notifications for it."""
     key = change.key
     if change.table == "configs" and isinstance(key, config.ConfigResource) and key.type in _NOTIFIED_TYPES:
         return _NOTIFIED_TYPES[key.type], key.name

@@ -24,7 +24,7 @@ OLDER = tuple(name for name in RELEASES if name not in spec.RELEASE_NAMES)
 
 @cache
 def known_release(name: str) -> spec.Release:
-    """Return a release as clients see it, imitated or not."""
+    """Return a release as clients see it, imitated or not. Raises KeyError for any other name."""
     return (
         spec.release(name) if name in spec.RELEASE_NAMES else spec.read_releases(FILE.read_text(encoding="utf-8"))[name]
     )
@@ -56,7 +56,7 @@ def like(name: str, **more: Any) -> spec.ClusterSpec:
 
 
 def main() -> int:
-    """Write the API versions of the releases in the arguments."""
+    """Write the API versions of the releases in the arguments, by default of all in `OLDER`."""
     from tests.support.record_config_definitions import as_told, releases_text
     from tests.support.versions import cluster_of
 

@@ -34,7 +34,7 @@ class RealPlaces(NamedTuple):
     folders: tuple[Path, ...]
 
     def seen(self) -> Seen:
-        """Return the files and folders in these folders, `_MOST` at most."""
+        """Return the size and the time of the last change of each file and folder in these folders, `_MOST` at most."""
         found: dict[str, tuple[int, int]] = {}
         for path in self._paths():
             try:

@@ -51,7 +51,9 @@ EXPECTED = {
 
 
 def walk(kac: Kac, folder: Path) -> None:
-    """Make a state, export it to a file, add to it, and prune. kac: runs commands on a new, empty cluster."""
+    """Make a state, export it to a file, add to it, and prune. Fail if a step shows or leaves another state than
+    expected. kac: runs commands on a new, empty cluster.
+    """
     password = folder / "password"
     password.write_text("correct-horse")
     _staged(kac, f"{KEPT}\nscram set alice SCRAM-SHA-256 iterations=4096 password=@{password}")
@@ -72,7 +74,7 @@ def walk(kac: Kac, folder: Path) -> None:
     assert len(acls) == 3
     assert sum("mallory" in json.dumps(line) for line in acls) == 2
 
-    # A glob removes only what it matches, also if it matches nothing.
+    # A glob removes only what it matches, and nothing if it matches nothing.
     assert {line["entity"] for line in _planned(kac, file, "--prune", "topics=tmp-*")} == {"topic tmp-1", "topic tmp-2"}
     assert len(_planned(kac, file, "--prune", "acls=User:mal*")) == 2
     assert {line["entity"] for line in _planned(kac, file, "--prune", "configs=gone-*")} == {

@@ -182,7 +182,9 @@ def releases_text(releases: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def main() -> int:
-    """Write the files of the releases in the arguments, newest first, because others refer to them."""
+    """Write the files of the releases in the arguments, by default of all. Newer ones are first, because older ones
+    refer to them.
+    """
     told = json.loads(FEATURES.read_text())
     for release in sorted(sys.argv[1:] or RELEASE_NAMES, key=list(RELEASES).index, reverse=True):
         with KafkaCluster(RELEASES[release], brokers=1) as running:

@@ -31,7 +31,9 @@ _HOLDERS = {
 
 
 def definitions_of_jars(version: str) -> dict[str, Any]:
-    """Return the definitions of `_HOLDERS` by section and key, as ConfigDefinitions.java prints them."""
+    """Return the definitions of `_HOLDERS` by section and key, as ConfigDefinitions.java prints them. Raises
+    RuntimeError if the program fails.
+    """
     program = Path(record_config_definitions.__file__).with_name("ConfigDefinitions.java")
     path = f"{class_path(version)}:{compiled_java.compiled(program, version)}"
     words = [word for holder in _HOLDERS.values() for word in holder]
@@ -152,7 +154,9 @@ def file_of(release: str) -> Path:
 
 
 def main() -> int:
-    """Write the files of the releases in the arguments, newest first, because others refer to it."""
+    """Write the files of the releases in the arguments, by default of all releases. The newest is first, because the
+    others refer to it.
+    """
     for release in sorted(sys.argv[1:] or RELEASES_OF_CONNECT, key=list(kafka_jars.RELEASES).index, reverse=True):
         found = recorded(kafka_jars.RELEASES[release])
         if release != NEWEST:

@@ -52,7 +52,7 @@ def as_text(levels: Levels) -> str:
 
 
 def main() -> int:
-    """Write the file."""
+    """Write the levels of all releases into the file, and print its path."""
     FILE.write_text(as_text(all_levels()))
     print(FILE)
     return 0

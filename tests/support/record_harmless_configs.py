@@ -91,7 +91,7 @@ def as_text(names: dict[str, list[str]]) -> str:
 
 
 def main() -> int:
-    """Write both files."""
+    """Write the definitions of all releases, and the names of harmless configs that follow from them."""
     DEFINED.write_text(as_lines(together([defined_by(release) for release in RELEASES])))
     WRITTEN.write_text(as_text(harmless()))
     print(WRITTEN)

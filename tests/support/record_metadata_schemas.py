@@ -51,8 +51,8 @@ def record(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def field(schema: Mapping[str, Any], structs: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return these parts of a field's schema, with its name as in Kafka's JSON. structs: structures that several fields
-    share.
+    """Return the parts `_OF_A_FIELD` of a field's schema, its tag, and the same of its own fields, with its name as in
+    Kafka's JSON. structs: structures that several fields share.
     """
     name = schema["name"]
     made: dict[str, Any] = {"name": name[0].lower() + name[1:]}

@@ -80,6 +80,7 @@ def module_text(api: Api, version: int, *, whole: bool = False) -> str:
     """Return the module of a version: its request, its response, and their structures.
 
     whole: whether to declare also the structures that equal those of kio's newest version, instead of importing them.
+    Raises ValueError if request and response have structures of the same name.
     """
     messages = [_Message(each, version, whole=whole) for each in api]
     names = [name for each in messages for name in each.classes]

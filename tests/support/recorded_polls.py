@@ -35,7 +35,7 @@ Step = Callable[[int], None]
 
 
 async def _polled(poller: Poller) -> Poll:
-    """Poll, again each time the machine paused so long that requests timed out."""
+    """Return a poll of everything. Repeat it as long as requests time out, because the machine paused."""
     while True:
         with suppress(RequestTimedOut):
             return await poller.poll(whole=True)

@@ -61,7 +61,9 @@ class Recording:
         return lambda: vars(pipeline).pop("answer", None)
 
     def add(self, context: RequestContext, found: Messages, frame: bytes, data: bytes | None) -> None:
-        """Record a request. data: its response with its length; None if there is none."""
+        """Record a request, unless its API is one of those with secrets. data: its response with its length; None if
+        there is none.
+        """
         if found.api not in _WITH_SECRETS:
             self._entries.append(
                 Recorded(
@@ -111,8 +113,9 @@ async def replay(
 ) -> tuple[Recorded, ...]:
     """Send the requests again, each after the response to the one before, to the brokers with the same ids.
 
-    patience: seconds to wait for a response. Returns the requests with the new responses; None if the connection ended.
-    Raises TimeoutError, KeyError for a broker that is not in addresses, and OSError if no broker listens.
+    patience: seconds to wait for a response. Returns the requests with the new responses; None if the connection ended,
+    or if the recorded request had no response. Raises TimeoutError, KeyError for a broker that is not in addresses, and
+    OSError if no broker listens.
     """
     streams: dict[tuple[int, int], tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
     answers: list[Recorded] = []

@@ -77,7 +77,7 @@ def registry(tls: ssl.SSLContext | None = None) -> Iterator[RegistryServer]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            """Answer as the embedded registry does, or as `bad` says."""
+            """Answer as the embedded registry does, or as `bad` says; with 401 if the login is not accepted."""
             (of,) = made
             data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             of.asked.append(Asked(self.path, self.headers.get("Authorization", ""), self.command))

@@ -81,9 +81,9 @@ class RequestLog:
         client_id: str | None = None,
         timeout: float = PATIENCE,
     ) -> tuple[LoggedRequest, ...]:
-        """Read until there are at least `count` requests: a broker logs a request after it sent the answer.
+        """Return the requests as soon as there are at least `count`: a broker logs a request after it sent the answer.
 
-        Raises TimeoutError with the requests so far.
+        Raises TimeoutError with the requests so far after `timeout` seconds.
         """
         deadline = time.monotonic() + timeout
         while len(found := self.read(api, since=since, client_id=client_id)) < count:

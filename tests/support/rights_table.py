@@ -62,7 +62,7 @@ def errors_of(answer: Any, path: str = "") -> Iterator[Error]:
 
 
 def _without_objects(message: str | None) -> str | None:
-    """Return a message without the Java objects that brokers print into it."""
+    """Return a message without the Java objects that brokers print into it; None or ``""`` as it is."""
     return message and re.sub(r"^Request Request\(.*\) (?=needs)", "it ", message, flags=re.DOTALL)
 
 

@@ -43,7 +43,9 @@ CONNECTORS: Sequence[dict[str, Any]] = (
 
 
 def with_connectors(cluster: brokers.ThreadedCluster) -> None:
-    """Create the topics and connectors, and wait until their states are as intended."""
+    """Create the topics and connectors, and wait until their states are as intended. Raises AssertionError if a worker
+    refuses a connector, or a state does not come in time.
+    """
     cluster.call(_add_topics)
     cluster.call(_write_lines)
     url = cluster.connect_urls[0]

@@ -44,7 +44,7 @@ LAGS = {
 MEMBERS = {"billing": 3, "connect-cluster": 2, "search-index": 2, "warehouse": 2, "year-end-report": 0}
 """Group -> its number of members; other groups have one."""
 WAITS = 2.0
-"""Seconds that the oldest of these records has waited at the end."""
+"""Seconds that the oldest unread record of a group has waited at the end."""
 
 
 @cache

@@ -9,12 +9,13 @@ from tests.support.free_ports import LOOPBACK
 
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 QUIET = {
-    # Each thread wakes up three times a second; controllers write a record every half second, which all brokers fetch.
+    # By default there are more threads, each of which wakes up three times a second, and controllers write a record
+    # every half second, which all brokers fetch.
     "num.network.threads": "1",
     "num.io.threads": "2",
     "metadata.max.idle.interval.ms": "5000",
 }
-"""Properties with which idle brokers take two thirds of the CPU time. A dozen brokers run during tests."""
+"""Properties with which idle brokers take two thirds of the usual CPU time. A dozen brokers run during tests."""
 _LOGIN = "org.apache.kafka.common.security"
 
 
@@ -208,8 +209,8 @@ _USUALLY = {"request": "warn", "authorizer": "info"}
 def log4j2_properties(folder: Path, *, logged: Collection[str] = (), rotate_at: str | None = None) -> str:
     """Return Kafka 4's logging configuration, with server.log, request.log and authorizer.log.
 
-    logged: which of the last two log everything, at DEBUG. rotate_at: the size at which request.log becomes
-    request.log.1.gz, .1.gz becomes .2.gz, and so on; None for never.
+    logged: which of the last two log everything, at DEBUG. rotate_at: the size, such as ``30KB``, at which request.log
+    becomes request.log.1.gz, .1.gz becomes .2.gz, and so on; None for never.
     """
     lines = ["status = warn"]
     for name in ("server", *LOGS_OF_THEIR_OWN):
@@ -243,7 +244,7 @@ def log4j2_properties(folder: Path, *, logged: Collection[str] = (), rotate_at: 
 
 
 def log4j_properties(folder: Path, *, logged: Collection[str] = ()) -> str:
-    """Return Kafka 3's logging configuration, in the format of log4j 1."""
+    """Return Kafka 3's logging configuration, in the format of log4j 1. logged: as for `log4j2_properties`."""
     lines = ["log4j.rootLogger=INFO, server"]
     for name in ("server", *LOGS_OF_THEIR_OWN):
         lines += [

@@ -42,7 +42,9 @@ class SparkCluster:
     def submit(
         self, script: Path, arguments: Sequence[str], *, zips: Path, jars: Sequence[Path] = ()
     ) -> subprocess.CompletedProcess[str]:
-        """Run a script by `spark-submit`, with a Python that can't import this checkout."""
+        """Run a script by `spark-submit`, with a Python that can't import this checkout. zips: a zip file with the
+        modules of the script. jars: for the driver and the executors.
+        """
         command = [str(SPARK / "bin" / "spark-submit"), "--master", self.url, "--py-files", str(zips)]
         command += ["--jars", ",".join(map(str, jars))] if jars else []
         command += ["--executor-memory", "512m", "--conf", "spark.ui.enabled=false"]

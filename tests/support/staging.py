@@ -11,7 +11,7 @@ from console.session.session import Session
 
 
 async def staged(session: Session, text: str) -> StageReport:
-    """Read everything that a script of edits needs, then stage it."""
+    """Read everything that a script of edits needs, then stage it. Return the report."""
     statements = parse(text)
     await read_needs(session, needs_of_script(statements))
     edits: list[Edit] = []

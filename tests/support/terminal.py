@@ -64,7 +64,9 @@ class Terminal:
         os.write(self._master, keys.encode())
 
     def wait_for(self, text: str, timeout: float = PATIENCE, times: int = 1) -> None:
-        """Read until this text was written `times` times in one piece. Raises TimeoutError with the output."""
+        """Read until the output has this text `times` times. Raises TimeoutError with the output after `timeout`
+        seconds, or if the program ends first.
+        """
         deadline = time.monotonic() + timeout
         while self.text.count(text) < times:
             if not self._read(deadline):
@@ -77,7 +79,7 @@ class Terminal:
             pass
 
     def wait_for_end(self) -> int:
-        """Read until the program ends, and return its exit code. Raises TimeoutError."""
+        """Read until the program ends, and return its exit code. Raises TimeoutError after `PATIENCE` seconds."""
         deadline = time.monotonic() + PATIENCE
         while self._read(deadline):
             pass

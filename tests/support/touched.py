@@ -70,7 +70,7 @@ def for_changes(paths: Sequence[str], root: Path) -> tuple[list[str], int]:
 
 
 def main() -> int:
-    """Run the tests, and return pytest's exit code."""
+    """Run the fast tests of the changed paths, and return pytest's exit code; 0 if no path is changed."""
     paths = changed(sys.argv[1] if len(sys.argv) > 1 else "HEAD")
     if not paths:
         print("nothing is changed; SINCE=COMMIT says since when")

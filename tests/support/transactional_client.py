@@ -203,7 +203,9 @@ class TransactionalClient:
 
 _NOT_LEADER = 6
 _AGAIN = frozenset({14, 15, 16, 51})
-"""COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, CONCURRENT_TRANSACTIONS."""
+"""The errors after which a request is repeated: COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE,
+NOT_COORDINATOR and CONCURRENT_TRANSACTIONS.
+"""
 
 
 def _expect(code: int, api: str) -> None:

@@ -44,7 +44,9 @@ class ZooKeeperCluster(kafka_cluster.KafkaCluster):
         self.cluster_id = stored["cluster.id"]
 
     def forget_controller(self) -> None:
-        """Make the brokers elect a controller again; the former controller may win."""
+        """Make the brokers elect a controller again; the former controller may win. Raises RuntimeError if ZooKeeper's
+        tool fails.
+        """
         arguments = ("-server", f"{LOOPBACK}:{self._zookeeper_port}", "delete", "/controller")
         done = self.run_tool("org.apache.zookeeper.ZooKeeperMain", *arguments)
         if done.returncode:

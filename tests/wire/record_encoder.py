@@ -57,7 +57,7 @@ def record(plain: Plain, base_time: int) -> bytes:
 
 
 def xerial(data: bytes, block: int = 32 << 10) -> bytes:
-    """Return Snappy as snappy-java writes it."""
+    """Return data in Snappy as snappy-java writes it. block: the bytes of data in each block."""
     made = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
     for at in range(0, len(data), block):
         part = bytes(cramjam.snappy.compress_raw(data[at : at + block]))

@@ -88,5 +88,5 @@ def named(items: Any, *attributes: str) -> dict[Any, Any]:
 
 
 def errors(items: Any, *attributes: str) -> dict[Any, str]:
-    """Return the names of the items' errors, by the same attributes."""
+    """Return the names of the items' errors, by one attribute of the items, or by several as a tuple."""
     return {key: error_name(item.error_code) for key, item in named(items, *attributes).items()}

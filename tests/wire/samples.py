@@ -35,7 +35,7 @@ def _value(type_: Any, code: int) -> Any:
         return sample(type_, code)  # type: ignore[arg-type]
     if type_ is ErrorCode:
         return ErrorCode(code)
-    if type_.__name__ == "i16":  # open error codes are declared so; other fields of this type take any number
+    if type_.__name__ == "i16":  # `with_open_codes` declares error codes so; other fields of it take any number
         return code
     for base, value in _PRIMITIVES:
         if issubclass(type_, base):

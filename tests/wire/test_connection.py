@@ -167,7 +167,9 @@ async def test_nothing_is_sent_on_a_lost_connection() -> None:
     [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-OpenSSH_9.2\r\n", b"\x15\x03\x03\x00\x02\x02\x50", bytes(8)],
 )
 async def test_a_server_that_is_no_broker_is_told_at_once(start: bytes) -> None:
-    """The client does not wait for the gigabytes that the first four bytes announce."""
+    """A client reports a server that is no broker at once, without waiting for the gigabytes that the first four bytes
+    announce.
+    """
     async with server(start, close=False) as address:
         with pytest.raises(ConnectFailed) as failed:
             await connect(*address, client_id="kac", limit=20, security=PLAIN)
@@ -504,7 +506,9 @@ def test_the_response_header_follows_from_the_request_for_every_message_of_kafka
 
 @pytest.mark.parametrize("api", sorted(THROTTLE_FIRST))
 def test_an_answer_says_first_for_how_long_its_client_is_throttled(api: str) -> None:
-    """In these versions of Kafka's schemas, the throttle time is the first field; in older versions it is unknown."""
+    """From an API's version in `THROTTLE_FIRST` on, the throttle time is the first field of a response by Kafka's
+    schemas, and kac reads it; for older versions it is unknown.
+    """
     lowest, highest = version_range(api)
     for version in range(lowest, highest + 1):
         fields = [each.name for each in dataclasses.fields(response_type(api, version))]

@@ -230,8 +230,9 @@ SHORT = st.none() | st.text(st.characters(max_codepoint=0x7F), max_size=20).map(
 def test_the_decoder_in_c_and_our_own_say_the_same_of_damaged_records(
     held: list[tuple[bytes | None, bytes | None, Any]], data: st.DataObject
 ) -> None:
-    """Bytes of the records are changed under a right checksum. All bytes are below 128, because the decoder in C reads
-    another form of the attributes, which have no meaning, if one is above.
+    """The decoder in C and kac's own return the same records and the same damage if bytes of records are changed under
+    a right checksum. All bytes are below 128, because the decoder in C reads another form of the attributes, which have
+    no meaning, if one is above.
     """
     made = b"".join(
         encoder.record(Plain(delta, 0, key, value, tuple(headers)), 0)

@@ -528,7 +528,9 @@ BY_PARTITION = {0: "NONE", 1: "NONE", 2: "OFFSET_OUT_OF_RANGE", 9: "UNKNOWN_TOPI
 
 
 def test_records(recording_of: Recording) -> None:
-    """Four orders are in partition 0 and one is in partition 1; "paid" is in partition 0, in an aborted transaction."""
+    """Four orders are in partition 0 and one is in partition 1; "paid" is in partition 0, in an aborted transaction.
+    Reads of an unknown partition, and of an offset out of range, have errors.
+    """
     partitions = fetched(recording_of, "records")
     assert {number: error_name(part.error_code) for number, part in partitions.items()} == BY_PARTITION
     assert values(partitions[0]) == {0: b"order", 1: b"order", 2: b"order", 3: b"order", 4: b"paid"}
@@ -553,7 +555,7 @@ def test_records_deleted(recording_of: Recording) -> None:
 
 
 def test_records_left(recording_of: Recording) -> None:
-    """The log contains the marker for producer 999999, for which no coordinator asked."""
+    """The log contains the marker that a client wrote for producer 999999, which no coordinator knows."""
     partitions = fetched(recording_of, "records left")
     assert values(partitions[0]) == {3: b"order", 4: b"paid"}
     assert markers(partitions[0]) == [(5, producer_id(recording_of), True), (6, 999_999, True)]

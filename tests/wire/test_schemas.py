@@ -113,8 +113,8 @@ DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 2
 
 
 def test_a_decimal_has_all_its_digits_until_there_are_too_many() -> None:
-    """The time for the digits grows with the square of the bytes and blocks all other work; fastavro would round the
-    digits.
+    """kac shows all digits of a decimal of up to 1,024 bytes, which fastavro would round. It shows a longer one as
+    base64, because the time for the digits grows with the square of the bytes and blocks all other work.
     """
     assert avro(DECIMAL)(long(10) + b"\x7f" * 10, None) == b'"6020924670237564909320.95"'
     most = long(1_024) + b"\x7f" * 1_024
@@ -134,7 +134,9 @@ def test_schemas_that_refer_to_others() -> None:
 
 
 def test_a_union_of_references_and_a_lone_name() -> None:
-    """Confluent's registry takes a union of references, and a lone name, as schemas."""
+    """kac decodes payloads of a union of references, and of a lone name, which Confluent's registry accepts as
+    schemas.
+    """
     money = {"type": "record", "name": "shop.Money", "fields": [{"name": "cents", "type": "int"}]}
     note = {"type": "record", "name": "shop.Note", "fields": [{"name": "text", "type": "string"}]}
     union = avro(["shop.Money", "shop.Note", "null"], money, note)
@@ -235,7 +237,9 @@ def test_a_value_that_its_schema_cannot_mean_leaves_the_others_as_they_are() -> 
 
 
 def test_names_that_java_takes() -> None:
-    """Java takes letters of any language, a name without its namespace, and a type nested one level too deep."""
+    """kac accepts the names that Java accepts: letters of any language, a name without its namespace, and a type nested
+    one level too deep.
+    """
     symbols = {"type": "enum", "name": "E", "symbols": ["GRÜN", "A-B", "1"]}
     assert avro(symbols)(long(0), None) == '"GRÜN"'.encode()
     assert avro({"type": "record", "name": "R", "fields": [{"name": "e", "type": symbols}]})(long(2), None) == (
@@ -395,7 +399,9 @@ def test_each_type_of_protobuf(descriptors: bytes, order: Any) -> None:
 
 
 def test_indexes_of_older_serializers_and_of_apicurios(descriptors: bytes) -> None:
-    """Older serializers for Python and .NET write indexes without zigzag; Apicurio's write a name."""
+    """kac reads the indexes of older serializers for Python and .NET, which write them without zigzag, and the names
+    that Apicurio's serializers write instead.
+    """
     decode = protobuf_decoder(descriptors, MAIN)
     inner, order = b"\x08\x03", b"\x08\x07"
     assert json.loads(decode(b"\1\1" + order, None))["id"] == 7
@@ -404,7 +410,7 @@ def test_indexes_of_older_serializers_and_of_apicurios(descriptors: bytes) -> No
     assert decode(b"\1\0", None) == b"{}"
     assert json.loads(decode(b"\7\x0a\5Order" + order, None))["id"] == 7
     assert json.loads(decode(order, b"Order"))["id"] == 7
-    # As Confluent's own Python code writes them.
+    # Decode the indexes as Confluent's own serializer for Python writes them.
     pytest.importorskip("confluent_kafka.schema_registry.protobuf")
     from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 
@@ -413,7 +419,7 @@ def test_indexes_of_older_serializers_and_of_apicurios(descriptors: bytes) -> No
             out = io.BytesIO()
             ProtobufSerializer._encode_varints(out, indexes, zigzag=zigzag)
             assert shown in decode(out.getvalue() + message, None).decode()
-    # In both forms the indexes are valid, and the newer form counts.
+    # These indexes are valid in both forms; kac reads them in the newer form.
     assert json.loads(decode(b"\2\2" + order, None))["id"] == 7
     with pytest.raises(schemas.NotDecoded, match="of that name"):
         decode(order, b"Gone")
@@ -436,7 +442,7 @@ def test_names_of_messages_within_messages(descriptors: bytes) -> None:
 
 
 def test_descriptors_in_base64_are_a_schema_too(descriptors: bytes, order: Any) -> None:
-    """Confluent's serializer for Python registers descriptors in base64."""
+    """kac decodes payloads with descriptors in base64, which Confluent's serializer for Python registers as schemas."""
     from google.protobuf import descriptor_pb2
 
     files = {file.name: file for file in descriptor_pb2.FileDescriptorSet.FromString(descriptors).file}
@@ -504,7 +510,7 @@ def a_bill(bill: Any) -> Any:
 
 
 def test_googles_types_have_the_forms_of_json(bills: tuple[schemas.SchemaText, Any]) -> None:
-    """Google's well-known types have the forms of JSON, so a mask uses the same path as the shown JSON."""
+    """kac shows Google's well-known types in their JSON form, so a mask uses the same path as the shown JSON."""
     schema, bill = bills
     value = a_bill(bill)
     found = json.loads(decoder_of(schema)(long(0) + value.SerializeToString(), None))
@@ -545,7 +551,9 @@ def _decoder(schema: schemas.SchemaText) -> Any:
 
 
 def test_descriptors_import_what_is_known_too(bills: tuple[schemas.SchemaText, Any]) -> None:
-    """Confluent's serializer for Python registers them so, with references and without."""
+    """Descriptors in base64 may import Google's known types, for which serializers register no reference. kac refuses a
+    dependency that is no file's name.
+    """
     from google.protobuf import descriptor_pb2
 
     schema, bill = bills

@@ -59,7 +59,9 @@ class Neighbour(Struct, frozen=True, kw_only=True):
 
 
 async def tried(neighbour: Neighbour, *, ill: bool) -> Trial:
-    """Poll a neighbour, the ill form only until triage has named its cause. Return all causes that triage named."""
+    """Poll a neighbour, the ill form only until triage has named its cause. Return the trial, with all causes that
+    triage named.
+    """
     names, observations, first = Names(), None, None
     polls = neighbour.polls(ill)
     try:
@@ -117,8 +119,8 @@ def modelled(
 
 
 async def _seen(poller: Poller) -> Poll:
-    """Return the next poll. Repeat it if no broker answered in time, as on a busy machine; the console does the
-    same.
+    """Return the next poll. Repeat it at most twice if no broker answered in time, as on a busy machine; the console
+    also tries again.
     """
     for _ in range(2):
         try:

@@ -144,7 +144,9 @@ DENIED = Acl(
 
 
 def _denied(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """A right is removed when a job has just finished; in the well form for another topic."""
+    """A deny ACL is added when a job has just finished: in the ill form for the topic that the job wrote, in the well
+    form for another topic.
+    """
     at = {**snapshot.read_at, "acls": START + tick * TICK}
     acl = DENIED if ill else DENIED._replace(resource_name="invoices")
     return replace(snapshot, acls=(acl,) if tick >= 4 else (), read_at=at)
@@ -185,8 +187,8 @@ def _no_group_yet(cluster: EmbeddedCluster, _ill: bool) -> None:
 
 
 def _hundreds_of_dead_groups(cluster: EmbeddedCluster, ill: bool) -> None:
-    """Hundreds of groups have no members, and retention deleted their records. In the ill form, one more group has a
-    member.
+    """Hundreds of groups have no members, and retention deleted the records that they had not read. In the ill form,
+    one more group has a member.
     """
     state = cluster.state
     ensure_topic(state)
@@ -210,8 +212,8 @@ _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 
 
 def _tokens(cluster: EmbeddedCluster, *tokens: tuple[int, int, int], renewers: tuple[str, ...] = ()) -> None:
-    """Add tokens of alice. tokens: for each, the milliseconds since its issue, until its expiry, and until its last
-    renewal.
+    """Add tokens of alice. tokens: for each, the milliseconds since its issue, until its expiry, and until its maximum
+    lifetime ends.
     """
     now = int(cluster.clock.time() * 1000)
     for number, (age, left, at_most) in enumerate(tokens):

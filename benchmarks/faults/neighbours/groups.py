@@ -41,7 +41,9 @@ def _asleep(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _another_topic(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """A group reads a topic, and has old offsets of another topic, which still grows."""
+    """A group reads a topic, and has old offsets of another topic, which still grows. In the ill form, a member had the
+    partition of the other topic until the third poll.
+    """
     old = PartitionLag("retired", 0, 5, 900 + 90 * tick, 895 + 90 * tick, "m1" if ill and tick < 2 else "")
     now = PartitionLag("orders", 0, 100 + 9 * tick, 100 + 9 * tick, 0, "m1")
     snapshot = moved(snapshot, {0: (0, 0)})

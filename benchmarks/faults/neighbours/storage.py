@@ -55,7 +55,7 @@ def _default_cut(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _cut_and_mended(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """A topic's retention is cut, and in the well form restored before the broker deletes records."""
+    """A topic's retention is cut. In the well form it is restored before the broker deletes records."""
     cut: Own = {ORDERS: {"retention.ms": "60000"}}
     return configured(snapshot, cut if tick >= 2 and (ill or tick < 4) else {})
 

@@ -13,7 +13,9 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 
 def main() -> None:
-    """Read until the end."""
+    """Read a topic, and commit at the first record that comes SECONDS after the last commit, until the process is
+    ended.
+    """
     bootstrap, topic, group, seconds = sys.argv[1:5]
     consumer = Consumer(
         {

@@ -16,7 +16,9 @@ EVERY = 2.0
 
 
 def main() -> None:
-    """Ask until the process is ended, and print a line for each answer."""
+    """Request the topic's metadata every `EVERY` seconds, and print a line for each answer or error, until the process
+    is ended.
+    """
     bootstrap, topic = sys.argv[1:3]
     while True:
         try:

@@ -17,7 +17,7 @@ BATCH = 20
 
 
 def main() -> None:
-    """Read until the process is ended."""
+    """Read the partitions, and commit every `EVERY` seconds, until the process is ended."""
     bootstrap, topic, group, partitions, rate = sys.argv[1:6]
     first = OFFSET_BEGINNING if "--from-first" in sys.argv else OFFSET_STORED
     consumer = Consumer(

@@ -22,7 +22,9 @@ class NotJoinableError(RuntimeError):
 
 
 def _join(bootstrap: str, group: str, topics: list[str]) -> None:
-    """Join until an error. Raises KafkaException and NotJoinableError."""
+    """Run a member of the group until an error. Raises NotJoinableError if the topics differ in their number of
+    partitions, KafkaException for a fatal error.
+    """
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -51,7 +53,9 @@ def _join(bootstrap: str, group: str, topics: list[str]) -> None:
 
 
 def main() -> None:
-    """Work until the process is ended."""
+    """Run a member of the group until the process is ended. After an error, print it, and start the member again after
+    `_AGAIN` seconds.
+    """
     bootstrap, group, *topics = sys.argv[1:5]
     while True:
         try:

@@ -27,7 +27,7 @@ def ship(broker: tuple[str, int], topic: str, partitions: list[int], rate: float
 
 
 def main() -> None:
-    """Ship until the process is ended."""
+    """Write chunks to all partitions until the process is ended, in a thread for each leader."""
     bootstrap, topic, rate = sys.argv[1], sys.argv[2], float(sys.argv[3])
     with Connection(address(bootstrap), "log-shipper") as connection:
         brokers, topics = connection.metadata([topic])

@@ -74,7 +74,7 @@ class Mirror:
 
 
 def main() -> None:
-    """Mirror until the process is ended."""
+    """Copy records, and look for new topics and partitions every SECONDS, until the process is ended."""
     bootstrap, alias, seconds = sys.argv[1:4]
     mirror = Mirror(bootstrap, alias, knows_its_own="--knows-its-own" in sys.argv)
     while True:

@@ -11,7 +11,7 @@ import sys
 from aiokafka import AIOKafkaConsumer, codec  # type: ignore[import-untyped]
 
 AGAIN = 2.0
-"""Seconds until it is started again after an error."""
+"""Seconds until the reader is started again after an error."""
 
 
 async def _read(bootstrap: str, topic: str, group: str) -> None:
@@ -33,7 +33,7 @@ async def _read(bootstrap: str, topic: str, group: str) -> None:
 
 
 def main() -> None:
-    """Read until the end."""
+    """Read until the process is ended, and print a line for each failure."""
     bootstrap, topic, group = sys.argv[1:4]
     codec.cramjam = None
     while True:

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException, ShareConsumer
 
 
 def main() -> None:
-    """Work until the process is ended, and print a line for each batch."""
+    """Poll at most JOBS jobs, print them, and work on them for SECONDS, again and again until the process is ended."""
     bootstrap, topic, group, name, jobs, seconds = sys.argv[1:7]
     consumer = ShareConsumer(
         {"bootstrap.servers": bootstrap, "group.id": group, "client.id": name, "max.poll.records": int(jobs)}

@@ -28,7 +28,7 @@ def _work(bootstrap: str, topic: str, group: str, name: str) -> None:
 
 
 def main() -> None:
-    """Work until the process is ended."""
+    """Do jobs until the process is ended. Two seconds after an error, begin again with a new consumer."""
     bootstrap, topic, group, name = sys.argv[1:5]
     while True:
         try:

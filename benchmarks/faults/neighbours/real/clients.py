@@ -94,8 +94,8 @@ async def _few_rights(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _unused_right(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A right is removed for one topic when a job on another topic ends; then for the topic that is still written
-    to.
+    """A job on one topic ends, and at the same time an ACL denies its user another topic, to which nobody writes. In
+    the ill form, an ACL denies a topic that a running job writes to.
     """
     done, other, alive = "job", "invoices", "ledger-of-alice"
     denied = [acl("DENY", "TOPIC", topic, "WRITE") for topic in (other, alive)]
@@ -121,7 +121,7 @@ async def _is_written(lab: Laboratory, *topics: str) -> bool:
 
 
 NEIGHBOURS = (
-    # Keep this first: request logs show for a minute which clients were throttled.
+    # Keep this neighbour first: for a minute, the request logs would also show clients that others throttled.
     RealNeighbour(
         name="a burst that was throttled",
         make=_burst,

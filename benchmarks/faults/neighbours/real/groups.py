@@ -67,7 +67,9 @@ async def _hundreds(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _mirrored(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Another cluster's offsets are committed again and again, beyond the end of this cluster's shorter log."""
+    """Another cluster's offsets are committed again and again, beyond the end of this cluster's shorter log. In the ill
+    form, a member reads the log, and then its committed offset is beyond the end.
+    """
     topic, group, beyond = "mirrored", "mirrored-readers", 50_000
 
     async def copied() -> None:
@@ -140,7 +142,7 @@ async def _left_topic(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _deployed(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Two members are replaced, one after the other."""
+    """Two members are replaced, one after the other. In the ill form, a member comes and goes every 2 s."""
     topic, group = "deployed", "deployed-service"
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(lab.topic(topic))

@@ -74,7 +74,9 @@ async def _rack_given_up(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _late(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A broker does not apply the metadata log for some seconds, while leaders change."""
+    """A broker does not apply the metadata log for some seconds, while leaders change. In the ill form it does not
+    apply it any more.
+    """
     async with AsyncExitStack() as stack:
 
         async def for_a_moment() -> None:
@@ -148,7 +150,9 @@ async def _clean_election(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _slow_hello(lab: Laboratory) -> AsyncIterator[Steps]:
-    """The console connects through the relays, each of which delays the first response on a connection."""
+    """The console connects through the relays, each of which delays the first response on a connection. In the ill
+    form, all threads of a broker are stopped.
+    """
     async with AsyncExitStack() as stack:
         lab.cluster.relays.delay_hello(HELLO)
         by = Eyes(ConnectionSettings(lab.cluster.relayed_addresses, request_timeout=20.0))

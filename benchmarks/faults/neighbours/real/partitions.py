@@ -175,7 +175,9 @@ async def _long_transaction(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _idle(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Three transactions are committed, and a member stops before the marker of the last one."""
+    """Three transactions are committed, and a member stops before the marker of the last one. In the ill form, no
+    coordinator knows the last transaction.
+    """
     topic, group = "settled", "settlement"
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(lab.topic(topic, partitions=1))
@@ -199,7 +201,9 @@ async def _idle(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _coordinators_move(lab: Laboratory) -> AsyncIterator[Steps]:
-    """The replicas of the first partition of the offsets' topic lead in turn."""
+    """The replicas of the first partition of the offsets' topic lead in turn. In the ill form, the partition has no
+    leader.
+    """
     (first, *_) = await lab.partitions(OFFSETS)
 
     async def lead_in_turn() -> None:
