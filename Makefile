@@ -34,9 +34,10 @@ demo-lake: lake-venv  ## a day of three clusters as history in .demo-lake, and t
 	@KAC_LAKE=.demo-lake $(LAKE)/bin/python -m console demo --scenario fleet --still --state .demo-lake/demo/clusters.json
 
 # With AGAIN=1, as in CI, what failed runs once more: a run does not end by a machine that stood still. What failed at
-# first and then passes is printed; it is flaky, and has to be mended.
+# first and then passes is printed; it is flaky, and has to be mended. Two processes suffice for a few tests, and each
+# collects all of them.
 define again
-$(1)$(if $(AGAIN), || { echo '== what failed runs once more'; $(1) --last-failed --last-failed-no-failures none; })
+$(1)$(if $(AGAIN), || { echo '== what failed runs once more'; $(1) -n 2 --last-failed --last-failed-no-failures none; })
 endef
 
 # Much of their time tests wait, so there are more processes than processors. Of the slow ones those that share a
