@@ -34,9 +34,10 @@ demo-lake: lake-venv  ## a day of three clusters as history in .demo-lake, and t
 	@KAC_LAKE=.demo-lake $(LAKE)/bin/python -m console demo --scenario fleet --still --state .demo-lake/demo/clusters.json
 
 # With AGAIN=1, as in CI, what failed runs once more: a run does not end by a machine that stood still. What failed at
-# first and then passes is printed; it is flaky, and has to be mended.
+# first and then passes is printed; it is flaky, and has to be mended. Two processes suffice for a few tests, and each
+# collects all of them.
 define again
-$(1)$(if $(AGAIN), || { echo '== what failed runs once more'; $(1) --last-failed --last-failed-no-failures none; })
+$(1)$(if $(AGAIN), || { echo '== what failed runs once more'; $(1) -n 2 --last-failed --last-failed-no-failures none; })
 endef
 
 # Much of their time tests wait, so there are more processes than processors. Of the slow ones those that share a
@@ -45,12 +46,13 @@ FAST := $(PYTEST) -n 5 --dist worksteal --ignore tests/broker -m 'not broker and
 SLOW := $(PYTEST) --slow-files -n 5 --dist loadgroup --no-loadscope-reorder --durations 25
 
 # What the checks say is shown once the fast tests are through: mypy, and with ALL=1 the jars and class archives of
-# brokers, take the time that they leave. With ALL=1, as in CI, what `test-brokers` and `test-lake` have runs beside the
-# core: one part's waiting is another one's time.
+# brokers and Spark, take the time that they leave. With ALL=1, as in CI, what `test-brokers` and `test-lake` have runs
+# beside the core: one part's waiting is another one's time.
 test: look-for-java dev-venv  ## checks, fast tests, and on real brokers what everything else stands on (needs Java 17)
-	@echo '== fast tests; beside them the checks$(if $(ALL), and what brokers start from)'
+	@echo '== fast tests; beside them the checks$(if $(ALL), and what brokers and Spark start from)'
 	@mkdir -p .cache; { $(MAKE) --no-print-directory check > .cache/check.log 2>&1; checked=$$?; \
-	  $(if $(ALL),{ $(BIN)/python -m tests.support.kafka_jars && $(BIN)/python -m tests.support.kafka_classes; } > .cache/brokers.log 2>&1;) \
+	  $(if $(ALL),{ $(BIN)/python -m tests.support.kafka_jars && $(BIN)/python -m tests.support.kafka_classes; \
+	    $(BIN)/python -m tests.support.spark_classes; } > .cache/archives.log 2>&1;) \
 	  exit $$checked; } & checks=$$!; \
 	  $(call again,$(FAST)); fast=$$?; wait $$checks; checked=$$?; cat .cache/check.log; \
 	  failed=$$((fast ? fast : checked)); [ $$failed = 0 ] || echo 'core NOT RUN'; exit $$failed
@@ -70,6 +72,7 @@ test-brokers: dev-venv  ## what else needs real brokers, or is slow
 
 test-lake: dev-venv  ## the lake, on Spark
 	@$(BIN)/python -m tests.support.kafka_jars
+	@$(BIN)/python -m tests.support.spark_classes
 	$(call again,$(SLOW) -m '(broker or slow) and not long and not core' tests/lake tests/collecting)
 
 test-long: dev-venv  ## what takes hours: every random run at its full length, every contract on real brokers

@@ -117,10 +117,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Note the chosen tests, and freeze the collected objects, so that no garbage collection walks them again."""
+    """Note the chosen tests, and freeze the collected objects, so that no garbage collection walks them again. Collect
+    garbage a tenth as often from now on, which saves up to a tenth of the CPU time of tests.
+    """
     session.stash[_LAST] = real_clusters.LastTests(session.items)
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10 * gc.get_threshold()[0])
 
 
 @pytest.hookimpl(trylast=True)

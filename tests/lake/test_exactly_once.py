@@ -1,5 +1,5 @@
-"""Tests of updates that are killed with all their processes: the next update completes them, and each line and record
-is in the lake once."""
+"""Tests of updates that fail, or are killed with all their processes: the next update completes them, and each line and
+record is in the lake once."""
 
 import os
 import random
@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -27,12 +27,12 @@ from tests.support.patience import LONG_PATIENCE
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-two"), pytest.mark.timeout(1800)]
 MOMENTS = tuple(f"{when}:{name}" for name in schema.TABLES for when in ("before", "after"))
 CHOSEN = ("after:authorization", "before:history", "after:access")
-"""Moments to kill an update: right after a write of bronze, in the middle of gold, and when only the checkpoint is
+"""Moments to end an update: right after a write of bronze, in the middle of gold, and when only the checkpoint is
 missing."""
 
 
 def begun(lake: Lake, site: Site, deaths: Sequence[str] = ()) -> subprocess.Popen[str]:
-    """Start an update as a process group, which is killed at the moments in `deaths`."""
+    """Start an update as a process group."""
     file = Path(f"{lake.where}.json")
     file.write_bytes(msgspec.json.encode(Told(lake.where, site.inputs, tuple(deaths))))
     command = [sys.executable, "-m", "tests.lake.dying_update", str(file)]
@@ -49,9 +49,7 @@ def begun(lake: Lake, site: Site, deaths: Sequence[str] = ()) -> subprocess.Pope
 
 
 def ended(update_of: subprocess.Popen[str]) -> tuple[int, str]:
-    """Return the exit code of an update, and the last line that it printed. Kill the update and raise
-    subprocess.TimeoutExpired after `LONG_PATIENCE` seconds.
-    """
+    """Return the exit code of an update, and the last line that it printed."""
     try:
         said, _ = update_of.communicate(timeout=LONG_PATIENCE)
     except subprocess.TimeoutExpired:
@@ -61,12 +59,16 @@ def ended(update_of: subprocess.Popen[str]) -> tuple[int, str]:
 
 
 @pytest.mark.takes(60)
-def test_killed_three_times_a_lake_has_everything_once(two: TwoLakes) -> None:
+def test_ended_three_times_a_lake_has_everything_once(two: TwoLakes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The update is killed at the first moment. At the others it fails: an exception leaves the tables and checkpoints
+    of a kill, and starts no Java.
+    """
     two.go_on(3)
-    for number, moment in enumerate(CHOSEN):
-        assert ended(begun(two.disturbed, two.site, [moment])) == (-signal.SIGKILL, moment)
-        if number:
-            two.go_on()
+    first, *others = CHOSEN
+    assert ended(begun(two.disturbed, two.site, [first])) == (-signal.SIGKILL, first)
+    for moment in others:
+        assert failed_at(two, monkeypatch, {moment}) == moment
+        two.go_on()
     two.compare()
 
 
@@ -105,16 +107,31 @@ def test_killed_at_a_hundred_moments_a_lake_has_everything_once(two: TwoLakes) -
 
 @pytest.mark.long
 def test_what_fails_at_every_write_is_ended_by_the_next(two: TwoLakes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one session, each write fails once with an exception in place of a kill, and the next update continues: the
-    lake has all data once.
-    """
+    """In one session: an exception instead of each kill, and a new application after each."""
     two.go_on()
     left = set(MOMENTS)
+    for _ in range(len(MOMENTS) + 1):
+        if (moment := failed_at(two, monkeypatch, left)) is None:
+            break
+        left.remove(moment)
+    else:
+        raise AssertionError("no update ended")
+    assert {each.name for each in schema.BRONZE} | {"change_event", "history"} <= {
+        moment.partition(":")[2] for moment in set(MOMENTS) - left
+    }
+    two.compare()
+
+
+def failed_at(two: TwoLakes, monkeypatch: pytest.MonkeyPatch, moments: Collection[str]) -> str | None:
+    """Update the disturbed lake, and raise an exception at the first of these moments that comes. Return that moment;
+    None if the update succeeded.
+    """
+    failed: list[str] = []
     save = tables.Tables._save
 
     def at(moment: str) -> None:
-        if moment in left:
-            left.remove(moment)
+        if moment in moments:
+            failed.append(moment)
             raise Died
 
     def saving(self: tables.Tables, *given: object) -> None:
@@ -122,18 +139,10 @@ def test_what_fails_at_every_write_is_ended_by_the_next(two: TwoLakes, monkeypat
         save(self, *given)  # type: ignore[arg-type]
         at(f"after:{given[1].name}")  # type: ignore[attr-defined]
 
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, suppress(Died), died_in_spark():
         patch.setattr(tables.Tables, "_save", saving)
-        for _ in range(len(MOMENTS) + 1):
-            with suppress(Died), died_in_spark():
-                two.update(two.disturbed)
-                break
-        else:
-            raise AssertionError("no update ended")
-    assert {each.name for each in schema.BRONZE} | {"change_event", "history"} <= {
-        moment.partition(":")[2] for moment in set(MOMENTS) - left
-    }
-    two.compare()
+        two.update(two.disturbed)
+    return failed[0] if failed else None
 
 
 class Died(Exception):
@@ -151,22 +160,23 @@ def died_in_spark() -> Iterator[None]:
         raise
 
 
-@pytest.mark.takes(40)
-def test_lost_checkpoints_take_nothing_in_twice(two: TwoLakes) -> None:
-    """Without their checkpoints, sources continue at the offsets in bronze's commits, and gold is built again."""
-    two.go_on()
-    shutil.rmtree(Path(two.disturbed.where, "checkpoints"))
-    assert {runs.committed(two.disturbed, name) for name in (*plans.SOURCES, runs.GOLD)} == {None}
-    two.compare()
-    shutil.rmtree(Path(two.disturbed.where, "checkpoints"))
-    two.compare()
-
-
 def test_the_second_of_two_is_refused_by_name(two: TwoLakes) -> None:
     two.go_on()
     run_id = files.new_run_id()
     with two.disturbed.alone(run_id, "run"), pytest.raises(files.LakeBusy, match=re.escape(run_id)):
         app.update(two.site.plan(two.disturbed), no_session)
+
+
+@pytest.mark.takes(40)
+@pytest.mark.parametrize("news", [1, pytest.param(0, marks=pytest.mark.long)])
+def test_lost_checkpoints_take_nothing_in_twice(two: TwoLakes, news: int) -> None:
+    """Sources continue at the offsets in bronze's commits; gold is built again. news: rounds after the last update."""
+    if not news or two.disturbed.version(schema.KRAFT_RECORD) < 1:
+        two.compare()
+    two.go_on(news)
+    shutil.rmtree(Path(two.disturbed.where, "checkpoints"))
+    assert {runs.committed(two.disturbed, name) for name in (*plans.SOURCES, runs.GOLD)} == {None}
+    two.compare()
 
 
 @pytest.fixture
@@ -207,9 +217,7 @@ def mount(*options: str) -> int:
 
 @pytest.mark.long
 def test_a_full_disk_is_said_and_the_next_update_is_whole(two: TwoLakes, small_disk: Callable[[int], None]) -> None:
-    """An update fails with a message about a full disk, and the next one reads all data. The failed batch is the first
-    of a new checkpoint; its successor still begins at the end of bronze.
-    """
+    """The failed batch is the first of a new checkpoint; its successor still begins at the end of bronze."""
     shutil.rmtree(Path(two.disturbed.where, "checkpoints", "kraft_log"), ignore_errors=True)
     two.go_on()
     for number in range(1000):
