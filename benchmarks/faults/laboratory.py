@@ -297,6 +297,7 @@ class Watch(watch.Watch):
         """Open nothing yet.
 
         Args:
+            record: a file for the brokers' responses; None to record nothing.
             settings: for connecting; None for the super user.
         """
         self._names = Names()

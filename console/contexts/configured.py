@@ -174,6 +174,7 @@ def resolve(
             address.
         unlock: whether to fetch secrets from commands, keyrings and prompts, which may prompt on the terminal and takes
             time.
+        environ: the environment variables, read if no flag names a cluster; None for those of `contexts`.
 
     Raises:
         ContextError: the flags contradict each other, no usable context has the name, or a secret can't be fetched; the

@@ -587,6 +587,7 @@ async def connect(
     Args:
         limit: the seconds for all steps.
         security: aiokafka's arguments ``security_protocol`` and ``ssl_context``; ``login``, a `Login`, for SASL.
+        record: called with each exchange, a request and its response; None to record nothing.
         meant: the node that must answer, if the cluster's brokers support this check; a broker that does not is
             connected again without it; None for any node.
     """

@@ -114,6 +114,7 @@ def seen(
     Args:
         is_back: whether the cluster returns to its former state at `BACK`.
         stops: whether the writes stop with the change.
+        authors: the authors of changes; None if no author is known.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
