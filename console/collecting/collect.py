@@ -669,7 +669,7 @@ class Owner(NamedTuple):
 
 
 class LastStates:
-    """The last states of a lake's clusters, each read once."""
+    """The last states of a lake's clusters. Each is read from the lake on first use, and kept in memory."""
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
