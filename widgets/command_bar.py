@@ -474,7 +474,7 @@ class CommandBar(BarRows):
 
         Args:
             text: initial text of the line; the cursor is at its end.
-            prompt: instead of the mode's own.
+            prompt: the prompt of the line; None for the mode's own.
         """
         self._mode = mode
         self._prompt = clean(mode.prompt if prompt is None else prompt)

@@ -128,7 +128,7 @@ def collect(
 
     Args:
         timeout: the seconds for each cluster.
-        names: the names of all configured contexts, see `refused_claims`.
+        names: the names of all configured contexts, as for `refused_claims`; None if unknown.
     """
     states = LastStates(lake)
     return write_down(poll_all(states, contexts, progress, timeout), states, names)

@@ -155,6 +155,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         """Create a connection that is not open yet.
 
         Args:
+            login: the login by SASL; None for a connection without a login.
             limit: the seconds for the renewal of a session.
             meant: the node that must answer; None for any.
         """
