@@ -328,7 +328,7 @@ class Given:
         return tuple(self._contexts.values())
 
     def get(self, name: str) -> contexts_context.Context:
-        """Return the context of a name. Raises ContextError if there is none."""
+        """Return the context of a name. Raises ContextError if no context has the name."""
         found = self._contexts.get(name)
         if found is None:
             raise contexts_context.ContextError(f"there is no context {name!r} here, only {', '.join(self._contexts)}")

@@ -102,7 +102,7 @@ _BY_NAME = {part.value: part for part in Part}
 
 
 def part_named(name: str) -> Part:
-    """Return the part with a name. Raises KeyError if there is none."""
+    """Return the part with a name. Raises KeyError if no part has the name."""
     return _BY_NAME[name]
 
 
