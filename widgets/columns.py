@@ -54,7 +54,7 @@ def lay_out(
 
     Args:
         natural: each column's measured width.
-        usual: the width of most cells of each column, by default its measured width. No column gets more until all have
+        usual: the width of most cells of each column; None for its measured width. No column gets more until all have
             that.
         width: the width in cells.
         pan: the number of movable columns (all but gutters and the first one) to skip, so that columns that do not fit

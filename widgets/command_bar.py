@@ -410,10 +410,11 @@ class CommandBar(BarRows):
 
         Args:
             highlight: returns start, end (exclusive, in characters) and a name of `HIGHLIGHTS` for each coloured part
-                of a text.
-            complete: returns the candidates for a text and the cursor's index in it.
-            histories: mode's name -> its entries, the oldest first.
+                of a text; None to colour nothing.
+            complete: returns the candidates for a text and the cursor's index in it; None for no completion.
+            histories: mode's name -> its entries, the oldest first; None for empty histories.
             remember: returns the form of an entry for the history, without secrets.
+            id, classes: the widget's id and CSS classes; None for none.
         """
         super().__init__(id=id, classes=classes)
         self._colors = _Colors(self, highlight) if highlight is not None else None
@@ -473,7 +474,7 @@ class CommandBar(BarRows):
 
         Args:
             text: initial text of the line; the cursor is at its end.
-            prompt: instead of the mode's own.
+            prompt: the prompt of the line; None for the mode's own.
         """
         self._mode = mode
         self._prompt = clean(mode.prompt if prompt is None else prompt)

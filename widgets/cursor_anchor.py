@@ -42,7 +42,7 @@ def hold(lines: KeyedLines, cursor: int, screen: range, wanted: Hashable | None)
 
     Args:
         screen: the indexes of the lines on the screen.
-        wanted: the key that the user last moved to, which may be filtered out now.
+        wanted: the key that the user last moved to, which may be filtered out now; None if the user has not moved.
     """
     count = lines.line_count()
     if not count:

@@ -74,7 +74,7 @@ class ListBranch:
         return self._nodes[index][0]
 
     def node(self, index: int) -> Node:
-        """Return a child."""
+        """Return the child at an index."""
         return self._nodes[index][1]
 
     def index_of(self, key: Hashable) -> int | None:

@@ -84,7 +84,7 @@ class Laboratory:
         Args:
             partitions: number of partitions with three replicas each, spread over brokers 1 to 3.
             on: the replicas of each partition, instead of `partitions`; empty for the spread ones.
-            configs: the topic's own configs.
+            configs: the topic's own configs; None for no configs.
         """
         assignments = tuple(map(tuple, on)) or tuple(
             tuple((first + k) % 3 + 1 for k in range(3)) for first in range(partitions)
@@ -297,6 +297,7 @@ class Watch(watch.Watch):
         """Open nothing yet.
 
         Args:
+            record: a file for the brokers' responses; None to record nothing.
             settings: for connecting; None for the super user.
         """
         self._names = Names()

@@ -19,7 +19,7 @@ def chosen(only: list[str], first: str | None = None) -> dict[str, Night]:
     """Return the nights that the options name.
 
     Args:
-        only: slugs, or names of nights, or parts of slugs; all nights if there are none.
+        only: slugs, or names of nights, or parts of slugs; empty for all nights.
         first: the slug to begin with; None for the first one.
 
     Raises:

@@ -27,7 +27,7 @@ async def send(
 
     Args:
         on_progress: a callback with the numbers of partitions with a leader and of all partitions, during the wait
-            after a creation or growth.
+            after a creation or growth; None to report nothing.
 
     Raises:
         AdminError: nothing was sent.

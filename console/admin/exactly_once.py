@@ -1,7 +1,7 @@
 """Records and the positions of a group, written in one transaction: all are committed, or none (KIP-98, KIP-447).
 
 A producer takes over a transactional id, which fences the producer before it, and only then reads the group's
-positions, so that it never sees those of a transaction whose outcome is open. If the outcome of a transaction is
+positions, so that it never sees positions of a transaction whose outcome is open. If the outcome of a transaction is
 unknown, kac ends it, takes over the id again, and reads the positions, which show what was committed. Brokers refuse
 later requests of that transaction, because they have an old epoch.
 """

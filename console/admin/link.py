@@ -141,7 +141,7 @@ class Sender:
         """Make a sender without answers.
 
         Args:
-            tap: receiver of the flight record's data.
+            tap: receiver of the flight record's data; None to record nothing.
             pools: connection pools; a connection that does not answer in time is retired in each of them.
         """
         self._settings, self._tap, self._pools = settings, tap, pools

@@ -378,7 +378,7 @@ def _as_it_is(payload: bytes, _indexes: bytes | None, allowance: schemas.Allowan
 
 
 class _References(Struct):
-    """The references of a schema, each read once."""
+    """The references of a schema. Each is read only once, even if several schemas refer to it."""
 
     read: Callable[[str], Awaitable[_Answer]]
     """Reads the schema at a path."""

@@ -57,7 +57,9 @@ def pem_private_key(text: str) -> PemBlock | None:
 
 
 def _pem_blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Yield label and body of each block. A block without an end is skipped; its end is searched for once."""
+    """Yield the label and the body of each block. Skip a block without an end; after one, skip all later blocks with
+    the same label without another search.
+    """
     endless: set[str] = set()
     at = 0
     while begin := _PEM_BEGIN.search(text, at):

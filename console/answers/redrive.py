@@ -16,6 +16,7 @@ def letters_table(goal: Redrive, found: Survey, most: int | None, notes: Sequenc
     """Return the letters by original topic, exception and age, with the forecast as its notes.
 
     Args:
+        most: the most letters to send a second, for the forecast; None for no limit.
         notes: further lines below the table.
         masked: whether the texts of exceptions are hidden.
     """

@@ -69,7 +69,7 @@ def client_of(context: Context, recorder: Recorder | None = None, *, ask: bool =
     """Return a client of the context's cluster, started on its own thread; the caller closes it.
 
     Args:
-        recorder: receives every response of the brokers.
+        recorder: receives every response of the brokers; None to record nothing.
         ask: whether the login at an SSH host on the way may prompt on the terminal.
     """
     if ask:
@@ -157,7 +157,7 @@ def with_session(
 
     Args:
         front_end: the command, for the journal.
-        recorder: receives every response of the brokers.
+        recorder: receives every response of the brokers; None to record nothing.
 
     Returns:
         The result of `work`: its data, or the exit code; 1 after printing an AdminError or Refused, 2 without a
@@ -201,7 +201,7 @@ def add_duration(
 
     Args:
         what: the help of the option.
-        default: seconds without the option.
+        default: seconds without the option; None for no duration.
         read: the text -> seconds; raises ValueError.
     """
     parser.add_argument("--for", dest="seconds", metavar="DURATION", type=option(read), default=default, help=what)

@@ -52,7 +52,8 @@ def triage_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--watch",
         action="store_true",
-        help="continue, and print each change of the verdict; SIGUSR1 keeps the last half hour in a file",
+        help="continue, and print each change of the verdict; SIGUSR1 writes the brokers' answers of the last half "
+        "hour to a file",
     )
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the verdict")
     parser.add_argument(
@@ -227,7 +228,7 @@ async def _speaking(
 
 @contextmanager
 def _keeping(keep: Callable[[], Awaitable[str]], *, as_json: bool) -> Iterator[None]:
-    """Write the last half hour of responses into a file on SIGUSR1, while the block lasts.
+    """Write the brokers' answers of the last half hour into a file on SIGUSR1, while the block lasts.
 
     Args:
         keep: writes the file, and returns a line with its path.

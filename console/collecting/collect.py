@@ -128,7 +128,7 @@ def collect(
 
     Args:
         timeout: the seconds for each cluster.
-        names: the names of all configured contexts, see `refused_claims`.
+        names: the names of all configured contexts, as for `refused_claims`; None if unknown.
     """
     states = LastStates(lake)
     return write_down(poll_all(states, contexts, progress, timeout), states, names)
@@ -669,7 +669,7 @@ class Owner(NamedTuple):
 
 
 class LastStates:
-    """The last states of a lake's clusters, each read once."""
+    """The last states of a lake's clusters. Each is read from the lake on first use, and kept in memory."""
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake

@@ -71,7 +71,7 @@ def session(
         java: the program of Java.
         jars: Java's jars in addition to Spark's own, with Delta's.
         options: Java's own, visible to all users.
-        log: receives Java's standard output and error.
+        log: receives Java's standard output and error; None for those of this process.
 
     Raises:
         NotStarted: Java or Spark did not start; the log has the reason.
@@ -187,6 +187,8 @@ def _running(
     """Run Java until the end of the ``with`` block. Yield the variables by which pyspark finds it.
 
     Args:
+        scratch: the folder for temporary files; None for the system's.
+        log: receives Java's standard output and error; None for those of this process.
         defaults: whether Java reads `spark-defaults.conf` itself.
     """
     begun: list[subprocess.Popen[bytes]] = []

@@ -435,7 +435,9 @@ class Archive:
 
 
 def archive_of(environ: Mapping[str, str], java: Java, options: Sequence[str]) -> Archive:
-    """Return the archive for a Java with these options; its key changes with the Java and with each jar."""
+    """Return the archive for a Java and its options; the key of the archive changes with the Java, the options, and
+    each jar of the class path.
+    """
     told = [java.version, str(java.program), *options]
     for each in options[options.index("-cp") + 1].split(os.pathsep):
         with suppress(OSError):

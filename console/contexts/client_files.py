@@ -77,7 +77,7 @@ def from_properties(
 
     Args:
         path: relative paths in the file are in the working folder, as for Kafka's tools, else in the file's folder.
-        bootstrap: addresses that replace those of the file.
+        bootstrap: addresses that replace those of the file; None for the file's own.
 
     Raises:
         ContextError: the file can't be read, or a value is missing or invalid; one line with file and line.

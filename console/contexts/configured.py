@@ -174,6 +174,7 @@ def resolve(
             address.
         unlock: whether to fetch secrets from commands, keyrings and prompts, which may prompt on the terminal and takes
             time.
+        environ: the environment variables, read if no flag names a cluster; None for those of `contexts`.
 
     Raises:
         ContextError: the flags contradict each other, no usable context has the name, or a secret can't be fetched; the
@@ -327,7 +328,7 @@ class Given:
         return tuple(self._contexts.values())
 
     def get(self, name: str) -> contexts_context.Context:
-        """Return the context of a name. Raises ContextError if there is none."""
+        """Return the context of a name. Raises ContextError if no context has the name."""
         found = self._contexts.get(name)
         if found is None:
             raise contexts_context.ContextError(f"there is no context {name!r} here, only {', '.join(self._contexts)}")

@@ -466,7 +466,7 @@ def java_connection(values: Values, bootstrap: Addresses | None = None) -> admin
 
     Args:
         values: the properties; its `warnings` get a line for each key that is not applied, misspelt or without effect.
-        bootstrap: addresses that replace those of the file.
+        bootstrap: addresses that replace those of the file; None for the file's own.
 
     Returns:
         Settings with Java's defaults for missing keys; times in seconds, although the file has milliseconds.

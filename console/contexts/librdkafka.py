@@ -73,7 +73,7 @@ def librdkafka_connection(values: Values, bootstrap: Addresses | None = None) ->
 
     Args:
         values: the properties, with the names in librdkafka's CONFIGURATION.md.
-        bootstrap: addresses that replace those of the file.
+        bootstrap: addresses that replace those of the file; None for the file's own.
 
     Returns:
         Settings with times in seconds, although the file has milliseconds.

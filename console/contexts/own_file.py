@@ -105,7 +105,7 @@ def line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int | None:
 
 def _statement(lines: list[str], start: int) -> tuple[Mapping[str, Any], int]:
     """Return the value of the statement at a line, and its number of lines: the fewest that are valid TOML. Return
-    ({}, 1) if there are none.
+    ({}, 1) if no number of lines is valid.
     """
     import tomllib
 

@@ -182,6 +182,7 @@ class Part:
 
         Args:
             addresses: the tool's key for the addresses.
+            tls, sasl: the settings of TLS and of SASL; None for a protocol without it.
             default: addresses if that key is missing.
         """
         protocol = ("SASL_" if sasl else "") + ("SSL" if tls else "PLAINTEXT")

@@ -52,7 +52,7 @@ def group_operations(context: RequestContext) -> tuple[str, ...]:
 
 def advertised_controller(context: RequestContext) -> int:
     """Return the controller id for clients: a random live broker if brokers forward requests
-    (KRaftMetadataCache.getRandomAliveBrokerId), -1 if none is alive; otherwise the controller.
+    (KRaftMetadataCache.getRandomAliveBrokerId), -1 if no broker is alive; otherwise the controller.
     """
     view = context.view
     if not context.cluster.forwarding:

@@ -198,7 +198,8 @@ class EmbeddedCluster(Cluster):
         """Create a cluster that does not listen yet.
 
         Args:
-            clock: clock of everything in the cluster; tests advance it by hand.
+            spec: the specification of the cluster; None for the default one.
+            clock: clock of everything in the cluster, which tests advance by hand; None for the time of the host.
 
         Raises:
             ValueError: an unknown release or scenario.

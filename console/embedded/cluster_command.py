@@ -133,7 +133,9 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
 
 
 def cluster_specs(options: argparse.Namespace) -> dict[str, specs.ClusterSpec]:
-    """Return the clusters of these options, by name. Raises ValueError."""
+    """Return name -> specification of the clusters that the options describe. Raises ValueError for an unknown
+    scenario.
+    """
     spec = specs.ClusterSpec(
         brokers=options.brokers,
         controllers=options.controllers,

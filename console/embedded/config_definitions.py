@@ -378,7 +378,7 @@ class BrokerLayers(Struct, frozen=True):
         return cls(configs, own, view.configs.get(CLUSTER_DEFAULT, NOTHING), static)
 
     def with_values(self, values: Mapping[str, str], *, own: bool) -> BrokerLayers:
-        """Return the broker's layers with these values set for itself, or, if own=False, for all brokers."""
+        """Return the layers with other values for the broker itself, or, if own=False, for the cluster default."""
         if own:
             return BrokerLayers(self.configs, values, self.cluster_default, self.static)
         return BrokerLayers(self.configs, self.own, values, self.static)

@@ -303,6 +303,7 @@ class Group:
         """Request an assignment. The leader's request has the assignments of all members.
 
         Args:
+            instance_id: the group.instance.id of a static member; None for a dynamic one.
             protocol: type and name; None in versions without these fields.
         """
         code = self.unknown(member_id, instance_id)

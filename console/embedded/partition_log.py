@@ -77,7 +77,7 @@ class PartitionLog:
         Args:
             max_bytes: limit for all batches together.
             at_least_one: return the first batch even if it exceeds the limit.
-            before: return only batches that begin before this offset.
+            before: return only batches that begin before this offset; None for all.
         """
         found: list[Batch] = []
         for batch in self._batches[self._place(offset) :]:

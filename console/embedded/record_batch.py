@@ -134,7 +134,7 @@ def placed_batch(batch: Batch, offset: int, leader_epoch: int, append_time: int 
 
     Args:
         append_time: the time that replaces the producer's timestamps (message.timestamp.type=LogAppendTime),
-            milliseconds.
+            milliseconds; None to keep the producer's.
     """
     data = bytearray(batch.data)
     _OFFSET.pack_into(data, 0, offset)

@@ -77,7 +77,8 @@ def file_edits(
     Args:
         snapshot: a snapshot in which `wanted.PARTS` were read.
         prune: the unlisted entities that may be removed.
-        owned: configs of running moves, from `session.owned_reading.read_owned`: they stay unchanged.
+        owned: configs of running moves, from `session.owned_reading.read_owned`, which stay unchanged; None for no
+            moves.
 
     Returns:
         The edits in the order topics, configs, quotas, ACLs, connectors, schemas, pruned entities; and the obstacles.

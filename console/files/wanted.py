@@ -139,7 +139,7 @@ def wanted_of(snapshot: Snapshot, owned: Mapping[config.ConfigPlace, str] | None
     Configs of running moves are omitted.
 
     Args:
-        owned: the configs of running moves, from `session.owned_reading.read_owned`.
+        owned: the configs of running moves, from `session.owned_reading.read_owned`; None for no moves.
     """
     owned = owned or {}
     known = _Overrides(owned)

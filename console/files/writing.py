@@ -37,7 +37,7 @@ def yaml_text(wanted: Wanted, title: str, unread: Iterable[str] = (), notes: Not
         title: a comment on its first line; any text, in which characters that would end the line are replaced.
         unread: parts that were not read completely, so that their absence from the document means nothing; comments
             name them.
-        notes: comments on values.
+        notes: comments on values; None for no comments.
     """
     lines = [f"# {clean(title)}", *(f"# unknown {clean(part)}: they could not be read" for part in unread)]
     lines += [f"# left out: {clean(line)}" for line in owned_lines(wanted.owned)]

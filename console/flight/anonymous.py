@@ -34,9 +34,9 @@ _DROPPED = frozenset({"error_message", "documentation", "metadata"})
 
 
 class Anonymous:
-    """A sink that removes the names from answers before it passes them to another sink.
+    """A sink that replaces the names in answers by pseudonyms before it passes them to another sink.
 
-    dropped: count of answers that could not be decoded, and are not recorded.
+    dropped: the number of answers that `add` has dropped.
     """
 
     def __init__(self, sink: Sink, names: Pseudonyms) -> None:
@@ -47,8 +47,9 @@ class Anonymous:
         self.dropped = 0
 
     def add(self, answer: flight_answer.Answer) -> None:
-        """Remove the names from an answer and pass it to the other sink; drop an answer that can't be decoded. Raises
-        OSError if the other sink does.
+        """Replace the names in an answer by pseudonyms and pass it to the other sink. Drop an answer that can't be
+        decoded, or whose API in this version has no schema or only a proposed one. Raises OSError if the other sink
+        does.
         """
         if answer.api_key == flight_answer.HANDSHAKE:
             try:

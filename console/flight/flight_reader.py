@@ -397,8 +397,8 @@ def _made_ours(path: Path, copy: Path) -> bool:
     missing.
 
     Raises:
-        RecordError: the head is not that of a record of this format. It is checked before SQLite reads it: the page
-            with the names of tables has as many entries as ours.
+        RecordError: the file does not begin as records of this format do. It is checked before SQLite reads it: the
+            page with the names of tables has as many entries as ours.
     """
     with copy.open("rb") as file:
         head = file.read(_HEAD)

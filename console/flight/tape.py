@@ -83,7 +83,7 @@ class Track:
         return self._times[place - 1] if place else 0
 
     def time_after(self, at_ms: int) -> int | None:
-        """Return the arrival of the first answer after a time; None if there is none."""
+        """Return the arrival of the first answer after a time; None if no answer is later."""
         place = bisect_right(self._times, at_ms)
         return self._times[place] if place < len(self._times) else None
 

@@ -500,7 +500,7 @@ def _number(line: journal_segments.Line) -> int:
 
 
 def _first_number(segment: journal_segments.Segment) -> int | None:
-    """Return the number of the first change that begins in a segment; None if none begins there."""
+    """Return the number of the first change that begins in a segment; None if no change begins there."""
     for line in journal_segments.lines([segment], journal_segments.Where(segment.number, 0)):
         if (found := _CHANGE.match(line.raw.data)) and found["kind"] == b"intent":
             return int(found["number"])

@@ -63,7 +63,7 @@ class Change(Struct, frozen=True):
     alive: bool = False
     """Whether the process that sends the change still runs."""
     last_sent: datetime | None = None
-    """The time of the last request; None if none was sent."""
+    """The time of the last request; None if no request was sent."""
     request_of: Mapping[int, int] = field(default_factory=dict)
     """Place of an edit -> the number of the request that it was sent in."""
 

@@ -493,8 +493,8 @@ def _only(rows: pa.Table, wanted: frozenset[Entity] | None) -> pa.Table:
 
 
 class Known:
-    """The application's cache of cluster state. It is derived from the tables, read once, and updated by each batch.
-    Times are in microseconds.
+    """The application's cache of cluster state. The state of a cluster is read from the tables when the cluster first
+    has news, and again if its log has new rows of an earlier time; each batch updates it. Times are in microseconds.
 
     Attributes:
         epochs: the epochs of each cluster's log.

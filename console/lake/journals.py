@@ -314,8 +314,8 @@ class _Reading:
         self.bad: list[dict[str, Any]] = []
 
     def read(self, segments: Sequence[Path]) -> None:
-        """Fill `changes` and `bad`. The last line may be incomplete while kac writes it: it is left out, and read once
-        the journal has changed again.
+        """Fill `changes` and `bad`. The last line may be incomplete while kac writes it: it is left out, and read after
+        the next change of the journal.
         """
         with open_plain(segments[-1]) as last:
             alone = _locked(last)

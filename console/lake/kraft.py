@@ -164,6 +164,7 @@ def plan_log(
     would seem deleted.
 
     Args:
+        cluster_id: the id of the cluster; None to read it from `meta.properties` next to each folder.
         start_offset: the first offset to read.
         end_offset: the offset after the last one; None for the end of the whole batches. Damage between the two is
             reported.
@@ -604,8 +605,8 @@ class _Walk:
         return None
 
     def _may_follow(self, found: int, damaged: int) -> Header | None:
-        """Return the header at a position; None if none is there that may follow a damaged batch. Each record takes at
-        least a byte.
+        """Return the header at a position; None if the bytes there are not a header that may follow the damaged batch.
+        Each record takes at least a byte.
         """
         head = self._header(found)
         fits = head is not None and _is_plausible(head) and 0 <= head.base_offset - self._expected <= found - damaged

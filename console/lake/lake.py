@@ -126,6 +126,7 @@ class Lake:
         Args:
             where: the location, as for `open`; a folder that is not a lake has to be empty except for hidden files and
                 the operator's files.
+            files: the filesystem of a remote URI; None for files of this machine.
 
         Raises:
             DamagedLake: lake.json is not a JSON object.

@@ -80,7 +80,7 @@ class Damaged(NamedTuple):
 
     @staticmethod
     def of(place: int, data: bytes, reason: str) -> Damaged:
-        """Return the parts of these bytes that may be stored."""
+        """Return the parts of an unreadable line that may be stored. place: the line's place in its file or topic."""
         sample = mask(data[: 5 * MASKED_CHARS].decode("utf-8", "replace"))
         return Damaged(place, reason, hashlib.sha256(data).hexdigest(), sample)
 

@@ -94,7 +94,7 @@ class LakeFormat(DataSource):
         return TABLES[self.source.table].ddl
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
-        """Return a reader for these options."""
+        """Return a reader of the source with the settings in the options."""
         return _Stream(self.source(msgspec.json.decode(self.options["settings"], type=built(Settings))))
 
 

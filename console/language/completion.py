@@ -69,7 +69,7 @@ class Completer:
         Args:
             cursor: an offset into the text, in characters.
             snapshot: the only source of names and values. `completion_needs` returns the parts that it lacks.
-            selected: the entity of a statement that names no entity.
+            selected: the entity of a statement that names no entity; None if no entity is selected.
 
         Returns:
             At most `LIMIT`; empty within a comment. Each replaces all or a part of the word that the cursor is in or
@@ -215,7 +215,7 @@ def completion_needs(text: str, where: Where, snapshot: Snapshot, selected: Subj
 
     Args:
         snapshot: the parts read so far.
-        selected: the entity of a statement that names no entity.
+        selected: the entity of a statement that names no entity; None if no entity is selected.
 
     Returns:
         Empty once everything was read, so a caller can call this for each key press.

@@ -81,7 +81,7 @@ def is_one_slip(wrong: str, right: str) -> bool:
 
 
 def did_you_mean(wrong: str, right: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return ``did you mean 'set'?`` with the nearest of the right words, ``""`` if none is near."""
+    """Return ``did you mean 'set'?`` with the nearest of the right words; ``""`` if no right word is near."""
     import difflib
 
     near = difflib.get_close_matches(wrong[:200], list(right), n=1, cutoff=cutoff)

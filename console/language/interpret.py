@@ -27,9 +27,9 @@ def to_edits(
 
     Args:
         snapshot: a snapshot that was read with `needs(statement, selected)`; entities missing in it count as absent.
-        selected: the entity of a statement that names no entity.
+        selected: the entity of a statement that names no entity; None if no entity is selected.
         plan: the edits already staged; a topic that it creates exists.
-        secrets: key -> its secret, for each slot of the statement.
+        secrets: key -> its secret, for each slot of the statement; None for a statement without secrets.
 
     Returns:
         In the statement's order; several for a statement about many partitions, or with several keys.

@@ -41,6 +41,7 @@ def read_text(path: str, span: Span | None = None, what: str = "the offsets") ->
     """Return the text of a file. Raises CommandError if it can't be read or has more than `LIMIT` bytes.
 
     Args:
+        span: the location of the path in the script, for the error; None if the path is not from a script.
         what: noun for its contents, for messages.
     """
     shown = f"'{clean(path, 200)}'"

@@ -38,7 +38,7 @@ class Staging(Struct, frozen=True):
     snapshot: Snapshot
     """The snapshot, which has the parts that the statement needs."""
     selected: Subject | None
-    """The entity for a statement that names none; None if none is selected."""
+    """The selected entity, for a statement that names no entity; None if no entity is selected."""
     plan: AnyPlan
     """The edits that are already staged; a topic that they create counts as existing."""
     secrets: Secrets

@@ -145,7 +145,7 @@ def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: AnyPla
 
 
 def near(name: str, names: Iterable[str]) -> str:
-    """Return a hint with the nearest of many names; ``""`` if none is near."""
+    """Return a hint with the nearest of many names; ``""`` if no name is near."""
     alike = (known for known in names if known[:1] == name[:1] and abs(len(known) - len(name)) <= 4)
     candidates = [known for known, _ in zip(alike, range(_CANDIDATES), strict=False)]
     return did_you_mean(name, candidates, cutoff=0.75)
@@ -164,10 +164,12 @@ def problems(snapshot: Snapshot, *parts: str) -> tuple[ReadFailure, ...]:
 def subject_of(
     entity: Entity | None, selected: Subject | None, span: Span, keys: tuple[Key, ...] = ()
 ) -> tuple[Subject, Span]:
-    """Return the entity of a statement, with its span. Raises CommandError if the statement names no entity and none is
-    selected.
+    """Return the entity of a statement, with its span. Raises CommandError if the statement names no entity and no
+    entity is selected.
 
     Args:
+        entity: the entity that the statement names; None for the selected one.
+        selected: the selected entity; None if no entity is selected.
         span: the place of the statement, for an error without a better location.
         keys: the keys of the statement; the hint names an unquoted first key that looks like an entity's word.
     """

@@ -157,7 +157,7 @@ def _least(seen: Seen, brokers: Iterable[int], key: str) -> int:
 
 
 def _needed(seen: Seen, name: str, key: str) -> tuple[str, Severity]:
-    """Return the clients that can't work without a coordinators' topic, ``""`` if there are none, and the severity."""
+    """Return the clients that can't work without a coordinators' topic (``""`` for no clients), and the severity."""
     snapshot = seen.snapshot
     if name == SHARES:
         return "share group can read" if any(e.type == "share" for e in snapshot.groups.values()) else "", Severity.HIGH

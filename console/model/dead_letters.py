@@ -33,7 +33,7 @@ class Convention(Struct, frozen=True):
         topic, partition, offset: the headers with the place of the record that failed.
         exceptions: the headers with the exception's class, the one nearest to the cause first.
         message: the header with the exception's text.
-        group: the header with the group that failed; ``b""`` if there is none.
+        group: the header with the group that failed; ``b""`` if the tool writes no such header.
         drops: the beginning of the names of this tool's headers: a record that is sent again has none of them.
         is_binary: whether partition and offset are big-endian numbers; text otherwise.
         may_be_empty: whether the contents of a letter without key and value were not copied.

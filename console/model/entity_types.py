@@ -181,7 +181,7 @@ class EntityType(NamedTuple):
 
     @property
     def own_source(self) -> int:
-        """The source of an entity's own overrides, 0 if none is known."""
+        """The source of an entity's own overrides; 0 if no source is known."""
         return self.sources[0] if self.sources else 0
 
     @property

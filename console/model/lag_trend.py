@@ -115,7 +115,7 @@ class LagTrend(Struct, frozen=True):
     partitions: Mapping[Place, PartitionTrend] = field(default_factory=dict)
     """The partitions with a known trend."""
     rate: float | None = None
-    """The rate of the group: over the partitions with a known rate; None if none is known."""
+    """The rate of the group, over the partitions with a known rate; None if no partition's rate is known."""
     stuck: tuple[Place, ...] = ()
     """The stuck partitions, sorted."""
     seen: Mapping[Place, model_time_lag.EndsSeen] = MappingProxyType({})

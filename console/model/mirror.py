@@ -177,9 +177,9 @@ class Flow(Struct, frozen=True):
     topics: tuple[str, ...] = ()
     """The copied topics in this cluster, without MirrorMaker's own topics, sorted."""
     beat: Beat | None = None
-    """The newest heartbeat that MirrorMaker wrote to this cluster; None if none was read."""
+    """The newest heartbeat that MirrorMaker wrote to this cluster; None if no heartbeat was read."""
     copied: Beat | None = None
-    """The newest heartbeat that MirrorMaker copied from the source; None if none was read."""
+    """The newest heartbeat that MirrorMaker copied from the source; None if no heartbeat was read."""
     checkpoints: tuple[tuple[Checkpoint, int], ...] = ()
     """The newest checkpoint of each group and partition, with its time in ms since 1970, by group, topic and
     partition."""
@@ -391,7 +391,7 @@ def silent_after(beat: Beat) -> float:
 
 
 def is_silent(beat: Beat | None, now: datetime) -> bool:
-    """Return whether the newest heartbeat is too old; False if none is known."""
+    """Return whether the newest heartbeat is too old; False if no heartbeat is known."""
     return beat is not None and (age(beat.at_ms, now) or 0) > silent_after(beat)
 
 

@@ -25,7 +25,8 @@ class About(NamedTuple):
     is_vital: bool = False
     """Whether triage can't conclude anything without it, not even that nothing is wrong."""
     by_members: bool = False
-    """Whether members of the part are read individually, so that its read time in the snapshot may be that of a few."""
+    """Whether kac can read single members of the part (one group's lags, one broker's disks). The read time in the
+    snapshot may then be that of a read of only some members."""
     is_watched: bool = False
     """Whether `kac events` and the events pane report missed changes if the part can't be read."""
     request: str = ""
@@ -101,7 +102,7 @@ _BY_NAME = {part.value: part for part in Part}
 
 
 def part_named(name: str) -> Part:
-    """Return the part with a name. Raises KeyError if there is none."""
+    """Return the part with a name. Raises KeyError if no part has the name."""
     return _BY_NAME[name]
 
 

@@ -123,7 +123,9 @@ class RecordDecoder:
                 yield key
 
     def _own_decoder(self, record: Record, data: bytes | None, header: bytes) -> OwnDecoder | None:
-        """Return the decoder of a key or a value that comes before the registry; None if there is none."""
+        """Return the own decoder that takes precedence over the registry for a key or a value; None if no own decoder
+        claims it, or it is empty.
+        """
         if not data:
             return None
         if (own := self._by_topic.get(record.topic)) is None:

@@ -77,8 +77,8 @@ class Record(Struct, frozen=True, repr_omit_defaults=True):
     headers: tuple[Header, ...]
     batch: BatchFacts
     key_encoding: Encoding | None = None
-    """The result of decoding the key by a schema, a rule or a program; None if none of these is for the key. If
-    decoding succeeded, `key` is JSON."""
+    """The result of decoding the key by a schema, a rule or a program; None if no schema, rule or program is for the
+    key. If decoding succeeded, `key` is JSON."""
     value_encoding: Encoding | None = None
     """The result of decoding the value, like `key_encoding`; if decoding succeeded, `value` is JSON."""
 

@@ -45,7 +45,7 @@ class Contents:
         self._records = tuple(records)
 
     def reveal(self) -> tuple[NewRecord, ...]:
-        """Return the records."""
+        """Return the records with their contents, to be sent."""
         return self._records
 
     def __repr__(self) -> str:

@@ -39,7 +39,9 @@ def _check_answers(cluster: str, draft: Draft) -> None:
 
 
 def planned(name: str, draft: Draft) -> edits.Edit | None:
-    """Return the staged edit of a connector as a whole, not of its config or its offsets; None if none is staged."""
+    """Return the staged edit of a connector as a whole, not of its config or its offsets; None without such an
+    edit.
+    """
     found = draft.at(edits.Slot(connect.ConnectorTarget(name), ""))
     return found.edit if found is not None else None
 

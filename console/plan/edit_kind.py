@@ -35,8 +35,8 @@ class Reversal(NamedTuple):
     loss: str = ""
     """The part that the edits do not restore; ``""`` if they restore all."""
     secrets: tuple[str, ...] = ()
-    """The keys whose values are kept nowhere, so that the reversal, a single edit, lacks them; an operator may give
-    them."""
+    """The keys whose former values are secret and not stored. `edits` (one edit or none) does not restore them;
+    `EditKind.with_secrets` adds the values that an operator gives."""
 
 
 class EditKind:

@@ -50,7 +50,7 @@ class DiffLine(NamedTuple):
     moved: bool = False
     """Whether the target has changed since the edit was staged."""
     note: str = ""
-    """An effect that the operator may not expect; ``""`` if there is none."""
+    """An effect that the operator may not expect; ``""`` without such an effect."""
     implied: Edit | None = None
     """The edit of this line if the staged edit implies it, as a config of a created topic; None if the line is that of
     the staged edit."""

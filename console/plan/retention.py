@@ -69,7 +69,7 @@ class Deletion(NamedTuple):
     unknown: int = 0
     """The number of partitions whose bytes are unknown."""
     why: Failure | None = None
-    """The error for one of the unknown partitions; None if none failed."""
+    """The error of the first unknown partition that has one; None if no unknown partition has an error."""
 
     def __add__(self, other: object) -> Deletion:
         if not isinstance(other, Deletion):

@@ -30,6 +30,7 @@ def way_back(applied: Iterable[Staged], change: int | None) -> str:
     """Return the effect of reverting a change, as text; ``""`` if it has no number, or can't be reverted.
 
     Args:
+        change: the number of the change in the journal; None if it has no number.
         applied: the edits of the change that were applied: only they are reverted.
     """
     edits = tuple(applied)

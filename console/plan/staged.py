@@ -208,7 +208,7 @@ class Draft(Described):
             del self._offsets[slot.target.group][slot]
 
     def topic_edit(self, name: str) -> Edit | None:
-        """Return the staged creation, deletion or growth of a topic; None if none is staged."""
+        """Return the staged creation, deletion or growth of a topic; None without such an edit."""
         found = self._slots.get(Slot(TopicTarget(name), ""))
         return found.edit if found else None
 
@@ -230,8 +230,8 @@ class Draft(Described):
         return found
 
     def creates(self, resource: ConfigResource) -> CreateTopic | None:
-        """Return the staged creation of the topic with these configs; None if none is staged, or the resource is no
-        topic.
+        """Return the staged creation of the topic that a resource names; None if no creation is staged, or the resource
+        is not a topic.
         """
         edit = self.topic_edit(resource.name) if resource.type == TOPIC else None
         return edit if isinstance(edit, CreateTopic) else None
@@ -249,6 +249,6 @@ class Draft(Described):
         return next(iter(self._offsets.get(group, ())), None) == edit.slot
 
     def group_edit(self, name: str) -> Edit | None:
-        """Return the staged deletion of a group; None if none is staged."""
+        """Return the staged deletion of a group; None if its deletion is not staged."""
         found = self._slots.get(Slot(GroupTarget(name), ""))
         return found.edit if found else None

@@ -347,7 +347,7 @@ class Kept(NamedTuple):
 
 
 def kept(configs: ConfigSet) -> Kept:
-    """Return the retention of a topic with these configs."""
+    """Return the retention of a topic from its configs."""
     entry = configs.get(POLICY)
     policy = entry.value if entry is not None and entry.value is not None else "delete"
     limits = (config_number(configs, key, -1) for key in (BY_TIME, BY_SIZE))
@@ -355,7 +355,7 @@ def kept(configs: ConfigSet) -> Kept:
 
 
 def ages_by_producers(configs: ConfigSet) -> bool:
-    """Return whether a topic with these configs deletes records by their age, and takes the age from the times that
+    """Return whether a topic, by its configs, deletes records by their age, and takes the age from the times that
     producers set.
     """
     limit, times = kept(configs), configs.get("message.timestamp.type")

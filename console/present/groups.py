@@ -600,6 +600,7 @@ def group_lines(group: cluster.Group, lag: cluster.GroupLag | None, trend: LagTr
 
     Args:
         lag: the lag; None if it was not read.
+        trend: the trend of the lag; None before the first poll.
         most: the number of partitions to list; a last line has the number of the others.
     """
     lines = [group_line(group, lag, trend)]

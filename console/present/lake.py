@@ -259,7 +259,7 @@ def spark(series: Sequence[tuple[datetime, float]], width: int, top: float | Non
     Args:
         series: times and values, the earliest first.
         width: the most bars, in cells; there are no more of them than values.
-        top: the value of a full bar; by default the highest of all values.
+        top: the value of a full bar; None, or a lower value than the highest, for the highest.
 
     Returns:
         One bar for each part of the time, a blank for a part without a value; ``""`` without values.

@@ -36,7 +36,7 @@ def change_texts(change: Change, first_poll: datetime | None, at: Callable[[date
     """Return a change as text.
 
     Args:
-        first_poll: the time of the first poll of the cluster, as for `of_change`.
+        first_poll: the time of the first poll of the cluster, as for `Change.is_first_seen`.
         at: returns a time as text.
     """
     if change.is_gap:
@@ -66,7 +66,7 @@ def dated(change: Change, first_poll: datetime | None, zone: tzinfo | None = Non
     """Return the row of a change, with its times in full.
 
     Args:
-        first_poll: the time of the first poll of the cluster, as for `of_change`.
+        first_poll: the time of the first poll of the cluster, as for `Change.is_first_seen`.
         zone: the time zone of the times; None for this host's.
     """
     return Dated(change, change_texts(change, first_poll, lambda at: _full(at, zone)), zone)

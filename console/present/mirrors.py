@@ -42,17 +42,17 @@ class MirrorRow(NamedTuple):
 
     @property
     def checkpoint_age(self) -> float | None:
-        """Seconds since the newest checkpoint; None if none is known."""
+        """Seconds since the newest checkpoint; None if no checkpoint is known."""
         return mirror.age(mirror.newest(at for _, at in self.flow.checkpoints), self.at)
 
     @property
     def sync_age(self) -> float | None:
-        """Seconds since the newest offset sync; None if none is known here."""
+        """Seconds since the newest offset sync; None if no offset sync is known."""
         return mirror.age(mirror.newest(at for _, at in self.flow.syncs), self.at)
 
 
 def mirror_rows(snapshot: Snapshot) -> Iterator[MirrorRow]:
-    """Yield the flows by name; none before they were read."""
+    """Yield the flows by name; no flows before they were read."""
     at = snapshot.read_at.get(Part.MIRRORS)
     if at is not None:
         yield from (MirrorRow(snapshot.mirrors[name], at) for name in sorted(snapshot.mirrors))

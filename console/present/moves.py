@@ -341,7 +341,7 @@ class OperationRow(NamedTuple):
 
     operation: Operation
     holder: Origin | None = None
-    """The process that works on an open operation; None if none does."""
+    """The process that works on an open operation; None if no process does."""
 
     @property
     def progress(self) -> Progress | None:

@@ -97,7 +97,7 @@ def form_of(data: bytes | None, form: str) -> str:
 
 
 def in_a_line(data: bytes | None, form: str) -> str:
-    """Return the beginning of contents in one line, cleaned; ``null`` if there are none."""
+    """Return the beginning of contents in one line, cleaned; ``null`` for None."""
     if data is None:
         return "null"
     part = data[:IN_A_CELL]

@@ -433,7 +433,7 @@ def unfinished_text(flying: InFlight | None, committed: bool) -> str:
     """Return the text about an apply that is left before its end.
 
     Args:
-        flying: the request in flight; None if there is none.
+        flying: the request in flight; None if no request is in flight.
         committed: whether the change is in the journal.
     """
     if flying is not None:

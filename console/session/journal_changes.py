@@ -136,7 +136,7 @@ class WrittenBefore:
         return wanted & Counter(each for each in edit.hashes if each in wanted)
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each topic to which an earlier change wrote some of these letters, or may have written
+        """Yield a line for each topic to which an earlier change wrote some of the plan's letters, or may have written
         them.
         """
         for topic, wanted in self._wanted.items():
@@ -278,7 +278,7 @@ class Back(NamedTuple):
     note: str
     """The reason why the edit can't be reverted, or the part that can't be restored; ``""`` without either."""
     secrets: tuple[str, ...] = ()
-    """The keys whose values are kept nowhere, because they are secret."""
+    """The keys whose former values are not stored, because they are secret."""
     lacks_them: Staged | None = None
     """The reversal that needs the values of `secrets`, based like the edits in `staged`; None if no value is needed."""
 
@@ -401,7 +401,7 @@ async def stage_revert(session: Session, number: int, ask: AskSecret | None = No
     """Stage the reversal of a change.
 
     Args:
-        ask: a function that asks for secrets that are kept nowhere; None leaves them out.
+        ask: a function that asks the operator for secrets that are not stored; None leaves them out.
 
     Raises:
         Refused: there is no change with this number, or the context is read-only.

@@ -249,9 +249,9 @@ async def with_ends(desk: Desk, goal: Redrive) -> Redrive:
 
 
 async def _behind_former(desk: Desk, goal: Redrive) -> Redrive:
-    """Return a goal that begins behind the earlier operations of the journal with the same letters and target: brokers
-    forget the group's positions (offsets.retention.minutes), and operators delete groups. Unchanged without a journal,
-    and for a topic without an id.
+    """Return a goal that starts at the offsets that earlier operations with the same letters and target reached, by the
+    journal. The group's positions do not suffice: brokers forget them (offsets.retention.minutes), and operators delete
+    groups. Without a journal or a topic id, return the goal as it is.
     """
     if not (goal.topic_id and desk.context.journal):
         return goal

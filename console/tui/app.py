@@ -92,6 +92,7 @@ class Console(KeysInOrder["Context"]):
         """Create the app; it reads nothing before its first frame is drawn.
 
         Args:
+            settings: the settings of the console; None for the defaults.
             history: file of former commands; None to keep no history.
             contexts: the contexts that the operator can switch to; None for the configured ones.
             lake: value of ``--lake``, which overrides the configured one; None without the option.

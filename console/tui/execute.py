@@ -130,8 +130,8 @@ class Executor:
         return "".join(f"; {each}" for each in kept)
 
     def _selected(self) -> list[language_statements.Subject | None]:
-        """Return the entities of a command without one: all visible marked ones, or the one under the cursor; `[None]`
-        if there is none.
+        """Return the entities for a command that names no entity: all visible marked ones, or the one under the cursor;
+        `[None]` if no entity is marked or under the cursor.
 
         Raises:
             CommandError: all marked rows are hidden.

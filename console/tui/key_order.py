@@ -84,7 +84,7 @@ class KeysInOrder(App[Result]):
         return False
 
     def busy_with(self) -> str:
-        """Return the work that must not be interrupted; ``""`` if none is under way. Subclasses override it."""
+        """Return the work that must not be interrupted; ``""`` if no such work is under way. Subclasses override it."""
         return ""
 
     def tell(self, text: str) -> None:

@@ -201,6 +201,8 @@ class ReplayConsole(Console):
         """Create the console on a record.
 
         Args:
+            settings: the settings of the console; None for the defaults. A replay ignores `refresh`.
+            history: file of former commands; None to keep no history.
             at_ms: time to show first, milliseconds since 1970; None for the first poll that brokers answered.
         """
         self.record = open_record(replay)

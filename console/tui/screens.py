@@ -325,7 +325,7 @@ class Waiting(ModalScreen[bool | None]):
         self._text = TextLines(classes="question")
 
     def compose(self) -> ComposeResult:
-        """Yield the text."""
+        """Yield the widget with the text."""
         yield self._text
 
     def on_mount(self) -> None:

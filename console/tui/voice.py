@@ -75,7 +75,7 @@ class Voice:
             self.say(f"{plural(len(self._rest), 'more line')}: type more")
 
     def more(self) -> bool:
-        """Write the next lines of a long text; return False if there are none."""
+        """Write the next lines of a long text; return False if no lines are left."""
         rest = self._rest
         self.say_all(rest)
         return bool(rest)

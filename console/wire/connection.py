@@ -155,6 +155,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         """Create a connection that is not open yet.
 
         Args:
+            login: the login by SASL; None for a connection without a login.
             limit: the seconds for the renewal of a session.
             meant: the node that must answer; None for any.
         """
@@ -587,6 +588,7 @@ async def connect(
     Args:
         limit: the seconds for all steps.
         security: aiokafka's arguments ``security_protocol`` and ``ssl_context``; ``login``, a `Login`, for SASL.
+        record: called with each exchange, a request and its response; None to record nothing.
         meant: the node that must answer, if the cluster's brokers support this check; a broker that does not is
             connected again without it; None for any node.
     """

@@ -133,7 +133,7 @@ class _Partitions:
         self._sizes: dict[int, int] = {}
 
     def at(self, at: int) -> tuple[tuple[Partition, ...], int]:
-        """Return the partitions of the topic at this offset, by number, and the offset after them."""
+        """Return the partitions of the topic at an offset, by number, and the offset after them."""
         body, known, first = self._body, self._partitions, at
         # Most topics of a large cluster have the same partitions as another topic. A list is self-delimiting, so equal
         # bytes are equal lists; the size of the last list with the same first byte is a guess.
@@ -163,7 +163,7 @@ class _Partitions:
         return mine, at
 
     def _decoded(self, data: bytes, isr: int, offline: int) -> Partition:
-        """Return the partition in these bytes. isr, offline: offsets of these lists. Raises _Seldom."""
+        """Decode the bytes of a partition. isr, offline: the offsets of these lists in `data`. Raises _Seldom."""
         if data[-1]:
             raise _Seldom
         code, number, leader, epoch = _HEAD.unpack_from(data)

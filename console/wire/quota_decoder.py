@@ -112,8 +112,11 @@ class _Types(NamedTuple):
     """The indexes of the components in the model's order."""
 
     def entities(self, columns: Sequence[Sequence[str]]) -> Iterator[QuotaEntity]:
-        """Return the entities with these names: two columns for each component, the first bytes of the names' lengths
-        and the bytes after those.
+        """Return the entities of the layout.
+
+        Args:
+            columns: the names, in two columns for each component: the first bytes of the names' lengths, and the bytes
+                after those.
         """
         named = [known.shared(_names(*columns[2 * at : 2 * at + 2])) for at, known in enumerate(self.known)]
         parts = chain.from_iterable((repeat(self.types[place]), named[place]) for place in self.order)

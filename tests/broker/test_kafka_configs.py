@@ -66,7 +66,7 @@ class Side:
         return asyncio.run(asked())
 
     def state(self, names: Collection[str]) -> dict[str, Any]:
-        """Return the state of all entities that a case with these names can change."""
+        """Return the state of all entities that a case can change. names: the names of its entities."""
         return self.ask(_state, names)
 
     def text(self, told: str) -> str:

@@ -71,7 +71,7 @@ print(json.dumps({"version": sys.version_info[:2], "wrong": wrong, "elsewhere": 
 
 
 def old_python() -> str | None:
-    """Return a Python 3.10 of this machine; None if there is none."""
+    """Return the path of a Python 3.10 on this machine; None if it has no Python 3.10."""
     import shutil
 
     beside = sorted(Path(sys.base_prefix).parent.glob("3.10.*/bin/python"))

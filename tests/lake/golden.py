@@ -142,7 +142,7 @@ def summary(table: str, rows: Iterable[Row]) -> dict[str, Any]:
 
 
 def summary_differences(table: str, expected: Mapping[str, Any], found: Iterable[Row]) -> str:
-    """Return the differences from a summary as text; "" if there is none."""
+    """Return the differences from a summary as text; "" without differences."""
     rows = list(found)
     now = summary(table, rows)
     names = sorted(expected["groups"].keys() | now["groups"].keys())
@@ -179,7 +179,7 @@ def without_chance(table: str, rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def differences(table: str, expected: Iterable[Row], found: Iterable[Row]) -> str:
-    """Return the first differences between two lists of rows in any order, as text; "" if there is none. Doubles may
+    """Return the first differences between two lists of rows in any order, as text; "" without differences. Doubles may
     differ by `TOLERANCE`."""
     wanted, there = (_by_exact(table, rows) for rows in (expected, found))
     missing, more, other = list[str](), list[str](), list[str]()

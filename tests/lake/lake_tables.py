@@ -59,10 +59,10 @@ def gold_of(lake: Lake) -> dict[str, Rows]:
 
 
 def different(world: World, lake: Lake) -> str:
-    """Return the differences between a lake's gold and a world's; "" if there is none."""
+    """Return the differences between a lake's gold and a world's; "" without differences."""
     return unequal(world.gold, gold_of(lake))
 
 
 def unequal(expected: dict[str, Any], found: dict[str, Any]) -> str:
-    """Return the differences between the gold of two lakes; "" if there is none."""
+    """Return the differences between the gold of two lakes; "" without differences."""
     return "\n".join(filter(None, (differences(name, expected[name], found[name]) for name in GOLD)))

@@ -245,7 +245,7 @@ def real(request: pytest.FixtureRequest) -> KafkaCluster:
 
 @pytest.fixture
 async def screen(real: KafkaCluster, name: str) -> AsyncIterator[Driven]:
-    """The console on a cluster with one topic, in the view of events, after everything was read once."""
+    """The console on a cluster with one topic, in the view of events, after the first read of each watched part."""
     settings = ConnectionSettings(real.addresses)
     with AdminClient(settings) as client:
         outcomes = await client.run(changes.send, CreateTopics((NewTopic(name, 1, 1),)), validate_only=False)

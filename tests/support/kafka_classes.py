@@ -20,8 +20,8 @@ def class_path(version: str) -> str:
 
 
 def archive_options(version: str, program: str) -> tuple[str, ...]:
-    """Return Java's options for the archive of this version; empty if there is none. Java ignores an archive that does
-    not fit, without a message in a tool's output.
+    """Return Java's options for the archive of this version; empty without an archive. Java ignores an archive that
+    does not fit, without a message in a tool's output.
     """
     file = _folder(version, program) / _FILE
     return (f"-XX:SharedArchiveFile={file}", "-Xlog:disable") if file.exists() else ()

@@ -75,7 +75,7 @@ def major(version: str) -> int:
 def java(oldest: int = OLDEST_JAVA) -> str:
     """Return the path of a Java of at least this version: JAVA_HOME's, else the one on the PATH.
 
-    Raises BrokersUnavailableError if there is none, or if it is older.
+    Raises BrokersUnavailableError if there is no Java, or an older one.
     """
     home = os.environ.get("JAVA_HOME")
     command = str(Path(home, "bin", "java")) if home else shutil.which("java")

@@ -107,7 +107,7 @@ def topic(key: str, value: str, name: str = "orders") -> Make:
 
 
 def brokers(key: str, value: str, *ids: int) -> Make:
-    """Return a change that sets a value in the files of these brokers; of all brokers if none is given."""
+    """Return a change that sets a value in the files of brokers. ids: the brokers' ids; empty for all brokers."""
 
     def make(seen: Seen) -> Seen:
         for broker in ids or (1, 2, 3):

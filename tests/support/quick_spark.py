@@ -19,7 +19,7 @@ def java_options() -> tuple[str, ...]:
 
 
 def of_archive(java: Java, jars: Sequence[Path]) -> list[str]:
-    """Return Java's options to read classes from the archive that `kac lake` has made; empty if there is none. With it,
-    a session starts with half of the CPU time.
+    """Return Java's options to read classes from the archive that `kac lake` has made; empty without an archive.
+    With it, a session starts with half of the CPU time.
     """
     return start_options(archive_of(os.environ, java, session_options(jars)), None)

@@ -42,7 +42,9 @@ def defined_by(release: str) -> Defined:
 
 
 def harmless() -> dict[str, list[str]]:
-    """Return the names by type of entity, sorted: defined by some release, and a password in no release."""
+    """Return entity type -> the sorted names of the config keys that a release defines, and that no release defines as
+    a password; for connectors the keys of `of_connectors`.
+    """
     found: dict[str, set[str]] = {entity_type: set() for entity_type in SECTIONS.values()}
     passwords: dict[str, set[str]] = {entity_type: set() for entity_type in SECTIONS.values()}
     for section, names in definitions().items():

@@ -61,8 +61,8 @@ class Recording:
         return lambda: vars(pipeline).pop("answer", None)
 
     def add(self, context: RequestContext, found: Messages, frame: bytes, data: bytes | None) -> None:
-        """Record a request, unless its API is one of those with secrets. data: its response with its length; None if
-        there is none.
+        """Record a request, unless its API is one of those with secrets. data: its response with its length; None for a
+        request without a response.
         """
         if found.api not in _WITH_SECRETS:
             self._entries.append(

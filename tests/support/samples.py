@@ -33,12 +33,12 @@ def own_entry(key: str, value: str, source: codes.ConfigSource, type_: int = 0) 
 
 
 def config_set(values: Mapping[str, str | None], source: codes.ConfigSource) -> config.ConfigSet:
-    """Return entries with these values, all with the same source."""
+    """Return entries with the values, all with the same source. values: config key -> value."""
     return config.ConfigSet(tuple(config.ConfigEntry(key, value, source) for key, value in values.items()))
 
 
 def held(*replicas: tuple[str, int, int], total: int = 10**9, usable: int = 9 * 10**8) -> cluster.LogDir:
-    """Return a log directory with these replicas: topic, partition, bytes."""
+    """Return a log directory. replicas: the topic, the partition and the bytes of each replica."""
     sizes = cluster.ReplicaSizes([cluster.ReplicaSize(*each, 0, False) for each in replicas])
     return cluster.LogDir("/data", sizes, total, usable)
 

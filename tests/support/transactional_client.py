@@ -110,8 +110,8 @@ class TransactionalClient:
         _expect(answer.topics[0].partitions[0].error_code, "txn_offset_commit")
 
     def offset(self, group: str, topic: str, *, stable: bool = True) -> int:
-        """Return the committed offset of partition 0 of a topic; -1 if there is none, the negative error code (-88 if
-        the offset is not stable) if the broker refuses.
+        """Return the committed offset of partition 0 of a topic; -1 if no offset is committed, the negative error
+        code (-88 if the offset is not stable) if the broker refuses.
         """
         topics = [{"name": topic, "partition_indexes": [0]}]
         asked = with_fields(groups=[{"group_id": group, "topics": topics}], require_stable=stable)

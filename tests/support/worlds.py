@@ -65,6 +65,7 @@ def cluster(
     """Return a fixture of a cluster that runs in its own thread.
 
     Args:
+        spec: the specification of the cluster; None for the default one.
         seeds: called with the running cluster, in this order.
         down: the brokers that crash after that.
         after: called at the end of the preparation, for changes by clients.

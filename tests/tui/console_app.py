@@ -287,6 +287,7 @@ async def driven_on(
     """Open the console on a cluster, with a real client.
 
     Args:
+        settings: the settings of the console; None for `start_pane`, refreshed every 0.2 seconds.
         shows: texts to wait for.
         changes: settings of the context, and of the connection: ``schemas``, ``connect`` and ``request_timeout``.
     """

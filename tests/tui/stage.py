@@ -35,7 +35,7 @@ class Stage(App[None]):
         return DEFAULTS
 
     def compose(self) -> ComposeResult:
-        """Yield the widgets."""
+        """Yield a new widget from each factory."""
         for make in self._make:
             yield make()
 

@@ -32,7 +32,7 @@ def letters(hashes: str, *, topic: str = "dlt") -> WriteRecords:
 
 
 def change(number: int, hashes: str, status: Status, origin: Origin = ELSEWHERE) -> Seen:
-    """Return an answered change with these letters."""
+    """Return an answered change that writes letters. hashes: a character for each letter."""
     entry = Entry(Staged(letters(hashes), None), None)
     intent = Intent(AT, "c", Who("a", "b"), origin, (entry,), (Request("Produce", None, (0,)),))
     known = frozenset({0})

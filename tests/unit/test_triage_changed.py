@@ -114,6 +114,7 @@ def seen(
     Args:
         is_back: whether the cluster returns to its former state at `BACK`.
         stops: whether the writes stop with the change.
+        authors: the authors of changes; None if no author is known.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -1696,7 +1697,7 @@ def after_a_change_taken_back(
     """Return the claims after a topic fell silent at the tick `stop`, while a change holds from `WHEN` to `back`.
 
     Args:
-        others: what else changes at the tick after `WHEN`.
+        others: returns the snapshot with further changes, at each tick after `WHEN`; None for no further changes.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:

@@ -45,7 +45,7 @@ def filled(
 
     Args:
         dirs: (broker, path) -> (total, usable) bytes.
-        hosts: broker -> its host; the others have the host of `healthy`.
+        hosts: broker -> its host; None, or a missing broker, for the host of `healthy`.
         grows: bytes that Kafka writes to each directory in a tick.
         other: bytes that other programs write to each directory in a tick.
     """
@@ -192,9 +192,9 @@ def filled_by(
 
     Args:
         sizes: tick -> topic -> bytes.
-        configs: of topic debug.
+        configs: the configs of the topic debug; None if no configs were read.
         moves: the running moves.
-        isr: of orders/0.
+        isr: the in-sync replicas of orders/0.
         usable: the free bytes at first.
     """
 

@@ -71,7 +71,7 @@ def whole(
     """Return a cluster with connectors and a schema, read at a tick.
 
     Args:
-        of: configs of connectors, in place of the default ones.
+        of: configs of connectors, in place of the default ones; None for the default ones.
         checks: the subject's compatibility level.
     """
     known = {f"main/{each.name}": config(topics=",".join(each.topics)) for each in connectors}

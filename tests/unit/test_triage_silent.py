@@ -458,7 +458,7 @@ def test_producers_that_do_not_come_back_after_a_broker_stopped(
 
     Args:
         stops: the last tick with a record of orders.
-        leaves: the tick at which the broker leaves.
+        leaves: the tick at which the broker leaves; None if it stays.
         others: whether other topics are written to after that.
     """
     orders = healthy().topics["orders"]

@@ -44,13 +44,14 @@ def slow(
     configs: Mapping[ConfigResource, ConfigSet] | None = None,
     facts: Facts | None = None,
 ) -> list[Claim]:
-    """The rows of a slow group.
+    """Return the claims of `consumer-slow` on a cluster with the group `billing`.
 
     Args:
         rows: tick -> committed, end and member of each partition; those of orders, unless `topics` names a topic each.
-        type_, assignor: of the group. Its members subscribe to all topics.
+        type_, assignor: the type and the assignor of the group. Its members subscribe to all topics.
         connect: tick -> the Connect clusters.
-        configs: of topics.
+        configs: resource -> its configs; None for no configs.
+        facts: the facts of all polls; None for empty ones.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:

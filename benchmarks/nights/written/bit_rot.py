@@ -25,7 +25,7 @@ def _segment(field: Field, broker: int) -> Path:
 
 
 def _damage(file: Path, start: int) -> None:
-    """Overwrite four bytes of the first value after a position. Raises LookupError if there is none."""
+    """Overwrite four bytes of the first value after a position. Raises LookupError if no value follows."""
     with file.open("r+b") as log:
         log.seek(start)
         at = log.read().find(b"v" * 50)

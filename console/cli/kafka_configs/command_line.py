@@ -50,7 +50,7 @@ class Arguments(Struct, frozen=True):
     words: tuple[str, ...] = ()
 
     def has(self, *names: str) -> bool:
-        """Return whether one of these options was given."""
+        """Return whether the command line has an option with one of the names."""
         return any(each.name in names for each in self.given)
 
     def values(self, name: str) -> tuple[str, ...]:

@@ -79,8 +79,8 @@ def table_lines(blocks_: Sequence[Block], width: int | None = None) -> Iterator[
     """Yield KIP-248's output: a heading for each entity, then name and value with three flags.
 
     Args:
-        width: the width of the terminal, in cells. If KIP-248's lines are longer, they get the layout of kac's other
-            tables.
+        width: the width of the terminal, in cells; None for no limit. If KIP-248's lines are longer, they get the
+            layout of kac's other tables.
     """
     if not blocks_:
         yield "NO CONFIGS: none are set"

@@ -124,7 +124,7 @@ class Service:
         self._at_once = asyncio.Semaphore(AT_ONCE)
 
     async def tools(self, _context: object, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        """Return the tools."""
+        """Return the descriptions of all tools."""
         return ListToolsResult(tools=[tool_of(each) for each in TOOLS])
 
     async def call(self, _context: object, params: CallToolRequestParams) -> CallToolResult:

@@ -199,6 +199,7 @@ def append(
     Args:
         data: one batch of format v2, as received.
         acks: 0, 1, or ALL_REPLICAS, which needs min.insync.replicas.
+        transactional_id: the request's transactional id; None refuses transactional batches.
 
     Returns:
         The offset of the first record, or the error with the invalid records.

@@ -308,7 +308,8 @@ _UNKNOWN_NAME = Refusal(ErrorCode.unknown_topic_or_partition, "This server does 
 _UNKNOWN_ID = Refusal(ErrorCode.unknown_topic_id, "This server does not host this topic ID.")
 _REFUSED = Refusal(ErrorCode.topic_authorization_failed, "Topic authorization failed.")
 _NOT_ACTIVE = Refusal(ErrorCode.not_controller)
-"""The result for all topics of the request if one of them could be deleted."""
+"""The result for all topics of a request to a controller that is not the active one, if the request has at least one
+topic to delete."""
 
 
 class _Asked(NamedTuple):

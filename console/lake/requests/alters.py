@@ -205,4 +205,4 @@ _READERS: Mapping[str, Callable[[Body, Body], Iterator[Change]]] = MappingProxyT
     }
 )
 ALTER_APIS = frozenset(_READERS)
-"""Kafka's names (ApiKeys) of the APIs that change a cluster's state."""
+"""Kafka's names (ApiKeys) of the APIs whose requests the lake reads as changes."""

@@ -95,6 +95,7 @@ def coverage_gaps(
         times: entity type -> the times of its polls, in order. The usual interval is the median for the type with the
             least frequent polls.
         until: the time until which polls may be missing.
+        covered: the time that the metadata log covers; None without a log.
     """
     lists = {id(each): each for each in times.values()}.values()  # most types are polled together
     usual = [median(b // 1000 - a // 1000 for a, b in pairwise(each)) for each in lists if len(each) > 1]

@@ -238,7 +238,8 @@ def entity_history(events: Iterable[Event], polls: Polls, covered: Covered | Non
 
     Args:
         events: all rows of `change_event` about it.
-        polls, covered: the polls of its cluster, and the time that the log covers.
+        polls: the polls of its cluster.
+        covered: the time that the metadata log covers; None without a log.
     """
     by_attr: dict[str, list[Event]] = defaultdict(list)
     for event in events:

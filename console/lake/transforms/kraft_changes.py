@@ -335,6 +335,6 @@ def _own_change(epoch: int, fact: Placed, last: tuple[int, Placed] | None, epoch
 
 
 def _ms_since(then: int, *known: int | None) -> int:
-    """Return the milliseconds from the latest of the known times to `then`; `SINCE_BEFORE` if none is known."""
+    """Return the milliseconds from the latest of the known times to `then`; `SINCE_BEFORE` if no time is known."""
     times = [each // 1000 for each in known if each is not None]
     return max(0, then // 1000 - max(times)) if times else SINCE_BEFORE

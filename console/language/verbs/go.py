@@ -85,7 +85,7 @@ VERBS = (
         "record",
         GO,
         ("record [FILE]",),
-        "Keep the last half hour in a file",
+        "Write the brokers' answers of the last half hour into a file",
         "",
         ("record",),
         Where.BAR,

@@ -163,7 +163,7 @@ MOST = 100_000
 
 def _not_moving(edit: QuotaEdit, seen: plan_staged.Described) -> tuple[str, ...]:
     """Return a line that counts the entities that may share a client and have the key at a stronger level; empty if
-    there are none. Only the first `MOST` quotas count.
+    there are no such entities. Only the first `MOST` quotas count.
     """
     quotas = seen.snapshot.quotas
 
@@ -217,7 +217,7 @@ _NAMED = 3
 
 def _known_without(edit: SetQuota, judged: Judged) -> str:
     """Return, as text, the known users without their own limit: first this console's, then those with credentials,
-    ACLs or other quotas. ``""`` if there are none, or the limit is not one of users.
+    ACLs or other quotas. ``""`` if there are no such users, or the limit is not one of users.
     """
     if not edit.entity.has(model_quota.USER):
         return ""

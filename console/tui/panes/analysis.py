@@ -82,7 +82,7 @@ class AnalysisView(View):
         return analysis_lines(run.found, width, masked=self.masked)
 
     def crumbs(self) -> Line:
-        """Return the statement."""
+        """Return the statement of the analysis as a title; the topic before the first analysis."""
         run = self.run
         return [(clean(unparse(run.statement) if run is not None else self.topic, 200), "strong")]
 
@@ -109,7 +109,7 @@ class AnalysisView(View):
         return topic_resource(self.topic) if self.topic else None
 
     def copied(self) -> str:
-        """Return the lines."""
+        """Return the shown lines as text, for `y` to copy."""
         return self._text.text
 
     async def do_back(self) -> None:

@@ -214,7 +214,7 @@ class ConnectorView(_OfOne[connect.Task]):
         return [(clean(row.state, 30), connectors.state_meaning(row.state)), (tasks, "")]
 
     def details(self, row: connect.Task) -> list[Line]:
-        """Return the trace."""
+        """Return the title of the task, and the lines of its stack trace."""
         return [[(connectors.task_title(row), "")], *connectors.trace_lines(row.trace)]
 
     async def enter(self, row: connect.Task) -> None:
@@ -223,7 +223,7 @@ class ConnectorView(_OfOne[connect.Task]):
         self.show_text(title, lambda width: wrap_all(connectors.trace_lines(row.trace), width, 4))
 
     def copied_of(self, row: connect.Task) -> str:
-        """Return the trace."""
+        """Return the stack trace, for `y` to copy; ``""`` without one."""
         return row.trace
 
     def do_restart_connector(self) -> None:
@@ -311,11 +311,11 @@ class ConnectorOffsetsView(_Asked[connectors.OffsetRow], _OfOne[connectors.Offse
         return tuple(rows)
 
     def key(self, row: connectors.OffsetRow) -> Hashable:
-        """Return the partition."""
+        """Return the partition in the connector's own form, as JSON."""
         return row.partition
 
     def copied_of(self, row: connectors.OffsetRow) -> str:
-        """Return the offset."""
+        """Return the offset as JSON, for `y` to copy."""
         return row.offset
 
 
@@ -380,7 +380,7 @@ class ConnectWorkersView(_OfConnect[connectors.WorkerRow]):
         return [*line, *super().status()]
 
     def copied_of(self, row: connectors.WorkerRow) -> str:
-        """Return the address."""
+        """Return the worker's address, for `y` to copy."""
         return row.worker.address
 
 
@@ -404,5 +404,5 @@ class ConnectPluginsView(_OfConnect[connectors.PluginRow]):
         return f"{row.cluster} {row.plugin.class_name} {row.plugin.kind} {row.plugin.version}"
 
     def copied_of(self, row: connectors.PluginRow) -> str:
-        """Return the class."""
+        """Return the name of the plugin's class, for `y` to copy."""
         return row.plugin.class_name

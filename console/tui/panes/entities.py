@@ -125,7 +125,7 @@ class EntitiesView(DetailsView[ConfigResource]):
         return row
 
     def copied_of(self, row: ConfigResource) -> str:
-        """Return the entity's name."""
+        """Return the entity's name, for `y` to copy; `DEFAULT` for a cluster default."""
         return row.name or DEFAULT
 
     def details(self, row: ConfigResource) -> list[Line]:

@@ -100,8 +100,8 @@ class LakeView(DetailsView[Row]):
         return self._is_known and bool(self._lake.problem)
 
     def note(self) -> Line:
-        """Return the rows that a lake would add, if there is none; the reason why the lake can't be read, if it can't;
-        else the note of any view.
+        """Return a text on the rows that a lake would add, if there is no lake; the reason why the lake can't be read,
+        if it can't; else the note of any view.
         """
         if not self.is_without:
             return super().note()

@@ -37,7 +37,7 @@ DRAWN_EVERY = 0.25
 
 
 class LettersReading:
-    """The letters of a topic, read once.
+    """One reading of the letters of a topic.
 
     Attributes:
         goal: the redrive of all letters, with its ends once these are known.
@@ -107,7 +107,7 @@ class LettersReading:
 
 
 class LettersView(DetailsView[dead_letters.PileRow]):
-    """The letters that a redrive of the whole topic has not looked at, read once and again on a key."""
+    """The letters that a redrive of the whole topic has not looked at, read when the view opens and again on a key."""
 
     NAME = keymap.LETTERS
     ENTER = "send these"

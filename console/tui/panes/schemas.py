@@ -54,7 +54,7 @@ class SchemasView(DetailsView[schemas.SchemaRow]):
         return list(schemas.schema_rows(self.snapshot))
 
     def key(self, row: schemas.SchemaRow) -> Hashable:
-        """Return the subject."""
+        """Return the subject's name."""
         return row.name
 
     def cells(self, row: schemas.SchemaRow) -> Sequence[Cell]:

@@ -55,7 +55,7 @@ class TokensView(DetailsView[DelegationToken]):
         return expires_soon(row, self.session.clock.now())
 
     def crumbs(self) -> Line:
-        """Return the title."""
+        """Return the title, without sections."""
         return [("delegation tokens", "strong")]
 
     def status(self) -> Line:

@@ -179,7 +179,7 @@ class UsageView(LakeView[Usage]):
         return target if isinstance(target, QuotaEntity) else None
 
     def copied_of(self, row: Usage) -> str:
-        """Return the pair."""
+        """Return the user and the client id as text, for `y` to copy."""
         return pair_text(row.pair)
 
 
