@@ -151,7 +151,7 @@ def plans(draw: st.DrawFn) -> list[DiffGroup]:
 @given(plans())
 async def test_every_line_is_found_again_by_its_key(groups: list[DiffGroup]) -> None:
     app = Stage(lambda: DiffView(groups))
-    async with app.run_test(size=(30, 40)):
+    async with app.run_test(size=(30, 100)):  # higher than the longest plan
         view = app.query_one(DiffView)
         keys = [view.key_at(index) for index in range(view.line_count()) if view.can_rest(index)]
         assert keys == [key for group in groups for key in (group.key, *(line.key for line in group.lines))]
