@@ -1062,8 +1062,8 @@ CAUSES = (
         reads="ListGroups over time",
         takes=(
             "certain: the group rebalances for 30 s of a minute; possible after 3 rebalances within two minutes, as "
-            "during a deployment. Likely after 3 since its last commit, 30 s and three usual intervals ago (90 s if kac "
-            "saw none), while records were written, if a client left, came again and left again"
+            "during a deployment. Likely after 3 since its last commit, 30 s and three usual intervals ago (90 s if "
+            "kac saw none), while records were written, if a client left, came again and left again"
         ),
     ),
     cause.CauseRule(
