@@ -44,9 +44,11 @@ LEAST_SEEN, MOST_SEEN = 0.25, 2.0
 """The limits of the last rate by the times of the records, as multiples of the one that kac saw; the rise may be within
 the last seconds."""
 COMMITS_LEAST, COMMITS_SHARE, OTHERS_SHARE = 50.0, 0.7, 0.25
-"""The minimum commits a second, and their minimum share of the records read, of a group that commits about after each
-record: auto.commit of 100 partitions makes 20 a second. And the maximum of the records that other groups read, as a
-share of the commits, at which the commits are not theirs."""
+"""The minimum commits a second beyond those of auto.commit, and their minimum share of the records read, of a group
+that commits about after each record. And the maximum of the records that other groups read, as a share of the commits,
+at which the commits are not theirs."""
+AUTO_COMMIT = 1.0
+"""Seconds between two commits of a partition with auto.commit, at the least: the default is 5."""
 COMMITS = 10.0
 """Maximum seconds between two commits of a group whose rate of reading can be measured."""
 
@@ -195,6 +197,11 @@ def _could_read(other: GroupMember, member: GroupMember) -> bool:
     return {topic for topic, _ in member.assignment} <= {*other.topics}
 
 
+def is_streams(group: Group) -> bool:
+    """Return whether a group is of a Kafka Streams application, which has its own assignor."""
+    return group.type == "streams" or group.assignor == "stream"
+
+
 class Uneven(NamedTuple):
     """A member that has far more partitions than one that could take some of them."""
 
@@ -213,7 +220,7 @@ def uneven_member(group: Group) -> Uneven | None:
     tasks where their state is, so its groups are left out.
     """
     held = [(len(each.assignment), each) for each in group.members or () if each.assignment]
-    if len(held) < TWO or group.type in (SHARE, "streams") or group.assignor == "stream":
+    if len(held) < TWO or group.type == SHARE or is_streams(group):
         return None
     most, member = max(held, key=lambda each: each[0])
     fewest = min((number for number, each in held if _could_read(each, member)), default=most)
@@ -255,25 +262,31 @@ def commits_of(
         a_second = rates.of(OFFSETS, number).records
         if trend is None or a_second is None or a_second < COMMITS_LEAST:
             continue
-        mine = _read_rate(trend)
-        if a_second < COMMITS_SHARE * mine:
+        there = [each for each in _groups_by_partition(groups, count).get(number, ()) if each in trends]
+        # Java's auto.commit also commits offsets that did not move.
+        by_itself = sum(len(trends[each].last.lag.partitions) for each in there) / AUTO_COMMIT
+        mine = _read_rate(trend) if a_second - by_itself >= COMMITS_LEAST else 0.0
+        if mine <= 0 or a_second - by_itself < COMMITS_SHARE * mine:
             continue
-        beside = {
-            each: rate
-            for each in _groups_in(groups, number, count)
-            if each != name and each in trends and (rate := _read_rate(trends[each])) > 0
-        }
-        # No client gains by more commits than records: what others read little can't be their commits.
+        beside = {each: rate for each in there if each != name and (rate := _read_rate(trends[each])) > 0}
+        # What others read little can't be the rest of the commits.
         others = tuple(sorted(beside)) if sum(beside.values()) > OTHERS_SHARE * a_second else ()
-        if mine > 0:
-            found[name] = Commits(a_second, mine, (OFFSETS, number), others)
+        found[name] = Commits(a_second, mine, (OFFSETS, number), others)
     return found
 
 
 @remembered
-def _groups_in(groups: Mapping[str, Group], number: int, count: int) -> Sequence[str]:
-    """Return the groups whose offsets are in a partition of the offsets' topic. count: of its partitions."""
-    return [name for name in groups if partition_of(name, count) == number]
+def _groups_by_partition(groups: Mapping[str, Group], count: int) -> Mapping[int, Sequence[str]]:
+    """Return partition of the offsets' topic -> the groups with members whose offsets are in it.
+
+    Args:
+        count: the number of its partitions.
+    """
+    found: dict[int, list[str]] = {}
+    for name, group in groups.items():
+        if not group.is_vacant:
+            found.setdefault(partition_of(name, count), []).append(name)
+    return found
 
 
 def _read_rate(trend: LagTrend) -> float:

@@ -51,6 +51,10 @@ _ASSIGN = cause.Next(
     "restart its members one by one, so that the partitions are assigned again, or give all of them another assignor: "
     "kac sees no reason for this assignment"
 )
+_RESTORES = cause.Next(
+    "wait if instances of this Kafka Streams application started lately: they restore their state before they get "
+    "tasks (probing.rebalance.interval.ms, 10 minutes by default). Do not restart them meanwhile"
+)
 _STEPS = {
     "member": "look at {}: its CPU limit, its log, its way to what it calls; the other members keep up",
     "host": "look at the host {}: its load and its network; the members on other hosts keep up",
@@ -202,7 +206,8 @@ def _load(group: Group, loaded: lag_shares.Loaded) -> _Found:
         "DescribeGroups",
     )
     is_range = group.type == CLASSIC and group.assignor == _RANGE
-    return _Found(says, (fact,), None if not loaded.helps else _SPREAD if is_range else _ASSIGN)
+    step = _SPREAD if is_range else _RESTORES if lag_shares.is_streams(group) else _ASSIGN
+    return _Found(says, (fact,), step if loaded.helps else None)
 
 
 def _uneven(group: Group) -> _Found | None:
@@ -225,7 +230,8 @@ def _often(commits: lag_shares.Commits) -> _Found:
         f"for each commit of a partition; the group reads {commits.read:,.0f} records/s",
         "ListOffsets, OffsetFetch",
     )
-    return _Found(f"{who} commits {commits.a_second:,.0f} times a second, about after each record", (fact,), _SELDOM)
+    each = "" if commits.others else ", about after each record"
+    return _Found(f"{who} commits {commits.a_second:,.0f} times a second{each}", (fact,), _SELDOM)
 
 
 class _Reached(NamedTuple):
