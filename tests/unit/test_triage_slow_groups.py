@@ -16,6 +16,7 @@ from console.model.codes import ConfigSource
 from console.model.config import ConfigResource, ConfigSet, topic_resource
 from console.model.connect import SOURCE, ConnectCluster
 from console.model.coordinators import OFFSETS
+from console.model.lag_trend import trend_after
 from console.model.observed_logs import LogOffsets
 from console.model.rate_samples import APART, KEPT, Sample, rates_between, sampled
 from console.model.rates import Counter, Rates
@@ -23,6 +24,7 @@ from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
 from console.session.slow_polls import FORMER, former_of
 from console.triage.cause import Claim
+from console.triage.causes.slow_groups import _with_rates
 from console.triage.diagnosis import diagnose
 from console.triage.facts import Facts, Former
 from console.triage.lag_shares import loaded_member, uneven_member
@@ -178,6 +180,16 @@ def test_the_rates_of_a_slow_group_are_one_line(
     (claim,) = slow(at_rates(writes, reads), BEGINS + 20)
     assert says in claim.evidence[1].fact
     assert ("before" in claim.evidence[1].fact) is (reads(1) == 50)
+
+
+def test_no_client_reads_for_a_group_without_members_that_commits_nothing() -> None:
+    trend = None
+    for at, end in ((0.0, 5), (10.0, 105)):
+        trend = trend_after(trend, cluster.GroupLag((cluster.PartitionLag("orders", 0, 5, end, end - 5, ""),)), at)
+    (claim,) = slow(at_rates(lambda _: 50, lambda _: 10), 20)
+    assert trend is not None
+    said = _with_rates(claim, cluster.Group("g", "Empty", "classic"), trend, START).evidence[1].fact
+    assert said == "10 records/s arrive in 1 partition, and no client commits"
 
 
 def test_a_source_that_was_created_when_the_writes_rose_is_told() -> None:

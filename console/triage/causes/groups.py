@@ -18,6 +18,7 @@ from console.triage.causes import access, changed
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.causes.slow_groups import examined
 from console.triage.causes.upgraded import LOOK, upgraded
+from console.triage.connectors import TASK_OF
 from console.triage.events import ID
 from console.triage.folding import FEW, one_of
 from console.triage.letters import retry_of
@@ -64,8 +65,8 @@ SERVES = timedelta(minutes=30)
 STARTS, ONE_SCALE = timedelta(minutes=2), timedelta(seconds=60)
 """The time in which an autoscaler starts the consumers of a group that has none; and the least time without a member
 before records arrive that shows such a group."""
-OF_SINK, TASK_OF = "connect-", "connector-consumer-"
-"""Prefixes of the names of groups of Kafka Connect's sinks, and of the client ids of their tasks."""
+OF_SINK = "connect-"
+"""Prefix of the names of groups of Kafka Connect's sinks."""
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
 """The rebalancing time within the last minute from which on a group reads almost nothing."""
 

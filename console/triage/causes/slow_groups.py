@@ -160,8 +160,8 @@ def _with_rates(claim: cause.Claim, group: Group, trend: LagTrend, began: dateti
         return claim
     count = len(group.members or ())
     who = f"{plural(count, 'member')} {'reads' if count == 1 else 'read'}" if count else "a client reads"
-    said = f"{now.written:,.0f} records/s arrive in {plural(len(trend.last.lag.partitions), 'partition')}, and {who}"
-    said = f"{said} {now.read:,.0f}"
+    reads = f"{who} {now.read:,.0f}" if count or now.read > 0 else "no client commits"
+    said = f"{now.written:,.0f} records/s arrive in {plural(len(trend.last.lag.partitions), 'partition')}, and {reads}"
     if before is not None:
         more, less = now.written > lag_shares.STEADY * before.written, now.read * lag_shares.STEADY < before.read
         what = "more arrive" if more and not less else "it reads less" if less and not more else ""
