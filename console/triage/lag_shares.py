@@ -16,7 +16,7 @@ from console.model.rate_samples import Rates, rates_between
 from console.model.rates import Rates as WriteRates
 from console.triage.facts import Former
 from console.triage.folding import FEW
-from console.triage.remembered import remembered
+from console.triage.remembered import RememberedEach, remembered
 from console.triage.share_beginnings import SHARE
 
 MOST_OF, AT_MOST, FEWEST = 0.8, 0.5, 4
@@ -37,9 +37,10 @@ BEFORE, NOW, SETTLES = 20.0, 18.0, 15.0
 """Seconds: the minimum for the rates of before, and of now; the time until a growing lag is seen."""
 EVER_BEFORE = 300.0
 """Seconds before the growth for which samples count."""
-FORMER_SECONDS, FORMER_RECORDS, BURSTS = 10.0, 10, 2.0
-"""The minimum seconds and records of the writes of before, by the times of the records; and the factor of their mean
-rate that no part of that time may exceed, because records that come in bursts tell nothing about a rise."""
+FORMER_SECONDS, FORMER_RECORDS, BURSTS, RESTS = 10.0, 10, 2.0, 4.0
+"""The minimum seconds and records of the writes of before, by the times of the records; the factor of their mean rate
+that no part of that time may exceed, because records that come in bursts tell nothing about a rise; and the part of it
+that each of them has."""
 LEAST_SEEN, MOST_SEEN = 0.25, 2.0
 """The limits of the last rate by the times of the records, as multiples of the one that kac saw; the rise may be within
 the last seconds."""
@@ -255,23 +256,28 @@ def commits_of(
     Args:
         offsets: the offsets' topic; None if it is not visible.
     """
-    found: dict[str, Commits] = {}
     count = len(offsets.partitions) if offsets is not None else 0
+    frequent: dict[str, tuple[int, float, float, Sequence[str]]] = {}
     for name in names if count else ():
-        number, trend = partition_of(name, count), trends.get(name)
+        number = partition_of(name, count)
         a_second = rates.of(OFFSETS, number).records
-        if trend is None or a_second is None or a_second < COMMITS_LEAST:
+        if name not in trends or a_second is None or a_second < COMMITS_LEAST:
             continue
         there = [each for each in _groups_by_partition(groups, count).get(number, ()) if each in trends]
         # Java's auto.commit also commits offsets that did not move.
-        by_itself = sum(len(trends[each].last.lag.partitions) for each in there) / AUTO_COMMIT
-        mine = _read_rate(trend) if a_second - by_itself >= COMMITS_LEAST else 0.0
-        if mine <= 0 or a_second - by_itself < COMMITS_SHARE * mine:
-            continue
-        beside = {each: rate for each in there if each != name and (rate := _read_rate(trends[each])) > 0}
-        # What others read little can't be the rest of the commits.
-        others = tuple(sorted(beside)) if sum(beside.values()) > OTHERS_SHARE * a_second else ()
-        found[name] = Commits(a_second, mine, (OFFSETS, number), others)
+        more = a_second - sum(len(trends[each].last.lag.partitions) for each in there) / AUTO_COMMIT
+        if more >= COMMITS_LEAST:
+            frequent[name] = number, a_second, more, there
+    wanted = dict.fromkeys(each for name, (_, _, _, there) in frequent.items() for each in (name, *there))
+    reads = dict(zip(wanted, _each_read.of((each, (trends[each],)) for each in wanted), strict=True))
+    found: dict[str, Commits] = {}
+    for name, (number, a_second, more, there) in frequent.items():
+        mine = reads[name]
+        if mine > 0 and more >= COMMITS_SHARE * mine:
+            beside = {each: reads[each] for each in there if each != name and reads[each] > 0}
+            # What others read little can't be the rest of the commits.
+            others = tuple(sorted(beside)) if sum(beside.values()) > OTHERS_SHARE * a_second else ()
+            found[name] = Commits(a_second, mine, (OFFSETS, number), others)
     return found
 
 
@@ -293,6 +299,9 @@ def _read_rate(trend: LagTrend) -> float:
     """Return the records a second that a group committed over the trend."""
     rates = present_rates(trend) if trend.moving else None
     return rates.read if rates is not None else 0.0
+
+
+_each_read: RememberedEach[str, float] = RememberedEach(_read_rate)
 
 
 def present_rates(trend: LagTrend) -> Rates | None:
@@ -386,13 +395,21 @@ def _rise(ends: Ends, now: Rates) -> Changed | None:
             return None
         was = (end - first_end) / (at - first_at)
         # The interval after this time has the rise, so that its own rate is between both.
-        if (
-            max(slopes[:number]) <= BURSTS * was
-            and min(slopes[number + 1 :], default=now.written) >= WRITES_TIMES * was
-        ):
+        if _is_steady(ends[: number + 1], was) and min(slopes[number + 1 :], default=now.written) >= WRITES_TIMES * was:
             is_risen = now.written >= max(1.0, WRITES_TIMES * was) and now.read * STEADY >= was
             return Changed(True, was, now.written, at) if is_risen else None
     return None
+
+
+def _is_steady(ends: Ends, was: float) -> bool:
+    """Return whether records came at about this rate all the time: a job that runs every few minutes has intervals with
+    nearly none.
+    """
+    for (when, end), (at, later) in pairwise(ends):
+        usual = was * (at - when)
+        if later - end > BURSTS * usual or (usual >= FORMER_RECORDS and later - end < usual / RESTS):
+            return False
+    return True
 
 
 def _intervals(trend: LagTrend) -> Iterator[float]:

@@ -123,6 +123,11 @@ def test_more_writes_are_told_and_may_be_a_burst_for_a_minute() -> None:
         pytest.param(
             lambda x: 80 * x if x > -30 else 6 * (x + 30) - 2_400 - 4_000 * (x < -200), None, id="there was a burst"
         ),
+        pytest.param(
+            lambda x: 80 * x if x > -30 else -2_400 - 40 * sum(min(60, max(0, at - x)) for at in (-270, -570)),
+            None,
+            id="a job of a minute every 5 minutes",
+        ),
         pytest.param(lambda x: 80 * x if x > -30 else 40 * (x + 30) - 2_400, None, id="it reads less than came before"),
         pytest.param(lambda _: 80 * 20, None, id="the times of the records are older"),
     ],

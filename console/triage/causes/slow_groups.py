@@ -103,7 +103,8 @@ def examined(
         return claims
     mine = {name: readings.get(name) for name in claims}
     offsets = snapshot.topics.get(OFFSETS)
-    commits = lag_shares.commits_of(claims, snapshot.groups, snapshot.lag_trends, snapshot.rates, offsets)
+    named = [name for name in claims if name in at_work]
+    commits = lag_shares.commits_of(named, snapshot.groups, snapshot.lag_trends, snapshot.rates, offsets)
     ends = {
         name: lag_shares.former_ends(each.trend, former)
         for name, each in mine.items()
