@@ -271,10 +271,10 @@ def commits_of(
     wanted = dict.fromkeys(each for name, (_, _, _, there) in frequent.items() for each in (name, *there))
     reads = dict(zip(wanted, _each_read.of((each, (trends[each],)) for each in wanted), strict=True))
     found: dict[str, Commits] = {}
-    for name, (number, a_second, more, there) in frequent.items():
+    for name, (number, a_second, more, all_there) in frequent.items():
         mine = reads[name]
         if mine > 0 and more >= COMMITS_SHARE * mine:
-            beside = {each: reads[each] for each in there if each != name and reads[each] > 0}
+            beside = {each: reads[each] for each in all_there if each != name and reads[each] > 0}
             # What others read little can't be the rest of the commits.
             others = tuple(sorted(beside)) if sum(beside.values()) > OTHERS_SHARE * a_second else ()
             found[name] = Commits(a_second, mine, (OFFSETS, number), others)
@@ -395,19 +395,19 @@ def _rise(ends: Ends, now: Rates) -> Changed | None:
             return None
         was = (end - first_end) / (at - first_at)
         # The interval after this time has the rise, so that its own rate is between both.
-        if _is_steady(ends[: number + 1], was) and min(slopes[number + 1 :], default=now.written) >= WRITES_TIMES * was:
+        if _is_steady(ends[: number + 2], was) and min(slopes[number + 1 :], default=now.written) >= WRITES_TIMES * was:
             is_risen = now.written >= max(1.0, WRITES_TIMES * was) and now.read * STEADY >= was
             return Changed(True, was, now.written, at) if is_risen else None
     return None
 
 
 def _is_steady(ends: Ends, was: float) -> bool:
-    """Return whether records came at about this rate all the time: a job that runs every few minutes has intervals with
-    nearly none.
+    """Return whether records came at about a rate all the time before the last of these times, and no fewer until then:
+    a job that runs every few minutes has intervals with nearly none.
     """
-    for (when, end), (at, later) in pairwise(ends):
-        usual = was * (at - when)
-        if later - end > BURSTS * usual or (usual >= FORMER_RECORDS and later - end < usual / RESTS):
+    for number, ((when, end), (at, later)) in enumerate(pairwise(ends)):
+        usual, is_last = was * (at - when), number == len(ends) - 2
+        if (later - end > BURSTS * usual and not is_last) or (usual >= FORMER_RECORDS and later - end < usual / RESTS):
             return False
     return True
 
