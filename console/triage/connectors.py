@@ -112,21 +112,18 @@ def sinks(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResourc
 def sharing(
     group: str, clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]
 ) -> Sequence[Placed]:
-    """Return the sink of a group, and those that certainly read with it, too: several Connect clusters of one Kafka
-    cluster have a sink of one name, and tasks of each run.
+    """Return the sinks that read with a group: several if Connect clusters of one Kafka cluster have a sink of one
+    name, and tasks of each run; the first one if no task runs.
     """
-    first, *others = _by_group(clusters, configs)[group]
+    mine = _by_group(clusters, configs)[group]
+    first = mine[0]
     ids = _kafka_ids(clusters[first.cluster])
-    if not first.connector.tasks_in(connect.RUNNING):
-        return [first]
-    return [
-        first,
-        *(
-            each
-            for each in others
-            if each.connector.tasks_in(connect.RUNNING) and ids & _kafka_ids(clusters[each.cluster])
-        ),
+    running = [
+        each
+        for each in mine
+        if each.connector.tasks_in(connect.RUNNING) and (each is first or ids & _kafka_ids(clusters[each.cluster]))
     ]
+    return running or [first]
 
 
 def _kafka_ids(cluster: ConnectCluster) -> Set[str]:
