@@ -15,6 +15,8 @@ Place = tuple[str, int]
 MOST_JUMPS = 2_000
 """Maximum number of jumps, and of falls, that are kept: the latest ones."""
 KEPT_SECONDS = 1_800.0
+MOST_WAITS = 6
+"""Maximum number of waits that are kept of a log: at a checkpoint, several transactions end one after the other."""
 CORRECTED = 5.0
 """Seconds by which a clock may go back: a correction of the clock, or the times of answers in a record, may cause
 this."""
@@ -79,9 +81,16 @@ class ObservedLog(NamedTuple):
     periods: tuple[Period, ...] = ()
     """The last period, and the one before if there is one: they begin at most 10 minutes (two of `PERIOD`) before the
     last write to a log that is written to all the time."""
-    held: float = 0.0
-    """The longest time for which the last stable offset stood below the end before it moved, in seconds; 0 before it
-    moved."""
+    waits: tuple[float, ...] = ()
+    """The times for which the last stable offset stood below the end before it moved, in seconds: the latest
+    `MOST_WAITS` of which kac saw the whole."""
+
+    @property
+    def held(self) -> float:
+        """The usual time for which the last stable offset stands below the end, in seconds; 0 if kac saw no whole one.
+        It is the second longest one of several: one producer that died makes no rule.
+        """
+        return sorted(self.waits)[-2:][0] if self.waits else 0.0
 
     @property
     def recent_pause(self) -> float:
@@ -191,7 +200,9 @@ def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: 
             falls.append(Fall(*place, was.end, now.end, at))
         stands = now.waiting > 0 and known.stable_since is not None and now.stable == was.stable
         since = known.stable_since if stands else at if now.waiting else None
-        ended = 0.0 if stands or known.stable_since is None else at - known.stable_since
+        waits = known.waits
+        if not stands and known.stable_since is not None and known.stable_since > known.first_at:
+            waits = (*waits, at - known.stable_since)[-MOST_WAITS:]
         first_end = min(known.first_end, now.end)
         grew_at, pause, periods = known.grew_at, known.pause, known.periods
         if now.end > was.end:
@@ -201,7 +212,7 @@ def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: 
         elif now.end < was.end:
             periods = (Period(at, now.end),)
         logs[place] = alike[id(known), now] = ObservedLog(
-            now, at, known.first_at, first_end, since, grew_at, pause, at - known.at, periods, max(known.held, ended)
+            now, at, known.first_at, first_end, since, grew_at, pause, at - known.at, periods, waits
         )
     waiting = {place for place in logs_read if logs[place].stable_since is not None}
     still = frozenset({*waiting, *(place for place in before.waiting if place not in logs_read)})

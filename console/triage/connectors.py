@@ -14,6 +14,8 @@ from console.model.connect import FAILED, UNASSIGNED, ConnectCluster, Connector,
 from console.model.snapshot import Snapshot
 from console.triage.remembered import remembered
 
+TASK_OF = "connector-consumer-"
+"""Prefix of the client ids of the tasks of sinks."""
 UNREACHABLE = "UNREACHABLE"
 """The failure of a worker that no connection reaches, or that does not answer in time."""
 LONGEST_REASON = 300
@@ -88,27 +90,45 @@ def placed(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResour
 
 
 @remembered
+def _by_group(
+    clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]
+) -> Mapping[str, Sequence[Placed]]:
+    """Return group -> the sinks that read with a group of this name."""
+    found: dict[str, list[Placed]] = {}
+    for each in placed(clusters, configs):
+        if each.connector.kind == connect.SINK:
+            found.setdefault(connect.sink_group(each.connector.name, each.config), []).append(each)
+    return found
+
+
+@remembered
 def sinks(clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]) -> Mapping[str, Placed]:
     """Return group -> the sink that reads with it. Two sinks of one name in two clusters share a group: the first
     counts.
     """
-    found: dict[str, Placed] = {}
-    for each in placed(clusters, configs):
-        if each.connector.kind == connect.SINK:
-            found.setdefault(connect.sink_group(each.connector.name, each.config), each)
-    return found
+    return {group: some[0] for group, some in _by_group(clusters, configs).items()}
 
 
 def sharing(
     group: str, clusters: Mapping[str, ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]
 ) -> Sequence[Placed]:
-    """Return all sinks that read with a group: several if two Connect clusters of one Kafka cluster have a sink of one
-    name.
+    """Return the sinks that read with a group: several if Connect clusters of one Kafka cluster have a sink of one
+    name, and tasks of each run; the first one if no task runs.
     """
-    some = (each for each in placed(clusters, configs) if each.connector.kind == connect.SINK)
-    mine = [each for each in some if connect.sink_group(each.connector.name, each.config) == group]
-    ids = [{one.kafka_cluster_id for one in clusters[each.cluster].workers} - {""} for each in mine]
-    return [each for each, known in zip(mine, ids, strict=True) if not known or not ids[0] or known & ids[0]]
+    mine = _by_group(clusters, configs)[group]
+    first = mine[0]
+    ids = _kafka_ids(clusters[first.cluster])
+    running = [
+        each
+        for each in mine
+        if each.connector.tasks_in(connect.RUNNING) and (each is first or ids & _kafka_ids(clusters[each.cluster]))
+    ]
+    return running or [first]
+
+
+def _kafka_ids(cluster: ConnectCluster) -> Set[str]:
+    """Return the ids of the Kafka clusters that the workers of a Connect cluster name; empty if none was read."""
+    return {each.kafka_cluster_id for each in cluster.workers} - {""}
 
 
 def groups_of(snapshot: Snapshot, names: Iterable[str]) -> Iterator[str]:

@@ -60,8 +60,9 @@ LATELY = timedelta(hours=1)
 OffsetPlace = tuple[str, int]
 
 
-FEW_READ = 20
-"""Maximum number of records that a group that began again at the first one has read meanwhile, in each partition."""
+FEW_READ, MANY_READ = 20, 200
+"""Maximum number of records that a group that began again at the first one has read meanwhile, in each partition; and
+the minimum that it had read before, in one of them."""
 
 
 class Node(NamedTuple):
@@ -303,7 +304,16 @@ def _joined(earlier: JudgedChange, made: JudgedChange) -> JudgedChange:
         where: (earlier.offsets[where][0] if where in earlier.offsets else was, now)
         for where, (was, now) in made.offsets.items()
     }
-    return replace(made, was=earlier.was, held=earlier.held, back=earlier.back, offsets={**earlier.offsets, **offsets})
+    return replace(
+        made,
+        was=earlier.was,
+        held=earlier.held,
+        back=earlier.back,
+        offsets={**earlier.offsets, **offsets},
+        # A tool set the offsets back if it made any of the changes.
+        by_member=earlier.by_member and made.by_member,
+        to_start=earlier.to_start and made.to_start,
+    )
 
 
 def _is_of_offsets(place: triage_events.Place) -> bool:
@@ -576,10 +586,16 @@ def _is_by_member(group: str, offsets: Mapping[OffsetPlace, tuple[int, int]], be
 
 
 def _is_to_start(offsets: Mapping[OffsetPlace, tuple[int, int]], now: Poll) -> bool:
-    """Return whether offsets became those of the first records, or a few after them, of logs that kac read."""
+    """Return whether offsets became those of the first records, or a few after them, of logs that kac read. In a log of
+    few records, an older commit that came late may do that.
+    """
     logs = now.facts.logs.logs
-    known = [(became, logs[where].last.start) for where, (_, became) in offsets.items() if where in logs]
-    return len(known) == len(offsets) and all(0 <= became - start <= FEW_READ for became, start in known)
+    known = [(was, became, logs[where].last.start) for where, (was, became) in offsets.items() if where in logs]
+    return (
+        len(known) == len(offsets)
+        and all(0 <= became - start <= FEW_READ for _, became, start in known)
+        and any(was - start > MANY_READ for was, _, start in known)
+    )
 
 
 def _was_read(group: str, places: Collection[OffsetPlace], before: Poll) -> bool:

@@ -16,7 +16,7 @@ from console.model.rate_samples import Rates, rates_between
 from console.model.rates import Rates as WriteRates
 from console.triage.facts import Former
 from console.triage.folding import FEW
-from console.triage.remembered import remembered
+from console.triage.remembered import RememberedEach, remembered
 from console.triage.share_beginnings import SHARE
 
 MOST_OF, AT_MOST, FEWEST = 0.8, 0.5, 4
@@ -37,16 +37,19 @@ BEFORE, NOW, SETTLES = 20.0, 18.0, 15.0
 """Seconds: the minimum for the rates of before, and of now; the time until a growing lag is seen."""
 EVER_BEFORE = 300.0
 """Seconds before the growth for which samples count."""
-FORMER_SECONDS, FORMER_RECORDS, BURSTS = 10.0, 10, 2.0
-"""The minimum seconds and records of the writes of before, by the times of the records; and the factor of their mean
-rate that no part of that time may exceed, because records that come in bursts tell nothing about a rise."""
+FORMER_SECONDS, FORMER_RECORDS, BURSTS, RESTS = 10.0, 10, 2.0, 4.0
+"""The minimum seconds and records of the writes of before, by the times of the records; the factor of their mean rate
+that no part of that time may exceed, because records that come in bursts tell nothing about a rise; and the part of it
+that each of them has."""
 LEAST_SEEN, MOST_SEEN = 0.25, 2.0
 """The limits of the last rate by the times of the records, as multiples of the one that kac saw; the rise may be within
 the last seconds."""
 COMMITS_LEAST, COMMITS_SHARE, OTHERS_SHARE = 50.0, 0.7, 0.25
-"""The minimum commits a second, and their minimum share of the records read, of a group that commits about after each
-record: auto.commit of 100 partitions makes 20 a second. And the maximum of the records that other groups read, as a
-share of the commits, at which the commits are not theirs."""
+"""The minimum commits a second beyond those of auto.commit, and their minimum share of the records read, of a group
+that commits about after each record. And the maximum of the records that other groups read, as a share of the commits,
+at which the commits are not theirs."""
+AUTO_COMMIT = 1.0
+"""Seconds between two commits of a partition with auto.commit, at the least: the default is 5."""
 COMMITS = 10.0
 """Maximum seconds between two commits of a group whose rate of reading can be measured."""
 
@@ -195,6 +198,11 @@ def _could_read(other: GroupMember, member: GroupMember) -> bool:
     return {topic for topic, _ in member.assignment} <= {*other.topics}
 
 
+def is_streams(group: Group) -> bool:
+    """Return whether a group is of a Kafka Streams application, which has its own assignor."""
+    return group.type == "streams" or group.assignor == "stream"
+
+
 class Uneven(NamedTuple):
     """A member that has far more partitions than one that could take some of them."""
 
@@ -213,7 +221,7 @@ def uneven_member(group: Group) -> Uneven | None:
     tasks where their state is, so its groups are left out.
     """
     held = [(len(each.assignment), each) for each in group.members or () if each.assignment]
-    if len(held) < TWO or group.type in (SHARE, "streams") or group.assignor == "stream":
+    if len(held) < TWO or group.type == SHARE or is_streams(group):
         return None
     most, member = max(held, key=lambda each: each[0])
     fewest = min((number for number, each in held if _could_read(each, member)), default=most)
@@ -248,38 +256,52 @@ def commits_of(
     Args:
         offsets: the offsets' topic; None if it is not visible.
     """
-    found: dict[str, Commits] = {}
     count = len(offsets.partitions) if offsets is not None else 0
+    frequent: dict[str, tuple[int, float, float, Sequence[str]]] = {}
     for name in names if count else ():
-        number, trend = partition_of(name, count), trends.get(name)
+        number = partition_of(name, count)
         a_second = rates.of(OFFSETS, number).records
-        if trend is None or a_second is None or a_second < COMMITS_LEAST:
+        if name not in trends or a_second is None or a_second < COMMITS_LEAST:
             continue
-        mine = _read_rate(trend)
-        if a_second < COMMITS_SHARE * mine:
-            continue
-        beside = {
-            each: rate
-            for each in _groups_in(groups, number, count)
-            if each != name and each in trends and (rate := _read_rate(trends[each])) > 0
-        }
-        # No client gains by more commits than records: what others read little can't be their commits.
-        others = tuple(sorted(beside)) if sum(beside.values()) > OTHERS_SHARE * a_second else ()
-        if mine > 0:
+        there = [each for each in _groups_by_partition(groups, count).get(number, ()) if each in trends]
+        # Java's auto.commit also commits offsets that did not move.
+        more = a_second - sum(len(trends[each].last.lag.partitions) for each in there) / AUTO_COMMIT
+        if more >= COMMITS_LEAST:
+            frequent[name] = number, a_second, more, there
+    wanted = dict.fromkeys(each for name, (_, _, _, there) in frequent.items() for each in (name, *there))
+    reads = dict(zip(wanted, _each_read.of((each, (trends[each],)) for each in wanted), strict=True))
+    found: dict[str, Commits] = {}
+    for name, (number, a_second, more, all_there) in frequent.items():
+        mine = reads[name]
+        if mine > 0 and more >= COMMITS_SHARE * mine:
+            beside = {each: reads[each] for each in all_there if each != name and reads[each] > 0}
+            # What others read little can't be the rest of the commits.
+            others = tuple(sorted(beside)) if sum(beside.values()) > OTHERS_SHARE * a_second else ()
             found[name] = Commits(a_second, mine, (OFFSETS, number), others)
     return found
 
 
 @remembered
-def _groups_in(groups: Mapping[str, Group], number: int, count: int) -> Sequence[str]:
-    """Return the groups whose offsets are in a partition of the offsets' topic. count: of its partitions."""
-    return [name for name in groups if partition_of(name, count) == number]
+def _groups_by_partition(groups: Mapping[str, Group], count: int) -> Mapping[int, Sequence[str]]:
+    """Return partition of the offsets' topic -> the groups with members whose offsets are in it.
+
+    Args:
+        count: the number of its partitions.
+    """
+    found: dict[int, list[str]] = {}
+    for name, group in groups.items():
+        if not group.is_vacant:
+            found.setdefault(partition_of(name, count), []).append(name)
+    return found
 
 
 def _read_rate(trend: LagTrend) -> float:
     """Return the records a second that a group committed over the trend."""
     rates = present_rates(trend) if trend.moving else None
     return rates.read if rates is not None else 0.0
+
+
+_each_read: RememberedEach[str, float] = RememberedEach(_read_rate)
 
 
 def present_rates(trend: LagTrend) -> Rates | None:
@@ -373,13 +395,21 @@ def _rise(ends: Ends, now: Rates) -> Changed | None:
             return None
         was = (end - first_end) / (at - first_at)
         # The interval after this time has the rise, so that its own rate is between both.
-        if (
-            max(slopes[:number]) <= BURSTS * was
-            and min(slopes[number + 1 :], default=now.written) >= WRITES_TIMES * was
-        ):
+        if _is_steady(ends[: number + 2], was) and min(slopes[number + 1 :], default=now.written) >= WRITES_TIMES * was:
             is_risen = now.written >= max(1.0, WRITES_TIMES * was) and now.read * STEADY >= was
             return Changed(True, was, now.written, at) if is_risen else None
     return None
+
+
+def _is_steady(ends: Ends, was: float) -> bool:
+    """Return whether records came at about a rate all the time before the last of these times, and no fewer until then:
+    a job that runs every few minutes has intervals with nearly none.
+    """
+    for number, ((when, end), (at, later)) in enumerate(pairwise(ends)):
+        usual, is_last = was * (at - when), number == len(ends) - 2
+        if (later - end > BURSTS * usual and not is_last) or (usual >= FORMER_RECORDS and later - end < usual / RESTS):
+            return False
+    return True
 
 
 def _intervals(trend: LagTrend) -> Iterator[float]:

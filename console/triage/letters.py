@@ -50,8 +50,9 @@ _RETRY_FIRST = re.compile(r"retry[-_.]", re.IGNORECASE)
 SHORTEST_DELAY_MS = 1_000
 """The smallest number at the end of a retry topic's name that is a delay in milliseconds, as Spring Kafka gives it: a
 smaller one counts the retries."""
-UNKNOWN_DELAY = 450.0
-"""Seconds that a retry topic may delay its records if its name has no delay."""
+UNKNOWN_DELAY, LONGEST_DELAY = 450.0, 3_600.0
+"""Seconds that a retry topic may delay its records if its name has no delay; and the most that a name gives: a larger
+number is another one, as a date."""
 
 
 class Retry(NamedTuple):
@@ -72,7 +73,8 @@ def retry_of(topic: str) -> Retry | None:
     if found is None or not found.start():
         return None
     number = int(found[1] or 0)
-    return Retry(topic[: found.start()], number / 1000 if number >= SHORTEST_DELAY_MS else UNKNOWN_DELAY)
+    delay = min(LONGEST_DELAY, number / 1000) if number >= SHORTEST_DELAY_MS else UNKNOWN_DELAY
+    return Retry(topic[: found.start()], delay)
 
 
 class Letters(NamedTuple):
@@ -82,7 +84,7 @@ class Letters(NamedTuple):
     original: str
     """The topic whose dead letters it has."""
     rate: float
-    """Its records a second, as of the last poll."""
+    """Its records a second, as of the last poll; with further topics, those of the one with most."""
     was: float
     """Its records a second before."""
     share: float | None
@@ -114,7 +116,7 @@ def letters_after(
     for names, original in _asides(topics):
         name, is_retry = names[0], original_of(names[0]) != original
         letters, others = (
-            _sum([_grown(topics[each], logs, rates) for each in names]),
+            _most([_grown(topics[each], logs, rates) for each in names]),
             _grown(topics[original], logs, rates),
         )
         share = _share(letters.rate, others.rate)
@@ -184,13 +186,11 @@ class _Grown(NamedTuple):
     watched: float
 
 
-def _sum(each: Sequence[_Grown]) -> _Grown:
-    """Return the records that several topics got together."""
-    first, *others = each
-    for other in others:
-        rate, was = first.rate + other.rate, first.was + other.was
-        first = _Grown(first.recent + other.recent, rate, was, max(first.watched, other.watched))
-    return first
+def _most(each: Sequence[_Grown]) -> _Grown:
+    """Return the records of the topic that got most of several retry topics: each of them gets a record that fails
+    again and again.
+    """
+    return max(each, key=lambda one: (one.recent, one.rate))
 
 
 def _grown(topic: Topic, logs: ObservedLogs, rates: Rates) -> _Grown:

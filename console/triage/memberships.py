@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from datetime import datetime, timedelta
 from itertools import takewhile
@@ -52,6 +53,8 @@ class Departure(NamedTuple):
     """Its partitions, as the last poll with a stable group showed them; None if none did."""
     at: datetime
     """The time of the first poll that lacked it, UTC."""
+    alike: int = 1
+    """The number of members with its client id and host at the poll before, itself included."""
 
 
 class Memberships(Struct, frozen=True):
@@ -134,7 +137,11 @@ def _departed(
     if before is None or now is None:
         return ()
     gone = [each for member_id, each in before.items() if member_id not in now]
-    return [Departure(who(each), frozenset(each.assignment) or held.get(each.member_id), at) for each in gone]
+    alike = Counter(map(who, before.values())) if gone else Counter[str]()
+    return [
+        Departure(who(each), frozenset(each.assignment) or held.get(each.member_id), at, alike[who(each)])
+        for each in gone
+    ]
 
 
 class Newcomer(NamedTuple):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from console.model.cluster import Topic, partition_in
 from console.model.observed_logs import ObservedLog, ObservedLogs
+from console.triage import symptoms
 from console.triage.observations import Observations
 from console.triage.remembered import remembered
 
@@ -179,13 +180,17 @@ class NotBack(NamedTuple):
 
 
 def not_back(observations: Observations) -> Sequence[NotBack]:
-    """Return the topics that got steady records until a broker with replicas of them stopped, and none since, although
-    they have leaders, and most of the other steady topics get records.
+    """Return the topics that got steady records until a broker that leads partitions of them, or is to, stopped, and
+    none since, although they have leaders, and most of the other steady topics get records.
     """
     growth = _growth(observations.last.facts.logs, observations.last.snapshot.topics)
     if not growth.silent:
         return ()
-    stops = [(broker, interval.began.timestamp()) for broker, interval in observations.absences()]
+    # A broker that only answers kac late still serves its clients.
+    gone = observations.intervals_of(symptoms.BROKER_GONE).items()
+    stops = [
+        (about.broker, each.began.timestamp()) for about, some in gone for each in some if about.broker is not None
+    ]
     stops += [(broker, each.at.timestamp()) for broker, each in observations.handed_over.items()]
     topics, at = observations.last.snapshot.topics, observations.last.facts.logs.at
     found = []
@@ -194,8 +199,8 @@ def not_back(observations: Observations) -> Sequence[NotBack]:
         led = all(one.leader >= 0 for one in partitions) and each.pause <= BRIEF and each.wrote >= WROTE_FOR
         if not led or at - each.grew_at < max(REMAINS, TIMES * each.pause):
             continue
-        held = {broker for one in partitions for broker in one.replicas}
-        stopped = (one for one, moment in stops if one in held and -HURRIED <= each.grew_at - moment <= RETRIED)
+        leading = {broker for one in partitions for broker in (*one.replicas[:1], one.leader)}
+        stopped = (one for one, moment in stops if one in leading and -HURRIED <= each.grew_at - moment <= RETRIED)
         broker = next(stopped, None)
         others = sum(first <= each.grew_at - STEADY for first in growth.alive.values())
         if broker is not None and others:

@@ -908,6 +908,35 @@ def test_a_group_whose_own_client_set_it_back_is_told_so(start: int) -> None:
         assert not [each for each in causes if each.claim.cause == "changed-lately"]
 
 
+def test_a_late_commit_in_a_log_of_few_records_is_no_new_begin() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return committed({0: 15 if tick < WHEN else 12, 1: 15}, end=15)(snapshot, tick)
+
+    def facts(tick: int) -> Facts:
+        return Facts(test_triage.logs_seen(tick, lambda _: {("orders", n): LogOffsets(0, 15, 15) for n in (0, 1)}))
+
+    found = diagnose(watched(change, WHEN + 8, before=change(healthy(), 0), facts=facts)).causes
+    assert all(each.claim.certainty is not Certainty.CERTAIN for each in found)
+    assert not any("began again" in each.claim.title for each in found)
+
+
+def test_offsets_that_a_tool_set_back_are_not_the_clients_after_its_own_late_commit() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        if tick < WHEN:
+            return committed({0: 8_000, 1: 8_000})(snapshot, tick)
+        at = 3_000 + 20 * (tick - WHEN)
+        now = committed({0: at - (300 if tick >= WHEN + 8 else 0), 1: at})(snapshot, tick)
+        return with_another_member(now)
+
+    (claim,) = [
+        each.claim
+        for each in diagnose(watched(change, WHEN + 14, before=change(healthy(), 0))).causes
+        if each.claim.cause == "changed-lately"
+    ]
+    assert "its own client" not in claim.title
+    assert claim.certainty is Certainty.CERTAIN
+
+
 def test_a_group_that_was_set_back_is_not_stuck_and_no_row_once_it_caught_up() -> None:
     for ticks in (WHEN + 2, WHEN + 8, WHEN + 30):
         claims = verdict_of(rereading, ticks)

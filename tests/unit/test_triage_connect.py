@@ -31,6 +31,7 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot, with_failures
 from console.plan.edits import RestartConnector, SetConfig
 from console.triage.causes.connect import BALANCES, CAUSES, PAUSED_LONG, RESTARTED, RESTARTS
+from console.triage.connectors import sharing
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Author, Facts
 from console.triage.symptoms import Subject
@@ -141,21 +142,66 @@ def test_the_group_of_a_failed_sink_is_no_row_and_that_of_a_slow_one_names_its_c
     assert any(f"sink {SINK}, RUNNING: 2 of 2 tasks run" in each.fact for each in found.causes[0].claim.evidence)
 
 
+@pytest.mark.parametrize(("kafka", "names"), [("c", ["other/orders-sink"]), ("d", [SINK])])
+def test_a_group_is_of_the_sink_whose_tasks_run(kafka: str, names: list[str]) -> None:
+    snapshot = made.with_connect(healthy(), *two_sinks(kafka, "main"))
+    assert [each.name for each in sharing(GROUP, snapshot.connect, snapshot.configs)] == names
+
+
+@pytest.mark.parametrize(("client", "step"), [("connector-consumer-orders-sink-0", "restart task 1 of it"), ("c", "")])
+def test_the_tasks_of_a_sink_that_are_not_in_its_group_are_named(client: str, step: str) -> None:
+    """Two tasks run, and the group has one member, with this client id."""
+
+    def at(committed: int, end: int) -> Snapshot:
+        now = with_group(whole(), committed, end)
+        (member,) = now.groups[GROUP].members or ()
+        group = replace(now.groups[GROUP], members=(replace(member, client_id=client),))
+        return replace(now, groups={GROUP: group})
+
+    found = verdict(lambda tick: at(100 + 50 * tick, 100 + 500 * tick), before=at(100, 100))
+    (claim,) = [each.claim for each in found.causes if each.claim.cause == "consumer-slow"]
+    assert any("not all of them are in it" in each.fact for each in claim.evidence)
+    assert [each.text[: len("restart task 1 of it")] for each in claim.next if "task" in each.text] == [step] * bool(
+        step
+    )
+
+
+def two_sinks(kafka: str, stopped: str = "") -> list[ConnectCluster]:
+    """Return two Connect clusters with a sink of one name.
+
+    Args:
+        kafka: the id of the Kafka cluster of the second one; that of the first one is c.
+        stopped: the cluster whose sink has no tasks.
+    """
+    both = [
+        made.cluster(),
+        made.cluster(name="other", workers=[replace(made.worker("http://o1:8083"), kafka_cluster_id=kafka)]),
+    ]
+    for at, one in enumerate(both):
+        if one.name == stopped:
+            sinks = {name: replace(each, state="STOPPED", tasks=()) for name, each in one.connectors.items()}
+            both[at] = replace(one, connectors=sinks)
+    return both
+
+
 @pytest.mark.parametrize(
-    ("kafka", "named"),
-    [("c", "sinks main/orders-sink and other/orders-sink"), ("d", f"sink {SINK}"), (None, f"sink {SINK}")],
+    ("clusters", "named"),
+    [
+        pytest.param(two_sinks("c"), "sinks main/orders-sink and other/orders-sink", id="one Kafka cluster"),
+        pytest.param(two_sinks("c", "other"), f"sink {SINK}", id="the other one is stopped"),
+        pytest.param(two_sinks("d"), f"sink {SINK}", id="another Kafka cluster"),
+        pytest.param(two_sinks(""), f"sink {SINK}", id="the Kafka cluster is unknown"),
+        pytest.param([made.cluster()], f"sink {SINK}", id="no other one"),
+    ],
 )
-def test_two_sinks_of_one_name_share_a_group_if_their_clusters_have_one_kafka(kafka: str | None, named: str) -> None:
-    """kafka: the id of the Kafka cluster of the second Connect cluster; None without a second one."""
-    both = [made.cluster()]
-    if kafka is not None:
-        workers = [replace(made.worker("http://o1:8083"), kafka_cluster_id=kafka)]
-        both.append(made.cluster(name="other", workers=workers))
-    base = made.with_connect(healthy(), *both)
+def test_two_sinks_of_one_name_share_a_group_if_their_clusters_have_one_kafka(
+    clusters: list[ConnectCluster], named: str
+) -> None:
+    base = made.with_connect(healthy(), *clusters)
     found = verdict(lambda tick: with_group(base, 100 + 50 * tick, 100 + 500 * tick), before=with_group(base, 100, 100))
     (claim,) = [each.claim for each in found.causes if each.claim.cause == "consumer-slow"]
     assert claim.title.startswith(f"group {GROUP} of {named} lags ")
-    shares = kafka == "c"
+    shares = named.startswith("sinks")
     assert any("read with one group" in each.fact for each in claim.evidence) is shares
     assert any("consumer.override.group.id" in each.text for each in claim.next) is shares
     assert any("not all of them are in it" in each.fact for each in claim.evidence) is not shares, (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 from hypothesis import given
@@ -840,3 +840,48 @@ def test_rebalances_without_a_commit_between_are_no_deployment(
     assert ("commits nothing since" in claim.title) is is_found
     assert any("m2@h left 3 times" in each.fact for each in claim.evidence) is is_found
     assert ("max.poll.records" in claim.next[0].text) is is_found
+
+
+def one_host(ids: Sequence[str], end: int, is_calm: bool) -> Callable[[Snapshot], Snapshot]:
+    """Return the snapshot of a group whose members all have one client id and host, and of which none ever commits."""
+    members = tuple(cluster.GroupMember(each, "billing", "/h", (("orders", n),)) for n, each in enumerate(ids))
+    rows = tuple(cluster.PartitionLag("orders", n, 100, end, end - 100, each) for n, each in enumerate(ids))
+    group = cluster.Group("g", "Stable" if is_calm else "PreparingRebalance", "classic", 1, members=members)
+    return lambda snapshot: replace(snapshot, groups={"g": group}, lags={"g": cluster.GroupLag(rows)})
+
+
+@pytest.mark.parametrize(
+    ("ids", "ends"),
+    [
+        pytest.param(lambda step: [f"m{n}-{n < step}" for n in range(4)], lambda tick: 101, id="deployed at rest"),
+        pytest.param(lambda step: [f"m{n}-{n < step}" for n in range(4)], lambda tick: 150 + tick, id="deployed"),
+        pytest.param(lambda step: [f"m{n}" for n in range(step, 6)], lambda tick: 150 + tick, id="fewer members"),
+    ],
+)
+def test_members_of_one_host_that_leave_once_are_no_loop(
+    ids: Callable[[int], list[str]], ends: Callable[[int], int]
+) -> None:
+    """Four members leave, one every 10 s, while nothing is committed."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        step, calm = min(4, max(0, (tick - 4) // 2)), not (4 <= tick < 13 and tick % 2)
+        return one_host(ids(step), ends(tick), calm)(snapshot)
+
+    for ticks in (13, 22, 60):
+        causes = diagnose(watched(change, ticks, before=change(healthy(), 0))).causes
+        rows = [each.claim for each in causes if each.claim.cause == "group-rebalancing"]
+        assert all(each.severity is Severity.INFO for each in rows), ticks
+
+
+@pytest.mark.parametrize(("other", "is_stuck"), [(1, True), (4, False)])
+def test_a_record_ends_its_readers_although_some_other_member_left(other: int, *, is_stuck: bool) -> None:
+    """Every 25 s the member of partition 0 ends. other: the number of times that the member of partition 1 leaves."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        release = tick // 5
+        owners = [f"m0-{release}", f"m1-{min(release, other)}", "m2"]
+        rows = [("orders", n, 100 if n == 0 else 100 + 10 * tick, 100 + 50 * tick, owners[n]) for n in range(3)]
+        return with_rows(snapshot, {"billing": ("Stable" if tick % 5 < 4 else "PreparingRebalance", rows)}, {})
+
+    causes = [each.claim for each in diagnose(watched(change, 22, before=change(healthy(), 0))).causes]
+    assert ("consumer-stuck" in [each.cause for each in causes]) is is_stuck

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import pytest
@@ -20,10 +20,21 @@ from console.triage import silence, spread
 from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
+from console.triage.observations import after, begin
 from console.triage.silence import PAUSES, QUIET, SEEN, STEADY
-from console.triage.symptoms import Subject
+from console.triage.symptoms import Poll, Subject
 from tests.support import connectors
-from tests.unit.test_triage import START, TICK, each_of_orders, healthy, logs_seen, moved, watched, without_broker
+from tests.unit.test_triage import (
+    START,
+    TICK,
+    each_of_orders,
+    fresh,
+    healthy,
+    logs_seen,
+    moved,
+    watched,
+    without_broker,
+)
 
 EVERY = TICK.total_seconds()
 STOPS = int(max(STEADY, SEEN * EVERY) / EVERY) + 1
@@ -481,4 +492,43 @@ def test_producers_that_do_not_come_back_after_a_broker_stopped(
         assert told[0].title.startswith("orders: no new record since ")
         assert "when broker 2 stopped: its producers did not come back, others did" in told[0].title
         assert told[0].certainty is Certainty.POSSIBLE
-        assert told[0].next[0].text.startswith("restart its producers")
+        assert told[0].next[0].text.startswith("look at the logs of its producers first")
+
+
+def not_back(ends: Mapping[str, int], away: Mapping[int, int], late: bool = False) -> list[Claim]:
+    """Return the warnings about topics whose producers did not come back; ticks of 5 s.
+
+    Args:
+        ends: topic -> its last tick with a record.
+        away: broker -> the tick at which it leaves for 30 s; each topic is led by brokers 1 to 3.
+        late: whether it only answers kac late.
+    """
+    orders = healthy().topics["orders"]
+    topics = {name: replace(orders, name=name, topic_id=name) for name in (*ends, *(f"live{n}" for n in range(6)))}
+
+    def gone(tick: int) -> list[int]:
+        return [broker for broker, at in away.items() if at <= tick < at + 6]
+
+    def facts(tick: int) -> Facts:
+        last = [{(name, 0): 100 + 10 * min(at, ends.get(name, at)) for name in topics} for at in range(tick + 1)]
+        return Facts(logs_seen(tick, lambda at: {place: LogOffsets(0, end, end) for place, end in last[at].items()}))
+
+    seen = begin(Poll(START, base := replace(healthy(), topics=topics, groups={}, lags={}), facts=facts(0)))
+    for tick in range(1, 62):
+        now = fresh(base if late else without_broker(base, gone(tick)), tick)
+        seen = after(seen, Poll(START + tick * TICK, now, frozenset(gone(tick) if late else ()), facts=facts(tick)))
+    return [each for each in rows(diagnose(seen)) if each.severity is Severity.WARNING]
+
+
+def test_topics_that_one_job_may_have_written_are_only_possible_and_one_row_for_each_broker() -> None:
+    (claim,) = not_back({f"etl{n}": 21 for n in range(5)}, {2: 20})
+    assert claim.certainty is Certainty.POSSIBLE
+    assert "Restart them only if they ended with an error" in claim.next[0].text
+    two = not_back({"a": 21, "b": 21, "c": 45, "d": 45}, {2: 20, 3: 44})
+    assert sorted(each.subject.topic or "" for each in two) == ["a", "b", "c", "d"]
+    for each in two:
+        assert f"when broker {2 if each.subject.topic in ('a', 'b') else 3} stopped" in each.title
+
+
+def test_a_broker_that_answers_kac_late_has_not_stopped() -> None:
+    assert not_back({"orders": 21}, {2: 20}, late=True) == []

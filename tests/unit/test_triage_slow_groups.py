@@ -16,6 +16,7 @@ from console.model.codes import ConfigSource
 from console.model.config import ConfigResource, ConfigSet, topic_resource
 from console.model.connect import SOURCE, ConnectCluster
 from console.model.coordinators import OFFSETS
+from console.model.lag_trend import trend_after
 from console.model.observed_logs import LogOffsets
 from console.model.rate_samples import APART, KEPT, Sample, rates_between, sampled
 from console.model.rates import Counter, Rates
@@ -23,6 +24,7 @@ from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
 from console.session.slow_polls import FORMER, former_of
 from console.triage.cause import Claim
+from console.triage.causes.slow_groups import _with_rates
 from console.triage.diagnosis import diagnose
 from console.triage.facts import Facts, Former
 from console.triage.lag_shares import loaded_member, uneven_member
@@ -122,6 +124,11 @@ def test_more_writes_are_told_and_may_be_a_burst_for_a_minute() -> None:
         pytest.param(
             lambda x: 80 * x if x > -30 else 6 * (x + 30) - 2_400 - 4_000 * (x < -200), None, id="there was a burst"
         ),
+        pytest.param(
+            lambda x: 80 * x if x > -30 else -2_400 - 40 * sum(min(60, max(0, at - x)) for at in (-270, -570)),
+            None,
+            id="a job of a minute every 5 minutes",
+        ),
         pytest.param(lambda x: 80 * x if x > -30 else 40 * (x + 30) - 2_400, None, id="it reads less than came before"),
         pytest.param(lambda _: 80 * 20, None, id="the times of the records are older"),
     ],
@@ -179,6 +186,16 @@ def test_the_rates_of_a_slow_group_are_one_line(
     (claim,) = slow(at_rates(writes, reads), BEGINS + 20)
     assert says in claim.evidence[1].fact
     assert ("before" in claim.evidence[1].fact) is (reads(1) == 50)
+
+
+def test_no_client_reads_for_a_group_without_members_that_commits_nothing() -> None:
+    trend = None
+    for at, end in ((0.0, 5), (10.0, 105)):
+        trend = trend_after(trend, cluster.GroupLag((cluster.PartitionLag("orders", 0, 5, end, end - 5, ""),)), at)
+    (claim,) = slow(at_rates(lambda _: 50, lambda _: 10), 20)
+    assert trend is not None
+    said = _with_rates(claim, cluster.Group("g", "Empty", "classic"), trend, START).evidence[1].fact
+    assert said == "10 records/s arrive in 1 partition, and no client commits"
 
 
 def test_a_source_that_was_created_when_the_writes_rose_is_told() -> None:
@@ -349,7 +366,9 @@ def test_a_member_with_all_partitions_is_told(count: int, type_: str, assignor: 
         f"app-1@10.0.0.1 has all {count} partitions, 2 of its 3 members have none (assignor {assignor})"
     )
     assert any("assignment.strategy" in each.text for each in claim.next) is is_range
-    assert claim.next[0].text.startswith("restart its members") is not is_range
+    is_streams = assignor == "stream"
+    assert claim.next[0].text.startswith("restart its members") is not (is_range or is_streams)
+    assert claim.next[0].text.startswith("wait if instances of this Kafka Streams") is is_streams
     if is_range:
         assert "first [cooperative-sticky, range] on all members, then without range" in claim.next[0].text
 
@@ -404,24 +423,29 @@ def test_a_few_partitions_with_the_growth_are_told(behind: set[int], *, is_told:
 
 
 @pytest.mark.parametrize(
-    ("commits", "other", "says"),
+    ("commits", "other", "held", "says"),
     [
-        pytest.param(200, 0, "it commits 200 times a second", id="after each record"),
-        pytest.param(45, 0, None, id="not often"),
-        pytest.param(80, 0, None, id="often, and for few of its records"),
-        pytest.param(200, 20, "it commits 200 times a second", id="another group reads little"),
-        pytest.param(200, 300, "it or other commits 200 times a second", id="another group reads as much"),
+        pytest.param(200, 0, 1, "it commits 200 times a second, about after each record", id="after each record"),
+        pytest.param(45, 0, 1, None, id="not often"),
+        pytest.param(80, 0, 1, None, id="often, and for few of its records"),
+        pytest.param(200, 20, 1, "it commits 200 times a second, about", id="another group reads little"),
+        pytest.param(200, 300, 1, "it or other commits 200 times a second", id="another group reads as much"),
+        pytest.param(200, 0, 1_000, None, id="another group commits unchanged offsets"),
     ],
 )
-def test_a_group_that_commits_after_each_record_is_told(commits: int, other: int, says: str | None) -> None:
+def test_a_group_that_commits_after_each_record_is_told(commits: int, other: int, held: int, says: str | None) -> None:
     """The group reads 200 records a second. commits: the records of its partition of the offsets' topic, a second.
-    other: the records a second that another group reads, whose offsets are there, too.
+
+    Args:
+        other: the records a second that another group reads, whose offsets are there, too.
+        held: the partitions of that group.
     """
     offsets = cluster.Topic(OFFSETS, (cluster.Partition(0, 1, (1,), (1,)),), internal=True)
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         now = moved(snapshot, {0: (100 + 1_000 * tick, 100 + 1_500 * tick)})
         row = cluster.PartitionLag("orders", 1, 5 * other * tick, 5 * other * tick, 0, "m")
+        idle = [cluster.PartitionLag("big", n, 7, 7, 0, "m") for n in range(held - 1)]
         member = cluster.GroupMember("m", "m", "/h", (("orders", 1),))
         group = cluster.Group("other", "Stable", "consumer", coordinator=1, members=(member,))
         counter = Counter(0.0, 0, 0.0, 0, 15.0, 15 * commits)
@@ -429,13 +453,14 @@ def test_a_group_that_commits_after_each_record_is_told(commits: int, other: int
             now,
             topics={**now.topics, OFFSETS: offsets},
             groups={**now.groups, "other": group},
-            lags={**now.lags, "other": cluster.GroupLag((row,))},
+            lags={**now.lags, "other": cluster.GroupLag((row, *idle))},
             rates=Rates(ends={(OFFSETS, 0): counter}),
         )
 
     found = diagnose(watched(change, 20, before=change(healthy(), 0))).causes
     (claim,) = [each.claim for each in found if each.claim.cause == "consumer-slow"]
     assert (says is not None and says in claim.title) is ("commits" in claim.title) is (says is not None)
+    assert says is None or "or other" not in says or "after each record" not in claim.title
     assert any(each.text.startswith("commit less often") for each in claim.next) is (says is not None)
 
 

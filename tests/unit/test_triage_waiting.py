@@ -108,8 +108,53 @@ def test_readers_wait_for_longer_than_before(cycle: int, ticks: int, certainty: 
         [certainty] if certainty is not None else []
     )
     if certainty is not None:
-        assert ("its producer still writes" if writes else "it wrote nothing for") in found[0].title
+        assert ("its producer still writes" if writes else "its last record is") in found[0].title
         assert ("checkpoint" in found[0].next[0].text) is writes
+
+
+@pytest.mark.parametrize(
+    ("moves", "usual"),
+    [
+        pytest.param([2], 0.0, id="kac did not see its begin"),
+        pytest.param([2, 122], 600.0, id="one whole wait"),
+        pytest.param([2, 122, 124, 126, 246, 248], 600.0, id="checkpoints that end several transactions"),
+        pytest.param([2, 122, 124, 126, 128], 10.0, id="one producer that died"),
+    ],
+)
+def test_the_usual_wait_of_a_log(moves: list[int], usual: float) -> None:
+    """Ticks of 5 s. moves: the ticks at which the last stable offset moves; records wait all the time."""
+    stable = [sum(tick >= each for each in moves) for tick in range(max(moves) + 1)]
+    logs = triage.logs_seen(max(moves), lambda tick: {PLACE: LogOffsets(0, stable[tick], 100 + tick)})
+    assert logs.logs[PLACE].held == usual
+
+
+def test_a_checkpoint_after_one_whose_begin_kac_did_not_see_is_only_possible() -> None:
+    """Checkpoints of 10 minutes; kac looks first 10 s before one."""
+
+    def facts(tick: int) -> Facts:
+        known = held(tick, quiet_since=-1, stable=100 if tick < 2 else 110)
+        logs = triage.logs_seen(tick, lambda each: {PLACE: LogOffsets(0, 100 if each < 2 else 110, 120 + 50 * each)})
+        return replace(known, logs=logs)
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return triage.moved(snapshot, {0: (100 if tick < 2 else 110, 120 + 50 * tick), 1: (5, 5)})
+
+    (claim,) = triage.claims_of(diagnose(triage.watched(change, 40, facts=facts)), "transaction-open")
+    assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.POSSIBLE)
+
+
+def test_times_of_events_are_no_time_of_a_write() -> None:
+    """The producer writes at each poll, records with times of yesterday."""
+
+    def facts(tick: int) -> Facts:
+        known = held(tick, quiet_since=-1)
+        (one,) = known.transactions.open
+        older = replace(one.producer, last_timestamp=one.producer.last_timestamp - 86_400_000)
+        return replace(known, transactions=replace(known.transactions, open=(one._replace(producer=older),)))
+
+    (claim,) = triage.claims_of(diagnose(triage.watched(reads_committed, TICKS, facts=facts)), "transaction-open")
+    assert "wrote nothing" not in claim.title
+    assert claim.title.endswith("its last record is 24 h old")
 
 
 def test_a_commit_before_the_transaction_is_stuck() -> None:

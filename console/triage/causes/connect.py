@@ -517,13 +517,19 @@ def _named(claim: cause.Claim, sinks: Sequence[connectors.Placed], group: Group 
         members = plural(len(group.members), "member")
         fact = f"{running} of its tasks run, and the group has {members}: not all of them are in it"
         evidence.append(cause.Evidence(fact, f"{_STATES}; DescribeGroups"))
-        steps.append(cause.Next("restart the tasks of the sink that are no member of its group"))
+        prefix = f"{connectors.TASK_OF}{sink.connector.name}-"
+        inside = {each.client_id.removeprefix(prefix) for each in group.members}
+        outside = [each.number for each in sink.connector.tasks_in(connect.RUNNING) if str(each.number) not in inside]
+        if len(outside) == running - len(group.members):
+            which = f"task{'s' if outside[1:] else ''} {first_few(list(map(str, outside)), MOST_NAMED)}"
+            steps.append(cause.Next(f"restart {which} of it: their clients ({prefix}N) are no members of the group"))
     return replace(claim, title=title, evidence=(*claim.evidence, *evidence), next=(*steps, *claim.next))
 
 
 _OWN_GROUP = cause.Next(
     "give one of these sinks another name, or a group of its own: consumer.override.group.id in its config, which its "
-    "workers have to allow (connector.client.config.override.policy)"
+    "workers have to allow (connector.client.config.override.policy). A new group has no offsets: stop the sink, and "
+    "set those of this group for the new one first, or it reads all again or misses records (auto.offset.reset)"
 )
 
 CAUSES = (

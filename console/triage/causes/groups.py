@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from console.triage.causes import access, changed
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.causes.slow_groups import examined
 from console.triage.causes.upgraded import LOOK, upgraded
+from console.triage.connectors import TASK_OF
 from console.triage.events import ID
 from console.triage.folding import FEW, one_of
 from console.triage.letters import retry_of
@@ -63,8 +65,8 @@ SERVES = timedelta(minutes=30)
 STARTS, ONE_SCALE = timedelta(minutes=2), timedelta(seconds=60)
 """The time in which an autoscaler starts the consumers of a group that has none; and the least time without a member
 before records arrive that shows such a group."""
-OF_SINK, TASK_OF = "connect-", "connector-consumer-"
-"""Prefixes of the names of groups of Kafka Connect's sinks, and of the client ids of their tasks."""
+OF_SINK = "connect-"
+"""Prefix of the names of groups of Kafka Connect's sinks."""
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
 """The rebalancing time within the last minute from which on a group reads almost nothing."""
 
@@ -72,7 +74,7 @@ FRUITLESS, CYCLES, YOUNG = 30.0, 3.0, timedelta(seconds=60)
 """The minimum seconds without a commit in which rebalances were fruitless, as seconds and as intervals of the group's
 commits; and the age of a group whose members still start."""
 LOOPS = 2
-"""Minimum number of departures of members in that time; and of one client on a host that begins again and again."""
+"""Minimum number of departures of members in that time."""
 
 EXAMINED = 20
 """Maximum number of slow groups that are examined further."""
@@ -332,10 +334,11 @@ def _outlasted(observations: Observations, reading: Reading) -> int:
 
 
 def _are_replaced(departures: Sequence[Departure], place: Place, since: float) -> bool:
-    """Return whether members left that did not have a partition, as in a deployment: then the record at which it stands
-    ended none of them. since: the time since which it stands, Unix seconds.
+    """Return whether as many members left that did not have a partition as members that had it, as in a deployment:
+    then the record at which it stands probably ended none of them. since: the time since which it stands, Unix seconds.
     """
-    return any(each.held is not None and place not in each.held for each in departures if each.at.timestamp() > since)
+    had = [place in each.held for each in departures if each.held is not None and each.at.timestamp() > since]
+    return bool(had) and had.count(False) >= max(1, had.count(True))
 
 
 def _may_work(group: Group, trend: LagTrend, row: PartitionLag, still: float) -> bool:
@@ -817,33 +820,58 @@ class _Fruitless(NamedTuple):
     since: datetime
     """The time of the last commit, or of the first poll, UTC."""
     loops: str
-    """The client id and host of a member that left and came again; ``""`` without one."""
+    """The client id and host of a member that left, came again and left again; ``""`` without one."""
     times: int
     """The number of times that it left."""
 
 
 def _fruitless(observations: Observations, reading: Reading) -> _Fruitless | None:
-    """Return the rebalances since a group's last commit, while its records wait; None if they are fewer than `OFTEN`,
-    if few members left, as at a start, or if it usually commits as seldom.
+    """Return the rebalances since a group's last commit, while records were written for it; None if they are fewer than
+    `OFTEN` or over, if few members left, as at a start, or if it usually commits as seldom.
     """
     name, trend = reading.group.name, reading.trend
     intervals = observations.intervals.get((symptoms.REBALANCING, symptoms.Subject(group=name)), ())
-    if trend is None or len(intervals) < OFTEN or trend.last.lag.total <= 0:
+    departures = observations.past.members.departures.get(name, ())
+    if trend is None or len(intervals) < OFTEN or len(departures) < LOOPS:
         return None
-    first = observations.began.timestamp()
-    since = max((each.moved for each in trend.standing.values() if each.moved is not None), default=first)
-    usual = max((each.interval for each in trend.standing.values() if each.interval is not None), default=0.0)
-    came = observations.past.members.new.get(name)
-    is_young = came is not None and observations.last.at - came < YOUNG
-    if is_young or trend.last.at - since < max(FRUITLESS, CYCLES * usual):
+    moved = [each.moved for each in trend.standing.values() if each.moved is not None]
+    since = max(moved, default=observations.began.timestamp())
+    stood = trend.last.at - since
+    if stood < FRUITLESS or not _has_new_records(trend):
         return None
+    left = [each for each in departures if each.at.timestamp() > since]
     count = sum(each.began.timestamp() > since for each in intervals)
-    left = [each.who for each in observations.past.members.departures.get(name, ()) if each.at.timestamp() > since]
-    if count < OFTEN or len(left) < LOOPS:
+    came, now = observations.past.members.new.get(name), observations.last.at
+    if count < OFTEN or len(left) < LOOPS or (came is not None and now - came < YOUNG):
         return None
-    who = max(left, key=left.count)
-    times = left.count(who)
-    return _Fruitless(count, datetime.fromtimestamp(since, UTC), who if times >= LOOPS else "", times)
+    who, times = _again(left)
+    # A member that works on each batch for too long begins a rebalance every 5 minutes.
+    last, lately = intervals[-1].ended or now, timedelta(seconds=LONGEST_BATCH) if who else NEAR
+    usual = [each.interval for each in trend.standing.values() if each.interval is not None]
+    wait = CYCLES * max(usual) if usual else STUCK_ALONE if who else LONGEST_BATCH
+    if now - last > lately or stood < max(FRUITLESS, wait):
+        return None
+    return _Fruitless(count, datetime.fromtimestamp(since, UTC), who, times)
+
+
+def _has_new_records(trend: LagTrend) -> bool:
+    """Return whether records were written since a commit to a partition of a member moved: those that wait since before
+    may be markers of transactions.
+    """
+    rows = ((row, trend.standing.get((row.topic, row.partition))) for row in trend.last.lag.partitions)
+    return any(each is not None and each.held and each.since is not None and row.end > each.end for row, each in rows)
+
+
+def _again(left: Sequence[Departure]) -> tuple[str, int]:
+    """Return the client id and host of members that left most often, and how often, if one of them came again and left
+    again; ``""`` and 0 without one. Several members may have the same: each of them may leave once.
+    """
+    alike: dict[str, int] = {}
+    for each in left:
+        alike.setdefault(each.who, each.alike)
+    count = Counter(each.who for each in left)
+    who = max(alike, key=lambda each: count[each] - alike[each])
+    return (who, count[who]) if count[who] > alike[who] else ("", 0)
 
 
 def _without_commits(fruitless: _Fruitless) -> cause.Evidence:
@@ -1035,8 +1063,8 @@ CAUSES = (
         reads="ListGroups over time",
         takes=(
             "certain: the group rebalances for 30 s of a minute; possible after 3 rebalances within two minutes, as "
-            "during a deployment. Likely after 3 since its last commit, 30 s ago, while records wait, if a client left "
-            "twice and came again"
+            "during a deployment. Likely after 3 since its last commit, 30 s and three usual intervals ago (90 s if "
+            "kac saw none), while records were written, if a client left, came again and left again"
         ),
     ),
     cause.CauseRule(

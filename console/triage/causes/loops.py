@@ -126,7 +126,9 @@ def _more_letters(observations: Observations) -> Iterator[cause.Claim]:
             subject=Subject(topic=each.topic),
             severity=Severity.WARNING,
             certainty=Certainty.POSSIBLE if each.share is None or each.usual is None else Certainty.LIKELY,
-            title=f"{each.topic} {f'and {each.more} more get' if each.more else 'gets'} {about(each.rate)} records/s, "
+            title=f"{each.topic} "
+            f"{f'and {each.more} more get up to' if each.more else 'gets'} {about(each.rate)} records/s"
+            f"{' each' if each.more else ''}, "
             + (
                 f"and got {about(each.was)} before"
                 if each.share is None

@@ -40,7 +40,7 @@ QUIET_MS, WRITES_MS = 60_000, 10_000
 writes."""
 WAITED, CYCLES, FIRST_CYCLE = 60.0, 3, 900.0
 """Seconds for which readers wait for a transaction until that is a trouble; the minimum of that time as a multiple of
-the longest wait before, because some applications commit only at checkpoints; and the seconds after which it is certain
+the usual wait before, because some applications commit only at checkpoints; and the seconds after which it is certain
 although kac saw no whole wait: the default of transaction.max.timeout.ms."""
 
 # -- transactions ------------------------------------------------------------------------------------------------------
@@ -294,8 +294,14 @@ def _open_one_of(observations: Observations, mine: list[Wait]) -> triage_cause.C
     age = at_ms - first.holder.producer.last_timestamp if first.holder is not None else 0
     long = _waited_long(observations, mine, first, is_quiet=age > QUIET_MS)
     severity, certainty = long if long is not None else (Severity.INFO, Certainty.CERTAIN)
+    grew_at = observations.last.facts.logs.logs[first.place].grew_at or 0.0
+    is_writing = abs(age) <= WRITES_MS and at_ms - 1000 * grew_at <= WRITES_MS
     writes = (
-        "; its producer still writes" if age <= WRITES_MS else f"; it wrote nothing for {transactions.minutes(age)}"
+        "; its producer still writes"
+        if is_writing
+        else f"; its last record is {transactions.minutes(age)} old"
+        if age > 0
+        else ""
     )
     readers = "groups" if topic == OFFSETS else "readers"
     return triage_cause.Claim(
@@ -321,7 +327,7 @@ def _open_one_of(observations: Observations, mine: list[Wait]) -> triage_cause.C
             triage_cause.Next("look again in a minute: its end is decided, and its markers take moments")
             if first.known is not None and first.known.state in transactions.DECIDED
             else _SHORTER
-            if long is not None and age <= QUIET_MS
+            if long is not None and is_writing
             else triage_cause.Next(
                 "look at its producer: it commits or aborts. If it is gone, start one with its transactional.id, which "
                 "aborts the transaction; else its coordinator does so at its timeout"
@@ -353,13 +359,13 @@ def _waited_long(
     if is_quiet and first.known is not None and first.known.start_ms >= 0:
         stood = max(stood, (poll.facts.transactions.at_ms - first.known.start_ms) / 1000)
     usual = max(each.held for each in logs)
+    shortest = max(WAITED, min(CYCLES * usual, FIRST_CYCLE) if is_quiet else CYCLES * usual)
     # Of the groups with committed offsets in a partition, few may wait for a transaction there.
     if not first.groups or first.holder is None or (first.place[0] == OFFSETS and not is_quiet):
         return None
-    if stood < max(WAITED, CYCLES * usual):
+    if stood < shortest:
         return None
-    began = usual > 0 or all((each.stable_since or 0.0) > each.first_at for each in logs)
-    return Severity.WARNING, Certainty.CERTAIN if began or stood >= FIRST_CYCLE else Certainty.POSSIBLE
+    return Severity.WARNING, Certainty.CERTAIN if usual > 0 or stood >= FIRST_CYCLE else Certainty.POSSIBLE
 
 
 def _described(wait: Wait, at_ms: int) -> tuple[str, str]:
@@ -869,7 +875,7 @@ CAUSES = (
         reads="ListOffsets, DescribeProducers, ListTransactions, DescribeTransactions",
         takes=(
             "certain; likely if kac can't describe the transaction. A warning if a group waits for 60 s, and for 3 "
-            "times as long as the longest wait before: possible until 15 minutes if kac saw no such wait end"
+            "times as long as the usual wait before: possible until 15 minutes if kac saw no whole wait"
         ),
         since="3.0",
     ),

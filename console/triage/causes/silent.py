@@ -181,10 +181,14 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
     crossed = {each.topic: _crossed(each, observations) for each in found} if observations.past.upgrades else {}
     away = triage_silence.not_back(observations) if found else ()
     lost = {each.silence.topic: each for each in away if crossed.get(each.silence.topic) is None}
-    left = [lost[each.topic] for each in found if each.topic in lost]
-    yield from map(_left_by_producers, left if len(left) <= FEW else ())
-    if len(left) > FEW:
-        yield _left_by_producers(left[0], left)
+    by_broker: dict[int, list[triage_silence.NotBack]] = {}
+    for each in found:
+        if (left := lost.get(each.topic)) is not None:
+            by_broker.setdefault(left.broker, []).append(left)
+    for left_there in by_broker.values():
+        yield from map(_left_by_producers, left_there if len(left_there) <= FEW else ())
+        if len(left_there) > FEW:
+            yield _left_by_producers(left_there[0], left_there)
     found = [each for each in found if each.topic not in lost]
     alike = [[each for each in found if (crossed.get(each.topic) is None) is is_none] for is_none in (False, True)]
     for mine in alike:
@@ -203,7 +207,7 @@ def _left_by_producers(first: triage_silence.NotBack, some: Sequence[triage_sile
         cause=NAME,
         subject=CLUSTER if some else Subject(topic=first.silence.topic),
         severity=Severity.WARNING,
-        certainty=Certainty.LIKELY if len(some) > FEW else Certainty.POSSIBLE,
+        certainty=Certainty.POSSIBLE,  # one job that ended may have written all of them
         title=f"{names}: no new record since {time_of_day(since)}, when broker {first.broker} stopped: {whose} "
         "producers did not come back, others did",
         since=since,
@@ -220,8 +224,8 @@ def _left_by_producers(first: triage_silence.NotBack, some: Sequence[triage_sile
         ),
         next=(
             cause.Next(
-                f"restart {whose} producers. Their logs have the error, as OutOfOrderSequence or another fatal one, or "
-                "an address that they keep: some end at the first one. If a job was to end then, all is well"
+                f"look at the logs of {whose} producers first. Restart them only if they ended with an error, as "
+                "OutOfOrderSequence, or keep an old address: a job that was to end then would write all again"
             ),
         ),
         yields=True,
@@ -314,9 +318,9 @@ CAUSES = (
         reads="ListOffsets over time",
         takes=(
             "information: the topic got no new record for longer than 3 times the longest pause before. A possible "
-            "warning if it got one at least every 8 s for a minute until a broker with its replicas stopped, none for "
-            "45 s since, and at least as many topics are written to again; likely with more than 3 such topics. A "
-            "likely warning within 2 minutes after a leader of the topic was upgraded to 4.0 or later, which refuses "
+            "warning if it got one at least every 8 s for a minute until a broker that is to lead one of its "
+            "partitions stopped, none for 45 s since, and at least as many topics are written to again. A likely "
+            "warning within 2 minutes after a leader of the topic was upgraded to 4.0 or later, which refuses "
             "clients older than 2.1"
         ),
     ),

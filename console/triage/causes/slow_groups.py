@@ -51,6 +51,10 @@ _ASSIGN = cause.Next(
     "restart its members one by one, so that the partitions are assigned again, or give all of them another assignor: "
     "kac sees no reason for this assignment"
 )
+_RESTORES = cause.Next(
+    "wait if instances of this Kafka Streams application started lately: they restore their state before they get "
+    "tasks (probing.rebalance.interval.ms, 10 minutes by default). Do not restart them meanwhile"
+)
 _STEPS = {
     "member": "look at {}: its CPU limit, its log, its way to what it calls; the other members keep up",
     "host": "look at the host {}: its load and its network; the members on other hosts keep up",
@@ -99,7 +103,8 @@ def examined(
         return claims
     mine = {name: readings.get(name) for name in claims}
     offsets = snapshot.topics.get(OFFSETS)
-    commits = lag_shares.commits_of(claims, snapshot.groups, snapshot.lag_trends, snapshot.rates, offsets)
+    named = [name for name in claims if name in at_work]
+    commits = lag_shares.commits_of(named, snapshot.groups, snapshot.lag_trends, snapshot.rates, offsets)
     ends = {
         name: lag_shares.former_ends(each.trend, former)
         for name, each in mine.items()
@@ -156,8 +161,8 @@ def _with_rates(claim: cause.Claim, group: Group, trend: LagTrend, began: dateti
         return claim
     count = len(group.members or ())
     who = f"{plural(count, 'member')} {'reads' if count == 1 else 'read'}" if count else "a client reads"
-    said = f"{now.written:,.0f} records/s arrive in {plural(len(trend.last.lag.partitions), 'partition')}, and {who}"
-    said = f"{said} {now.read:,.0f}"
+    reads = f"{who} {now.read:,.0f}" if count or now.read > 0 else "no client commits"
+    said = f"{now.written:,.0f} records/s arrive in {plural(len(trend.last.lag.partitions), 'partition')}, and {reads}"
     if before is not None:
         more, less = now.written > lag_shares.STEADY * before.written, now.read * lag_shares.STEADY < before.read
         what = "more arrive" if more and not less else "it reads less" if less and not more else ""
@@ -202,7 +207,8 @@ def _load(group: Group, loaded: lag_shares.Loaded) -> _Found:
         "DescribeGroups",
     )
     is_range = group.type == CLASSIC and group.assignor == _RANGE
-    return _Found(says, (fact,), None if not loaded.helps else _SPREAD if is_range else _ASSIGN)
+    step = _SPREAD if is_range else _RESTORES if lag_shares.is_streams(group) else _ASSIGN
+    return _Found(says, (fact,), step if loaded.helps else None)
 
 
 def _uneven(group: Group) -> _Found | None:
@@ -225,7 +231,8 @@ def _often(commits: lag_shares.Commits) -> _Found:
         f"for each commit of a partition; the group reads {commits.read:,.0f} records/s",
         "ListOffsets, OffsetFetch",
     )
-    return _Found(f"{who} commits {commits.a_second:,.0f} times a second, about after each record", (fact,), _SELDOM)
+    each = "" if commits.others else ", about after each record"
+    return _Found(f"{who} commits {commits.a_second:,.0f} times a second{each}", (fact,), _SELDOM)
 
 
 class _Reached(NamedTuple):
