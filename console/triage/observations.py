@@ -278,7 +278,7 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         observations,
         last=poll,
         dirs=_with_dirs(observations.dirs, poll),
-        looks=looks_after(observations.looks, poll.snapshot.log_dirs, poll.at),
+        looks=looks_after(observations.looks, poll.snapshot, poll.at),
         epochs=_epochs(observations, poll),
         past=past_after(observations.past, observations.last, poll),
         copies=copies_after(observations.copies, observations.last.snapshot, poll.snapshot, poll.at),
