@@ -61,6 +61,12 @@ def follows(*brokers: int, alone: bool = False) -> tuple[cause.Prediction, ...]:
     )
 
 
+def added_replicas(observations: Observations) -> frozenset[tuple[str, int, int]]:
+    """Return the replicas that running reassignments add, as topic, partition and broker: they are in no ISR yet."""
+    moves = observations.last.snapshot.reassignments
+    return frozenset((each.topic, each.partition, broker) for each in moves for broker in each.adding)
+
+
 def _led(observations: Observations, broker: int) -> str:
     leads, holds = _shares(observations.last.snapshot.topics)
     return f"leads {leads[broker]:,} of the {holds[broker]:,} partitions that it has a replica of"

@@ -24,7 +24,7 @@ from console.model.severity import Certainty, Severity
 from console.plan.edits import AddAcl, RemoveAcl
 from console.plan.limit_risks import FETCH_WAIT, LAG_TIME, is_lag_time_short
 from console.triage import cause, symptoms
-from console.triage.causes.brokers import LASTS, address, follows, not_there
+from console.triage.causes.brokers import LASTS, added_replicas, address, follows, not_there
 from console.triage.observations import Observations, earliest
 from console.triage.remembered import remembered
 
@@ -246,14 +246,9 @@ def _apart(
     return brokers, tuple(places)
 
 
-def _added(observations: Observations) -> frozenset[tuple[str, int, int]]:
-    moves = observations.last.snapshot.reassignments
-    return frozenset((each.topic, each.partition, broker) for each in moves for broker in each.adding)
-
-
 def _between(observations: Observations) -> Iterator[cause.Claim]:
     """Yield the replication of a cluster whose brokers do not follow one another."""
-    apart = _apart(observations.last.snapshot.topics, not_there(observations), _added(observations))
+    apart = _apart(observations.last.snapshot.topics, not_there(observations), added_replicas(observations))
     if apart is None:
         return
     brokers, places = apart
@@ -289,7 +284,7 @@ def _between(observations: Observations) -> Iterator[cause.Claim]:
 def _replication(observations: Observations) -> Iterator[cause.Claim]:
     """Yield followers that are up and answer, and whose replicas are the only ones out of sync."""
     snapshot = observations.last.snapshot
-    pairs = _behind_alone(snapshot.topics, not_there(observations), _added(observations))
+    pairs = _behind_alone(snapshot.topics, not_there(observations), added_replicas(observations))
     for broker, (partitions, topics) in sorted(pairs.items()):
         leaders = sorted({partition.leader for partition in partitions})
         names = sorted(topics)
