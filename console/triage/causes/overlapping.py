@@ -153,7 +153,7 @@ CAUSES = (
         reads="DescribeCluster and Metadata over time, DescribeConfigs",
         takes=(
             "possible: within 10 minutes two brokers fell silent one after the other while they led, and came back; "
-            " likely if controlled.shutdown.enable is false"
+            "likely if controlled.shutdown.enable is false"
         ),
     ),
 )

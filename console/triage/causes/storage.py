@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import chain
 
+from console.model import disk_trend
 from console.model.cluster import LogDir, Quorum, QuorumReplica, Reassignment, partition_in
 from console.model.config import ConfigResource, ConfigSet, number_in, text_in, topic_resource
-from console.model.disk_trend import LEAST, SOON, DirSample, foreseen, growth, seconds_left
 from console.model.inheritance import values_of_brokers
 from console.model.nodes import controller_at
 from console.model.numbers import first_few, long_number, plural, time_of_day
@@ -110,13 +110,13 @@ def _filling(observations: Observations) -> Iterator[cause.Claim]:
         yield _fills_up(observations, places, fills)
 
 
-def _fills(observations: Observations, place: Place, samples: tuple[DirSample, ...]) -> bool:
-    believed = foreseen(samples)
+def _fills(observations: Observations, place: Place, samples: tuple[disk_trend.DirSample, ...]) -> bool:
+    believed = disk_trend.foreseen(samples)
     nearly = (
         triage_symptoms.DIR_NEARLY_FULL,
         triage_symptoms.Subject(broker=place[0], dir=place[1]),
     ) in observations.seen
-    return nearly or (believed is not None and believed <= SOON)
+    return nearly or (believed is not None and believed <= disk_trend.SOON)
 
 
 def _file_systems(observations: Observations, places: Iterable[Place]) -> list[list[Place]]:
@@ -153,7 +153,7 @@ def _dir_of(dirs: Dirs, place: Place) -> LogDir | None:
 def _fills_up(observations: Observations, places: list[Place], fills: Filled | None) -> cause.Claim:
     path = places[0][1]
     samples = observations.dirs[places[0]]
-    left = foreseen(samples) or seconds_left(samples)
+    left = disk_trend.foreseen(samples) or disk_trend.seconds_left(samples)
     subjects = [triage_symptoms.Subject(broker=each[0], dir=each[1]) for each in places]
     symptoms = [
         observations.seen[triage_symptoms.DIR_NEARLY_FULL, each]
@@ -184,7 +184,7 @@ def _fills_up(observations: Observations, places: list[Place], fills: Filled | N
         severity=Severity.WARNING
         if rests
         else Severity.CRITICAL
-        if left is not None and left < SOON / 24
+        if left is not None and left < disk_trend.SOON / 24
         else Severity.HIGH,
         certainty=Certainty.CERTAIN if symptoms else Certainty.LIKELY,
         title=f"broker{'s' if brokers[1:] else ''} {', '.join(map(str, brokers))}: {what}",
@@ -205,7 +205,7 @@ def _fills_up(observations: Observations, places: list[Place], fills: Filled | N
         predicted=cause.predict_each(subjects, triage_symptoms.DIR_NEARLY_FULL),
         next=cause.given(
             cause.Next("find what else writes there: other programs, their logs, dumps") if others else None,
-            *_steps(observations.last.snapshot, places, moves, fills),
+            *(_steps(observations.last.snapshot, places, moves, fills) if not others else ()),
             # Another move takes no bytes from what other programs write.
             None if others or (fills and fills.comes) else _relief(observations.last.snapshot, places),
         ),
@@ -239,12 +239,12 @@ def _what_fill(observations: Observations, systems: Sequence[Sequence[Place]]) -
     return _each_filled.of(parts)
 
 
-def _is_soon_full(samples: tuple[DirSample, ...]) -> bool | None:
+def _is_soon_full(samples: tuple[disk_trend.DirSample, ...]) -> bool | None:
     """Return whether a disk fills up at its present rate; None while the rate is unknown."""
-    believed, left = foreseen(samples), seconds_left(samples)
-    if samples[-1].at - samples[0].at < timedelta(seconds=LEAST):
+    believed, left = disk_trend.foreseen(samples), disk_trend.seconds_left(samples)
+    if samples[-1].at - samples[0].at < timedelta(seconds=disk_trend.LEAST):
         return None
-    return (believed is not None and believed <= SOON) or (left is not None and left <= SOON / 24)
+    return (believed is not None and believed <= disk_trend.SOON) or (left is not None and left <= disk_trend.SOON / 24)
 
 
 _each_filled: RememberedEach[tuple[Place, ...], Filled | None] = RememberedEach(filled)
@@ -337,10 +337,10 @@ PLENTY = 50_000_000_000
 """Usable bytes of a disk that is nearly full by its share, and has room for a while if nothing fills it."""
 
 
-def _rests(samples: tuple[DirSample, ...]) -> bool:
+def _rests(samples: tuple[disk_trend.DirSample, ...]) -> bool:
     """Return whether a disk that is nearly full has plenty of bytes left, and no trend that fills it within a day."""
-    left = foreseen(samples)
-    return samples[-1].usable >= PLENTY and (left is None or left > SOON)
+    left = disk_trend.foreseen(samples)
+    return samples[-1].usable >= PLENTY and (left is None or left > disk_trend.SOON)
 
 
 def _relief(snapshot: Snapshot, places: Sequence[Place]) -> cause.Next:
@@ -384,7 +384,7 @@ def _room(log_dir: LogDir) -> int | None:
 
 def _what_else(observations: Observations, places: list[Place]) -> str:
     """Return a text that other files than Kafka's logs fill a file system; ``""`` if the logs do, or it is unknown."""
-    grown = [growth(observations.dirs[place]) for place in places]
+    grown = [disk_trend.growth(observations.dirs[place]) for place in places]
     known = [each for each in grown if each is not None]
     if len(known) < len(places):
         return ""
