@@ -314,6 +314,12 @@ def _began_each(
     return {broker: _earliest_of(mine, intervals, began) for broker, mine in places.items()}
 
 
+@remembered
+def _predicted_each(places: Mapping[int, Sequence[symptoms.Subject]]) -> Mapping[int, tuple[cause.Prediction, ...]]:
+    names = symptoms.UNDER_REPLICATED, symptoms.UNDER_MIN_ISR
+    return {broker: cause.predict_each(mine, *names) for broker, mine in places.items()}
+
+
 def _earliest_of(
     places: Sequence[symptoms.Subject], intervals: Mapping[symptoms.Key, tuple[Interval, ...]], began: datetime
 ) -> datetime | None:
@@ -584,7 +590,7 @@ def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
                 ),
                 cause.Evidence("their other replicas are on brokers that are up", "Metadata"),
             ),
-            predicted=cause.predict_each(places, symptoms.UNDER_REPLICATED, symptoms.UNDER_MIN_ISR),
+            predicted=_predicted_each(lonely)[broker],
             next=(
                 *(each.next for each in reasons),
                 cause.Next(
