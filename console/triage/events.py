@@ -270,6 +270,15 @@ def identity_differences(was: Broker, now: Broker) -> Iterator[Difference]:
 def _feature_differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     if not old.versions or not new.versions:
         return
+    former, newest = (max(each.epoch for each in snapshot.versions.values()) for snapshot in (old, new))
+    # Nodes that have just begun, or lag, answer without levels or with former ones. A change shows in the answers of a
+    # node that both polls have.
+    if former < 0 or not any(
+        each.epoch == newest > known.epoch
+        for node, each in new.versions.items()
+        if (known := old.versions.get(node)) is not None
+    ):
+        return
     before, after = (newest_levels(each.versions.values()) for each in (old, new))
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):

@@ -4,7 +4,7 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from console.model.cluster import LogDir, Reassignment
 from console.model.config import ConfigSet, text_in, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.snapshot import Snapshot
-from console.plan.topic_risks import BY_SIZE, BY_TIME, FOREVER, kept
+from console.plan.topic_risks import BY_SIZE, BY_TIME, FOREVER, POLICY, kept
 
 Dirs = Mapping[int, Sequence[LogDir]]
 """Broker -> its log directories."""
@@ -31,71 +31,117 @@ class Looks(NamedTuple):
     second: Dirs
     at: datetime
     """The time of the second one, UTC."""
+    moves: tuple[Sequence[Reassignment], Sequence[Reassignment]] = ((), ())
+    """The reassignments that ran at the two readings."""
 
 
-def looks_after(known: Looks | None, dirs: Dirs, at: datetime) -> Looks | None:
-    """Return the readings to compare with after a poll. dirs: of the poll; at: its time, UTC."""
+def looks_after(known: Looks | None, snapshot: Snapshot, at: datetime) -> Looks | None:
+    """Return the readings to compare with after a poll. at: the time of the poll, UTC."""
+    dirs, moves = snapshot.log_dirs, snapshot.reassignments
     if not dirs:
         return known
     if known is None:
-        return Looks(dirs, dirs, at)
-    return Looks(known.second, dirs, at) if at - known.at >= LASTS else known
+        return Looks(dirs, dirs, at, (moves, moves))
+    return Looks(known.second, dirs, at, (known.moves[1], moves)) if at - known.at >= LASTS else known
 
 
 class Filled(NamedTuple):
     """The topic, or the moves, that make up most of a file system's growth or of the logs there."""
 
     topics: tuple[str, ...]
-    """The topic; for moves, the topics whose replicas come, the largest first."""
+    """The topic; for moves, the topics whose replicas come and grow, the largest first."""
     size: int
     whole: int
     """The growth of all, or all bytes."""
     grows: bool
     """Whether the share is of the growth; else of the bytes that are held."""
-    moves: bool = False
+    places: frozenset[tuple[str, int]] = frozenset()
+    """The partitions whose replicas running moves add, and which grow; empty if the moves are not most of it."""
+    copies: bool = False
+    """Whether the topic's growth is of replicas that were not there before: copies from elsewhere, or a new topic."""
+
+    @property
+    def comes(self) -> bool:
+        """Whether replicas that come are most of the growth."""
+        return bool(self.places) or self.copies
 
 
-def filled(before: Sequence[LogDir], now: Sequence[LogDir], moves: frozenset[Reassignment]) -> Filled | None:
+def filled(
+    before: Sequence[LogDir],
+    now: Sequence[LogDir],
+    moves: frozenset[Reassignment],
+    ended: frozenset[Reassignment],
+    fills: bool | None,
+) -> Filled | None:
     """Return the moves, or else the topic, that make up most of the growth of directories on one file system; if they
-    do not grow, the topic with most of the bytes. None if no topic has most of them.
+    do not fill it, the topic with most of the bytes. None if no topic has most of them.
 
     Args:
         before, now: the directories at a former reading, and now; empty if they are unknown.
         moves: the reassignments that add a replica there.
+        ended: those that ran at the former reading, or since.
+        fills: whether the file system is full soon at its present rate; None while the rate is unknown. A little growth
+            of a large disk that rests is not why it is nearly full.
     """
+    # Directories of one file system all report its free bytes.
+    used = max((was.usable_bytes - each.usable_bytes for was, each in zip(before, now, strict=True)), default=0)
+    if used >= CERTAIN_BYTES and fills is not False:
+        return _most_grown(before, now, moves, ended, used) if fills else None
     held: dict[str, int] = {}
+    for each in now:
+        for topic, size in each.sizes.items():
+            held[topic] = held.get(topic, 0) + size
+    total = sum(held.values())
+    most = max(held, key=lambda name: held[name], default="")
+    return Filled((most,), held[most], total, False) if most and held[most] >= max(MOST_OF * total, 1) else None
+
+
+def _most_grown(
+    before: Sequence[LogDir],
+    now: Sequence[LogDir],
+    moves: frozenset[Reassignment],
+    ended: frozenset[Reassignment],
+    used: int,
+) -> Filled | None:
+    """Return the moves, or else the topic, that make up most of the growth of directories. used: the bytes by which the
+    free ones became fewer.
+    """
     grown: dict[str, int] = {}
     for was, each in zip(before, now, strict=True):
         for topic, size in each.sizes.items():
-            held[topic] = held.get(topic, 0) + size
-            more = size - was.sizes.get(topic, 0)
-            grown[topic] = grown.get(topic, 0) + max(0, more)
-    # Directories of one file system all report its free bytes.
-    used = max((was.usable_bytes - each.usable_bytes for was, each in zip(before, now, strict=True)), default=0)
+            grown[topic] = grown.get(topic, 0) + max(0, size - was.sizes.get(topic, 0))
     whole = max(used, sum(grown.values()))
-    if moves and whole >= CERTAIN_BYTES:
-        come = _moved(before, now, moves)
-        if sum(come.values()) >= MOST_OF * whole:
-            return Filled(tuple(sorted(come, key=lambda name: -come[name])), sum(come.values()), whole, True, True)
-    is_growth = whole >= CERTAIN_BYTES
-    sizes, total = (grown, whole) if is_growth else (held, sum(held.values()))
-    if not sizes or total < CERTAIN_BYTES:
+    if moves:
+        come = _grown_places(before, now, {each.topic for each in moves})
+        mine = {place: come[place] for each in moves if (place := (each.topic, each.partition)) in come}
+        if sum(mine.values()) >= MOST_OF * whole:
+            sizes = {topic: sum(size for (name, _), size in mine.items() if name == topic) for topic, _ in mine}
+            topics = tuple(sorted(sizes, key=lambda name: -sizes[name]))
+            return Filled(topics, sum(mine.values()), whole, True, frozenset(mine))
+    most = max(grown, key=lambda name: grown[name], default="")
+    if not most or grown[most] < MOST_OF * whole:
         return None
-    most = max(sizes, key=lambda name: sizes[name])
-    return Filled((most,), sizes[most], total, is_growth) if sizes[most] >= MOST_OF * total else None
+    copied = _grown_places(before, now, {most}, {(each.topic, each.partition) for each in moves | ended})
+    return Filled((most,), grown[most], whole, True, copies=sum(copied.values()) >= MOST_OF * grown[most])
 
 
-def _moved(before: Sequence[LogDir], now: Sequence[LogDir], moves: frozenset[Reassignment]) -> dict[str, int]:
-    """Return topic -> the growth of the replicas that moves add."""
-    places = {(each.topic, each.partition) for each in moves}
-    topics = {each.topic for each in moves}
-    found: dict[str, int] = {}
+def _grown_places(
+    before: Sequence[LogDir],
+    now: Sequence[LogDir],
+    topics: Collection[str],
+    moved: Collection[tuple[str, int]] | None = None,
+) -> dict[tuple[str, int], int]:
+    """Return partition -> the growth of its replicas there. moved: None for all replicas; else only those of these
+    partitions count, copies from another directory, and those that were not there before.
+    """
+    found: dict[tuple[str, int], int] = {}
     for was, each in zip(before, now, strict=True):
         sizes = {(one.topic, one.partition): one.size for one in was.replicas.of(topics)}
         for one in each.replicas.of(topics):
             place = one.topic, one.partition
-            if place in places:
-                found[one.topic] = found.get(one.topic, 0) + max(0, one.size - sizes.get(place, 0))
+            more = one.size - sizes.get(place, 0)
+            if more > 0 and (moved is None or one.is_future or place in moved or place not in sizes):
+                found[place] = found.get(place, 0) + more
     return found
 
 
@@ -109,11 +155,14 @@ def limits_of(snapshot: Snapshot, topic: str) -> str:
 
 def _limits(topic: str, configs: ConfigSet) -> Iterator[str]:
     limit = kept(configs)
-    policy = text_in(configs, "cleanup.policy") or ""
-    if topic == OFFSETS:
-        yield "it has the commits of all groups, and is compacted"
-    elif not policy.strip():
+    entry = configs.get(POLICY)
+    policy = entry.value if entry is not None else None
+    if policy is not None and not policy.strip():
         yield "its cleanup.policy is empty: nothing is deleted or compacted"
+    elif topic == OFFSETS and not limit.deletes:
+        yield "it has the commits of all groups, and is compacted"
+    elif policy is None:
+        return
     elif not limit.deletes:
         ratio = text_in(configs, "min.cleanable.dirty.ratio") or ""
         never = ", and with min.cleanable.dirty.ratio=1 hardly ever" if _is_one(ratio) else ""

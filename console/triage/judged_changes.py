@@ -17,10 +17,11 @@ from msgspec.structs import replace
 from console.model import changes
 from console.model import cluster as model_cluster
 from console.model.acl import Acl
-from console.model.cluster import Broker, Group, GroupLag, Topic
+from console.model.cluster import Broker, ClusterFeatures, Group, GroupLag, Topic
 from console.model.codes import BROKER, STATIC_BROKER_CONFIG, TOPIC
 from console.model.config import ConfigResource, entry_in, is_override, min_isr
 from console.model.differing import differing
+from console.model.feature_levels import newest_levels
 from console.model.lag_trend import place as row_place
 from console.model.mirror import has_checkpoints
 from console.model.numbers import commas, first_few
@@ -655,7 +656,8 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
     from console.plan.risks import risks
     from console.plan.staged import Described, Staged
 
-    seen = Described(old)
+    # Polls do not read the features themselves, but brokers' versions have their levels.
+    seen = Described(_with_levels(old))
     for each in made:
         edit = edit_of(each)
         found: tuple[Warned, ...] = ()
@@ -666,7 +668,8 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
             found = _warnings(staged, old, new)
             if not isinstance(edit, edits.DeleteTopic) and not from_file:
                 back = reversal(staged).edits
-            then = Described(new)
+            back = tuple(one for one in back if not _lowers(one, new))
+            then = Described(_with_levels(new))
             undone = tuple(Staged(one, kind_of(one).current(one, then)) for one in back)
             if risks(undone, new):
                 back = ()
@@ -680,6 +683,21 @@ def _judged(made: Sequence[triage_events.Difference], before: Poll, now: Poll) -
             from_file=from_file,
             was_used=not isinstance(edit, edits.DeleteTopic) or _is_used(edit.name, before),
         )
+
+
+def _with_levels(snapshot: Snapshot) -> Snapshot:
+    """Return a snapshot with the levels of features, as far as brokers' versions have them."""
+    if snapshot.features is not None or not snapshot.versions:
+        return snapshot
+    return replace(snapshot, features=ClusterFeatures(newest_levels(snapshot.versions.values()), ()))
+
+
+def _lowers(edit: edits.Edit, snapshot: Snapshot) -> bool:
+    """Return whether an edit lowers the level of a feature: clients may need the higher one by now."""
+    if not isinstance(edit, edits.SetFeature):
+        return False
+    features = _with_levels(snapshot).features
+    return features is None or edit.level < features.finalized.get(edit.name, 0)
 
 
 PRODUCERS = "producer_byte_rate"

@@ -112,6 +112,8 @@ class Observations(Struct, frozen=True):
     """The findings of lint's rules."""
     handed_over: Mapping[int, HandedOver] = field(default_factory=dict)
     """Broker -> its last orderly stop."""
+    fell: Mapping[int, datetime] = field(default_factory=dict)
+    """Broker -> the last time at which it lost its leaders after it had fallen silent while it still led."""
     left: Mapping[int, tuple[datetime, ...]] = field(default_factory=dict)
     """Broker -> the times at which replicas of it left ISRs, the earliest first."""
     unregistered: Mapping[int, Unregistered] = field(default_factory=dict)
@@ -278,17 +280,19 @@ def _advanced(observations: Observations, poll: symptoms.Poll) -> Observations:
         observations,
         last=poll,
         dirs=_with_dirs(observations.dirs, poll),
-        looks=looks_after(observations.looks, poll.snapshot.log_dirs, poll.at),
+        looks=looks_after(observations.looks, poll.snapshot, poll.at),
         epochs=_epochs(observations, poll),
         past=past_after(observations.past, observations.last, poll),
         copies=copies_after(observations.copies, observations.last.snapshot, poll.snapshot, poll.at),
         standing=standing_after(observations.standing, observations.last, poll),
         handed_over=_handed_over(observations, poll),
+        fell=_fell(observations, poll),
         unregistered=unregistered_after(
             observations.unregistered,
             observations.last.snapshot.cluster,
             poll.snapshot.cluster,
             observations.last.silent,
+            poll.at - observations.last.at,
             poll.at,
         ),
         took=took,
@@ -449,6 +453,34 @@ def _handed_over(observations: Observations, poll: symptoms.Poll) -> Mapping[int
     if all(each.at > poll.at - KEPT for each in known.values()):
         return known
     return {broker: each for broker, each in known.items() if each.at > poll.at - KEPT}
+
+
+def _leading(topics: Mapping[str, Topic]) -> frozenset[int]:
+    """Return the brokers that lead a partition with another replica in sync: they could hand it over."""
+    return frozenset(each.leader for topic in topics.values() for each in topic.partitions if len(each.isr) > 1)
+
+
+def _fell(observations: Observations, poll: symptoms.Poll) -> Mapping[int, datetime]:
+    """Return broker -> the last time at which it lost its leaders without a handover, of the last 30 minutes (`KEPT`):
+    it was silent, and the cluster was described so long after (`PROVED`) with partitions that it led.
+    """
+    known, last = observations.fell, observations.last
+    if last.silent and poll.at - last.at <= APART:
+        described = last.snapshot.read_at.get(Part.TOPICS, observations.began)
+        gone, gone_before = symptoms.gone(poll.snapshot), symptoms.gone(last.snapshot)
+        dead = {
+            broker
+            for broker in last.silent - gone_before
+            if (since := observations.since(symptoms.Symptom(symptoms.BROKER_SILENT, symptoms.Subject(broker=broker))))
+            and described >= since + PROVED
+        }
+        if dead and (poll.snapshot.topics is not last.snapshot.topics or dead & gone):
+            led, leads = _leading(last.snapshot.topics), _leading(poll.snapshot.topics)
+            fell = {broker for broker in dead & led if broker in gone or broker not in leads}
+            known = {**known, **dict.fromkeys(sorted(fell), poll.at)} if fell else known
+    if all(at > poll.at - KEPT for at in known.values()):
+        return known
+    return {broker: at for broker, at in known.items() if at > poll.at - KEPT}
 
 
 def _was_unheard(poll: symptoms.Poll, broker: int, stop: HandedOver) -> bool:

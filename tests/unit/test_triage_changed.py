@@ -4,7 +4,7 @@ and names them as the cause of later symptoms of the entities that they affect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from itertools import pairwise
 
@@ -626,6 +626,44 @@ def test_a_lower_level_of_a_feature_stops_groups_that_need_it(
     observations = watched(with_times, 20, before=with_times(healthy(), 0))
     titles = [each.claim.title for each in diagnose(observations).causes if each.claim.cause == "changed-lately"]
     assert any("group billing fell behind" in each for each in titles) is is_named, titles
+
+
+def levels_seen(*polls: Mapping[int, tuple[int, Mapping[str, int]]]) -> Sequence[JudgedChange]:
+    """Return the changes of features' levels. polls: each is node -> the epoch and levels that it answers."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        known = polls[min(tick, len(polls) - 1)]
+        versions = {node: BrokerVersion("4.3", {}, {}, levels, epoch) for node, (epoch, levels) in known.items()}
+        read_at = {**snapshot.read_at, Part.VERSIONS: START + tick * TICK}
+        return replace(snapshot, versions=versions, read_at=read_at)
+
+    made = watched(change, len(polls) + 2, before=change(healthy(), 0)).past.judged
+    return [each for each in made if isinstance(each.place.about, FeatureTarget)]
+
+
+OLD_LEVELS, NEW_LEVELS = {"metadata.version": 25, "group.version": 1}, {"metadata.version": 25}
+
+
+@pytest.mark.parametrize(
+    ("between", "after"),
+    [
+        ({1: (-1, {})}, {1: (20, OLD_LEVELS), 2: (20, OLD_LEVELS)}),  # a node that starts
+        ({2: (10, NEW_LEVELS)}, {1: (20, OLD_LEVELS), 2: (10, NEW_LEVELS)}),  # one that lags answers alone
+    ],
+)
+def test_levels_that_the_newest_nodes_did_not_answer_are_no_change(
+    between: Mapping[int, tuple[int, Mapping[str, int]]], after: Mapping[int, tuple[int, Mapping[str, int]]]
+) -> None:
+    assert not levels_seen(after, between)
+    assert not levels_seen(after, between, after)
+
+
+@pytest.mark.parametrize(("is_lowered", "back"), [(True, (edits.SetFeature("group.version", 1),)), (False, ())])
+def test_a_level_that_was_lowered_is_offered_again(is_lowered: bool, back: tuple[edits.SetFeature, ...]) -> None:
+    """A level that was raised is not lowered again: clients may need it by now."""
+    was, now = (OLD_LEVELS, NEW_LEVELS) if is_lowered else (NEW_LEVELS, OLD_LEVELS)
+    (found,) = levels_seen({1: (20, was), 2: (20, was)}, {1: (20, was), 2: (21, now)}, {1: (21, now), 2: (21, now)})
+    assert found.back == back
 
 
 @pytest.mark.parametrize(("left", "comes", "is_named"), [(3, None, True), (3, 9, False), (5, None, False)])

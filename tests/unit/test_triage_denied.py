@@ -7,27 +7,29 @@ from collections.abc import Mapping, Sequence
 import pytest
 from msgspec.structs import replace
 
-from console.model.cluster import LogDir, ReplicaSizes
+from console.model.cluster import LogDir, Reassignment, ReplicaSizes, TopicListing
 from console.model.config import broker_resource
 from console.model.failure import Failure
+from console.model.metadata_views import Views, views_after
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, with_failures
 from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
+from console.triage.facts import Facts
 from console.triage.symptoms import Subject
-from tests.unit.test_triage import TICK, config, each_of_orders, healthy, named, watched, without_broker
+from tests.unit.test_triage import START, TICK, config, each_of_orders, healthy, named, watched, without_broker
 
 DENIED = Failure("CLUSTER_AUTHORIZATION_FAILED", "denied", "Ask for it.")
 BOTH = (Part.LOG_DIRS, Part.CONFIGS)
 BROKER_3 = "broker-denies", Subject(broker=3)
 
 
-def answering() -> Snapshot:
+def answering(count: int = 3) -> Snapshot:
     """Return the healthy cluster; every broker has answered with its directories and its configs."""
-    brokers = [each.id for each in healthy().cluster.brokers]
+    brokers = [each.id for each in healthy(count).cluster.brokers]
     return replace(
-        healthy(),
+        healthy(count),
         log_dirs={each: (LogDir("/data", ReplicaSizes([]), 10**12, 9 * 10**11),) for each in brokers},
         configs={broker_resource(each): config("num.io.threads", "8", 4) for each in brokers},
     )
@@ -101,3 +103,78 @@ def test_a_right_that_this_console_lacks_is_no_trouble_of_a_broker(
 
 def test_a_broker_that_is_away_decides_nothing() -> None:
     assert BROKER_3 not in named(verdict_of({3: BOTH}, gone=True))
+
+
+def refused_by(snapshot: Snapshot, *brokers: int) -> Snapshot:
+    for part in BOTH:
+        snapshot = with_failures(snapshot, part, [(f"broker {each}", DENIED) for each in brokers])
+    return snapshot
+
+
+@pytest.mark.parametrize("ticks", [8, 12, 40])
+def test_a_broker_that_waits_in_a_rolling_restart_decides_as_the_others_did(ticks: int) -> None:
+    """The roll gives this console its right; brokers 1 and 2 were restarted."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        if tick in (3, 4):
+            return without_broker(refused_by(snapshot, 1, 2, 3), [1])
+        if tick < 8:
+            return refused_by(snapshot, 2, 3) if tick > 4 else refused_by(snapshot, 1, 2, 3)
+        return without_broker(refused_by(snapshot, 3), [2]) if tick == 8 else refused_by(snapshot, 3)
+
+    verdict = diagnose(watched(change, ticks, before=refused_by(answering(), 1, 2, 3)))
+    assert BROKER_3 not in named(verdict)
+    assert any(cause == "access-denied" for cause, _ in named(verdict))
+
+
+def test_a_broker_that_came_back_with_other_lines_is_named() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        if tick in (3, 4):
+            return without_broker(snapshot, [3])
+        return refused_by(snapshot, 3) if tick > 4 else snapshot
+
+    assert BROKER_3 in named(diagnose(watched(change, 20, before=answering())))
+
+
+def test_replicas_that_a_move_adds_are_no_followers_that_it_refuses() -> None:
+    """Partitions that broker 3 leads get a second replica."""
+
+    def change(snapshot: Snapshot, _tick: int) -> Snapshot:
+        moved = each_of_orders(
+            refused_by(snapshot, 3), lambda p: p._replace(replicas=(3, 1), isr=(3,)) if p.leader == 3 else p
+        )
+        mine = [each.number for each in moved.topics["orders"].partitions if each.leader == 3]
+        return replace(moved, reassignments=tuple(Reassignment("orders", each, (3, 1), (1,), ()) for each in mine))
+
+    claim = claim_of(diagnose(watched(change, 6, before=change(answering(), 0))))
+    assert claim.severity is Severity.WARNING
+    assert "no other broker follows" not in claim.title
+
+
+def test_a_broker_that_lacks_the_newest_metadata_may_not_know_the_acl() -> None:
+    topic = healthy().topics["orders"]
+    newer, old = (
+        replace(topic, partitions=tuple(each._replace(leader_epoch=epoch) for each in topic.partitions))
+        for epoch in (9, 5)
+    )
+
+    def facts(tick: int) -> Facts:
+        views = Views()
+        for each in range(tick + 1):
+            for broker in (1, 2, 3):
+                seen = TopicListing({"orders": old if broker == 3 else newer})
+                views = views_after(views, broker, [newer], seen, (START + each * TICK).timestamp())
+        return Facts(views=views)
+
+    verdict = diagnose(
+        watched(lambda s, tick: refused_by(s, 3) if tick >= 3 else s, 8, before=answering(), facts=facts)
+    )
+    assert BROKER_3 not in named(verdict)
+    assert ("metadata-behind", Subject(broker=3)) in named(verdict)
+
+
+def test_two_of_five_do_not_answer_alone() -> None:
+    claims = diagnose(watched(lambda s, tick: refused_by(s, 2, 3) if tick >= 3 else s, 6, before=answering(5))).causes
+    facts = [each.fact for found in claims if found.claim.cause == "broker-denies" for each in found.claim.evidence]
+    assert sum("more of the brokers answer the same requests" in each for each in facts) == 2
+    assert not any("alone" in each for each in facts)

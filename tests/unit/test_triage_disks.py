@@ -24,6 +24,7 @@ from console.model.snapshot import Snapshot
 from console.plan.edits import CancelMove
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
+from console.triage.filled import limits_of
 from tests.support.samples import config_set
 from tests.unit.test_triage import START, TICK, each_of_orders, healthy, watched
 
@@ -187,8 +188,12 @@ def filled_by(
     moves: tuple[Reassignment, ...] = (),
     isr: tuple[int, ...] = (1, 2, 3),
     usable: int = 4 * GB,
+    total: int = 100 * GB,
+    ticks: int = 8,
+    future: str = "",
+    ends: int = 99,
 ) -> Claim:
-    """Return the claim about the disk of broker 2, which has 100 GB.
+    """Return the claim about the disk of broker 2.
 
     Args:
         sizes: tick -> topic -> bytes.
@@ -196,18 +201,23 @@ def filled_by(
         moves: the running moves.
         isr: the in-sync replicas of orders/0.
         usable: the free bytes at first.
+        total: the size of the disk.
+        ticks: the number of ticks.
+        future: the topic of a copy from another directory.
+        ends: the tick from which on the moves are done.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         now, first = sizes(tick), sizes(0)
-        replicas = ReplicaSizes([ReplicaSize(name, 0, size, 0, False) for name, size in now.items()])
+        replicas = ReplicaSizes([ReplicaSize(name, 0, size, 0, name == future) for name, size in now.items()])
         left = usable - sum(now.values()) + sum(first.values())
         known = {topic_resource("debug"): config_set(configs, ConfigSource(1))} if configs is not None else {}
-        known_dirs = {**snapshot.log_dirs, 2: (LogDir("/data", replicas, 100 * GB, left),)}
-        changed = replace(snapshot, log_dirs=known_dirs, configs=known, reassignments=moves)
+        known_dirs = {**snapshot.log_dirs, 2: (LogDir("/data", replicas, total, left),)}
+        running = moves if tick < ends else ()
+        changed = replace(snapshot, log_dirs=known_dirs, configs=known, reassignments=running)
         return each_of_orders(changed, lambda each: each if each.number else each._replace(isr=isr))
 
-    verdict = diagnose(watched(change, before=change(healthy(), 0)))
+    verdict = diagnose(watched(change, ticks, before=change(healthy(), 0)))
     (found,) = (each.claim for each in verdict.causes if each.claim.cause == "disk-filling")
     return found
 
@@ -216,22 +226,77 @@ UNLIMITED = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes"
 
 
 @pytest.mark.parametrize(
-    ("configs", "why"),
+    ("configs", "why", "step"),
     [
-        (UNLIMITED, "no limit: its retention.ms and retention.bytes are -1"),
-        ({**UNLIMITED, "retention.ms": "600000"}, "its retention.ms is 600,000, its retention.bytes -1"),
-        ({"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "1.0"}, "its cleanup.policy is compact"),
-        ({"cleanup.policy": ""}, "its cleanup.policy is empty: nothing is deleted or compacted"),
-        (None, ""),
+        (UNLIMITED, "no limit: its retention.ms and retention.bytes are -1", "limit topic debug, or stop"),
+        ({**UNLIMITED, "retention.ms": "600000"}, "its retention.ms is 600,000, its retention.bytes -1", "limit topic"),
+        (
+            {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "1.0"},
+            "its cleanup.policy is compact",
+            "look who writes to topic debug, and why compaction does not shrink it",
+        ),
+        (
+            {"cleanup.policy": ""},
+            "its cleanup.policy is empty: nothing is deleted or compacted",
+            "look who writes to topic debug: a retention has no effect",
+        ),
+        ({"min.insync.replicas": "2"}, "", "limit topic debug, or stop"),
+        (None, "", "limit topic debug, or stop who writes to it: if its cleanup.policy has delete"),
     ],
 )
-def test_the_topic_that_fills_a_disk_is_named_with_its_limits(configs: Mapping[str, str] | None, why: str) -> None:
+def test_the_topic_that_fills_a_disk_is_named_with_its_limits(
+    configs: Mapping[str, str] | None, why: str, step: str
+) -> None:
     claim = filled_by(lambda tick: {"debug": 9_000_000 * tick, "orders": GB + 1_000_000 * tick}, configs=configs)
     assert claim.title == "broker 2: /data fills up: mostly topic debug"
     facts = [each.fact for each in claim.evidence]
     assert "debug grew by 90 % of the bytes that were used up" in facts
-    assert any(each.startswith(f"debug: {why}") for each in facts) is bool(why)
-    assert claim.next[0].text.startswith("limit topic debug")
+    assert any(each.startswith("debug: ") for each in facts) is bool(why)
+    assert not why or any(each.startswith(f"debug: {why}") for each in facts)
+    assert claim.next[0].text.startswith(step)
+
+
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "_schemas", "connect-offsets"])
+def test_a_topic_in_which_a_system_keeps_its_state_gets_no_retention(topic: str) -> None:
+    """With delete in its cleanup.policy, groups would lose their commits, and systems their state."""
+    claim = filled_by(lambda tick: {topic: 9 * GB + 50_000_000 * tick})
+    assert claim.title.endswith(f"mostly topic {topic}")
+    assert "add no retention" in claim.next[0].text
+    assert not any("retention.ms" in each.text for each in claim.next)
+
+
+def test_the_commits_of_groups_are_compacted_only_if_their_topic_is() -> None:
+    """With delete in its policy, the retention of the topic is the very limit."""
+    for policy, is_said in (("compact", True), ("delete", False)):
+        configs = config_set({"cleanup.policy": policy, "retention.ms": "-1"}, ConfigSource(1))
+        known = replace(healthy(), configs={topic_resource("__consumer_offsets"): configs})
+        assert ("is compacted" in limits_of(known, "__consumer_offsets")) is is_said
+
+
+@pytest.mark.parametrize(
+    ("big", "audit", "usable", "total"),
+    [
+        (0, 300_000, 320 * GB, 4000 * GB),  # 60 kB a second
+        (0, 10_000, 320 * GB, 4000 * GB),
+        (0, 300_000, 4 * GB, 100 * GB),  # full in 18 hours
+        (-300_000, 300_000, 4 * GB, 100 * GB),  # nothing is used up
+    ],
+)
+def test_a_little_growth_is_not_why_a_disk_is_nearly_full(big: int, audit: int, usable: int, total: int) -> None:
+    claim = filled_by(
+        lambda tick: {"big": 90 * GB + big * tick, "audit": GB + audit * tick}, usable=usable, total=total
+    )
+    assert claim.title.endswith("mostly topic big")
+    assert not any("grew by" in each.fact for each in claim.evidence)
+
+
+def test_a_burst_does_not_rename_the_row_of_a_disk_that_is_nearly_full() -> None:
+    def sizes(tick: int) -> Mapping[str, int]:
+        return {"big": 90 * GB, "audit": GB + (2_000_000 if (tick // 13) % 2 else 0)}
+
+    assert {filled_by(sizes, ticks=ticks).title for ticks in range(2, 40, 3)} == {
+        "broker 2: /data fills up: mostly topic big"
+    }
 
 
 def test_a_disk_that_does_not_grow_has_the_topic_with_most_bytes() -> None:
@@ -262,6 +327,40 @@ def test_a_disk_that_a_move_fills_gets_no_other_move(
     assert any("drain" in each or "move replicas" in each or "add a disk" in each for each in texts) is not is_filled
 
 
+def test_a_move_that_does_not_fill_the_disk_is_not_cancelled() -> None:
+    move = Reassignment("orders", 0, (1, 2, 3), (2,), ())
+    claim = filled_by(
+        lambda tick: {"orders": 1_000 * tick, "debug": 9 * GB + 50_000_000 * tick}, moves=(move,), isr=(1, 3)
+    )
+    assert claim.title.endswith("mostly topic debug")
+    assert claim.next[0].text.startswith("limit topic debug")
+    assert not any(each.edits for each in claim.next)
+    assert "1 running move to broker 2 is not most of it" in [each.fact for each in claim.evidence]
+
+
+def test_only_moves_that_grow_are_cancelled() -> None:
+    moves = tuple(Reassignment(topic, 0, (1, 2, 3), (2,), ()) for topic in ("orders", "debug"))
+    claim = filled_by(lambda tick: {"orders": 20_000_000 * tick, "debug": GB}, moves=moves, isr=(1, 3))
+    assert [edit for each in claim.next for edit in each.edits] == [CancelMove("orders", 0)]
+
+
+@pytest.mark.parametrize(("future", "ends"), [("orders", 99), ("", 6)])
+def test_copies_of_replicas_are_no_growth_of_their_topic(future: str, ends: int) -> None:
+    """They come from another directory of the broker, or by a move that has just ended."""
+    moves = () if future else (Reassignment("orders", 0, (1, 2, 3), (2,), ()),)
+    for ticks in (8, 12):
+        claim = filled_by(
+            lambda tick: {"orders": 50_000_000 * min(tick, ends), "debug": GB},
+            moves=moves,
+            future=future,
+            ends=ends,
+            ticks=ticks,
+        )
+        assert claim.title.endswith("mostly new replicas of orders")
+        assert not any("limit topic" in each.text for each in claim.next)
+
+
 def test_what_other_programs_write_is_no_reason_to_move_replicas() -> None:
     (claim,) = filled({(2, "/a"): FULL}, other=20_000_000)
+    assert len(claim.next) == 1, "no topic grows that could be found"
     assert not any(each.command or "drain" in each.text or "move replicas" in each.text for each in claim.next)

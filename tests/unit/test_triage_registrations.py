@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from msgspec.structs import replace
 
+from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim
 from console.triage.diagnosis import diagnose
-from tests.unit.test_triage import Change, healthy, watched, without_broker
+from console.triage.observations import after, begin
+from console.triage.symptoms import Poll
+from tests.unit.test_triage import PARTS, START, TICK, Change, each_of_orders, healthy, watched, without_broker
 
 
 def claim_of(change: Change, *, shows_fenced: bool = True, first: Snapshot | None = None, silent: int = 0) -> Claim:
@@ -77,3 +82,33 @@ def test_a_broker_that_registers_again_is_no_trouble() -> None:
         return replace(now, cluster=replace(now.cluster, shows_fenced=True))
 
     assert not diagnose(watched(change, 20, before=change(healthy(), 0))).causes
+
+
+def test_polls_that_are_far_apart_do_not_show_whether_it_ran() -> None:
+    """The console's host slept for 10 minutes, in which the broker was stopped and removed."""
+    observations = None
+    for second, gone in ((0, False), (1, False), (600, True), (601, True)):
+        known = without_broker(healthy(), [3], fenced=False) if gone else healthy()
+        at = START + timedelta(seconds=second)
+        listed = replace(known, cluster=replace(known.cluster, shows_fenced=True), read_at=dict.fromkeys(PARTS, at))
+        poll = Poll(at, listed)
+        observations = begin(poll) if observations is None else after(observations, poll)
+    assert observations is not None
+    (claim,) = (each.claim for each in diagnose(observations).causes)
+    assert claim.cause == "broker-unregistered"
+    assert "while it ran" not in claim.title
+
+
+@pytest.mark.parametrize(("listing", "is_named"), [(2, False), (3, True)])
+def test_a_listing_that_is_older_than_the_topics_may_lack_a_new_broker(listing: int, *, is_named: bool) -> None:
+    """Partition 0 gets a replica on broker 4 at tick 3."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        read_at = {**snapshot.read_at, Part.CLUSTER: START + min(tick, listing) * TICK}
+        known = replace(snapshot, read_at=read_at, cluster=replace(snapshot.cluster, shows_fenced=True))
+        if tick < 3:
+            return known
+        return each_of_orders(known, lambda p: p if p.number else p._replace(replicas=(*p.replicas, 4)))
+
+    found = {each.claim.cause for each in diagnose(watched(change, 3, before=change(healthy(), 0))).causes}
+    assert ("broker-unregistered" in found) is is_named

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 import pytest
@@ -80,16 +81,16 @@ def of_cluster(operation: str) -> Acl:
 
 
 @pytest.mark.parametrize(
-    ("acl", "lost_at", "is_named"),
+    ("acl", "lost_at", "is_named", "has_edit"),
     [
-        (of_cluster("CLUSTER_ACTION"), 3, True),
-        (of_cluster("ALL"), 3, True),
-        (of_cluster("DESCRIBE"), 3, False),
-        (of_cluster("CLUSTER_ACTION"), 8, False),  # after they left
-        (samples.acl("User:shop", "orders", "WRITE"), 3, False),
+        (of_cluster("CLUSTER_ACTION"), 3, True, True),
+        (of_cluster("ALL"), 3, True, False),  # it may have been taken from another user for good reason
+        (of_cluster("DESCRIBE"), 3, False, False),
+        (of_cluster("CLUSTER_ACTION"), 8, False, False),  # after they left
+        (samples.acl("User:shop", "orders", "WRITE"), 3, False, False),
     ],
 )
-def test_a_right_that_brokers_lost_is_the_reason(acl: Acl, lost_at: int, *, is_named: bool) -> None:
+def test_a_right_that_brokers_lost_is_the_reason(acl: Acl, lost_at: int, *, is_named: bool, has_edit: bool) -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         acls = () if tick >= lost_at else (acl,)
         at = START + tick * TICK
@@ -99,7 +100,68 @@ def test_a_right_that_brokers_lost_is_the_reason(acl: Acl, lost_at: int, *, is_n
     causes = diagnose(watched(change, 10, before=change(healthy(), 0))).causes
     (claim,) = (each.claim for each in causes if each.claim.cause == CLUSTER[0])
     assert ("was removed" in claim.title) is is_named, claim.title
-    assert (claim.next[0].edits == (AddAcl(acl),)) is is_named
+    assert (claim.next[0].edits == (AddAcl(acl),)) is has_edit
+
+
+CONTRACTOR = samples.acl("User:contractor", "kafka-cluster", "ALL", on="CLUSTER")
+
+
+def with_rights(rights: Callable[[int], Sequence[Acl]], out: Callable[[Partition], Partition], at: int) -> Claim:
+    """Return the claim about the replication, 12 ticks after replicas left ISRs, or less.
+
+    Args:
+        rights: tick -> the ACLs.
+        out: a partition -> the same after replicas left its ISR.
+        at: the tick of that.
+    """
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        read_at = {**snapshot.read_at, Part.ACLS: START + tick * TICK}
+        known = replace(snapshot, acls=tuple(sorted(rights(tick))), read_at=read_at)
+        return each_of_orders(known, out) if tick >= at else known
+
+    causes = diagnose(watched(change, at + 6, before=change(healthy(), 0))).causes
+    (claim,) = (each.claim for each in causes if each.claim.cause == CLUSTER[0])
+    return claim
+
+
+def test_a_right_that_was_given_back_is_no_reason() -> None:
+    claim = with_rights(lambda tick: () if 2 <= tick < 4 else (of_cluster("CLUSTER_ACTION"),), leader_only, 5)
+    assert "was removed" not in claim.title
+    assert not any(each.edits for each in claim.next)
+
+
+def test_several_rights_that_were_lost_are_all_named_and_none_is_given_back() -> None:
+    mine = of_cluster("CLUSTER_ACTION")
+    claim = with_rights(lambda tick: [] if tick >= 4 else [mine] if tick >= 2 else [mine, CONTRACTOR], leader_only, 6)
+    assert "; ALLOW CLUSTER_ACTION for User:broker on the cluster was removed at 03:00:20, ALLOW ALL" in claim.title
+    assert not any(each.edits for each in claim.next)
+
+
+def broker_3_out(each: Partition) -> Partition:
+    return each._replace(isr=tuple(b for b in each.isr if b != 3 or b == each.leader))
+
+
+def test_the_right_of_another_user_is_not_why_one_broker_is_behind() -> None:
+    mine = of_cluster("CLUSTER_ACTION")
+    claim = with_rights(lambda tick: [mine] if tick >= 2 else [mine, CONTRACTOR], broker_3_out, 30)
+    assert claim.title == "broker 3 is out of the ISR of 4 partitions"
+    assert not any(each.edits for each in claim.next)
+
+
+def test_new_replicas_are_expected_only_once_the_moves_are_known() -> None:
+    """All partitions get a second replica, and the reassignments are read some seconds after the topics."""
+    one = each_of_orders(healthy(), lambda each: each._replace(replicas=(each.leader,), isr=(each.leader,)))
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        read_at = {**snapshot.read_at, Part.REASSIGNMENTS: START + tick // 4 * 4 * TICK}
+        wider = each_of_orders(snapshot, lambda each: each._replace(replicas=(each.leader, each.leader % 3 + 1)))
+        return replace(wider if tick >= 2 else snapshot, read_at=read_at)
+
+    for ticks, severity in ((3, Severity.INFO), (6, Severity.HIGH)):
+        causes = diagnose(watched(change, ticks, before=one)).causes
+        (found,) = (each.claim.severity for each in causes if each.claim.subject == CLUSTER[1])
+        assert found is severity, ticks
 
 
 def of_broker_3(watch: Watch) -> Claim:
@@ -146,6 +208,41 @@ def test_a_line_of_the_file_with_which_a_broker_came_back(key: str, *, is_named:
     assert claim.cause == "replication-broken"
     assert claim.title.endswith(f"; broker 3 came back with another {key}") is is_named, claim.title
     assert claim.next[0].text.startswith(f"compare {key} in server.properties of broker 3") is is_named
+
+
+def test_a_line_with_which_a_broker_was_in_sync_is_no_reason() -> None:
+    watch = Watch(replace(healthy(), configs={broker_resource(3): config("super.users", "a", STATIC_BROKER_CONFIG)}))
+    watch.poll(10, fenced=3)
+    watch.base = replace(watch.base, configs={broker_resource(3): config("super.users", "b", STATIC_BROKER_CONFIG)})
+    watch.poll(150)
+    watch.poll(70, behind=3)
+    assert of_broker_3(watch).title == "broker 3 is out of the ISR of 6 partitions"
+
+
+@pytest.mark.parametrize(
+    ("users", "in_sync", "words"),
+    [
+        (("broker", "shop"), 1, "; 2 SCRAM users were changed or deleted (broker, shop), before the restart"),
+        (("shop",), 1, "; SCRAM user shop was deleted at 03:00:05, before the restart"),
+        (("shop",), 150, ""),  # the brokers reached one another for a while
+    ],
+)
+def test_scram_users_that_changed_before_a_restart(
+    users: tuple[str, ...], in_sync: int, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(test_triage_restarts, "PARTS", (*PARTS, Part.SCRAM))
+    file = {SCRAM: "SCRAM-SHA-512", "inter.broker.listener.name": "INSIDE"}
+    configs = {broker_resource(each): samples.config_set(file, STATIC_BROKER_CONFIG) for each in (1, 2, 3)}
+    known = {each: (ScramCredential(ScramMechanism(1), 4096),) for each in ("broker", "shop")}
+    watch = Watch(replace(healthy(), configs=configs, scram=known))
+    for user in reversed(users):
+        known = {name: each for name, each in known.items() if name != user}
+        watch.base = replace(watch.base, scram=known)
+        watch.poll(10)
+    watch.poll(10, fenced=3)
+    watch.poll(in_sync)
+    watch.poll(70, behind=3)
+    assert of_broker_3(watch).title == f"broker 3 is out of the ISR of 6 partitions{words}"
 
 
 # -- replicas that leave ISRs and come back ----------------------------------------------------------------------------

@@ -61,6 +61,12 @@ def follows(*brokers: int, alone: bool = False) -> tuple[cause.Prediction, ...]:
     )
 
 
+def added_replicas(observations: Observations) -> frozenset[tuple[str, int, int]]:
+    """Return the replicas that running reassignments add, as topic, partition and broker: they are in no ISR yet."""
+    moves = observations.last.snapshot.reassignments
+    return frozenset((each.topic, each.partition, broker) for each in moves for broker in each.adding)
+
+
 def _led(observations: Observations, broker: int) -> str:
     leads, holds = _shares(observations.last.snapshot.topics)
     return f"leads {leads[broker]:,} of the {holds[broker]:,} partitions that it has a replica of"
@@ -232,6 +238,8 @@ def _emptied(observations: Observations, broker: int, back: datetime) -> str:
 LONGER, LONG = 4, timedelta(seconds=60)
 """A broker restarts for too long if it is away for this time at least, and for this many times the longest restart of
 others that were seen lately."""
+LONG_ALONE = timedelta(minutes=5)
+"""The same time if no other restart was seen: many logs to load, or a new pod, take minutes."""
 _STEPS = tuple(timedelta(minutes=each) for each in (1, 2, 5))
 
 
@@ -243,7 +251,7 @@ def _longer_than(observations: Observations, broker: int, restart: Restart) -> s
         return ""
     others = {id_: each.over - each.at for id_, each in observations.handed_over.items() if each.over and id_ != broker}
     away = observations.last.at - restart.handed_over
-    if away <= max(LONG, LONGER * max(others.values(), default=timedelta())):
+    if away <= (max(LONG, LONGER * max(others.values())) if others else LONG_ALONE):
         return ""
     # The text stays for minutes, so that the row does not change with each poll.
     minutes = max(each for each in _STEPS if each <= away) // timedelta(minutes=1)
@@ -339,6 +347,11 @@ def _unregistered(observations: Observations) -> Iterator[cause.Claim]:
     copies = _copies(observations)
     for broker in sorted(_without_registration(observations)):
         end = observations.unregistered.get(broker)
+        subject = symptoms.Subject(broker=broker)
+        since = observations.since(symptoms.Symptom(symptoms.BROKER_GONE, subject))
+        # A new broker may have got replicas after the listing.
+        if end is None and since is not None and snapshot.read_at[Part.CLUSTER] < since:
+            continue
         node = observations.past.nodes.get(broker)
         where = f" ({node.broker.host}:{node.broker.port})" if node is not None else ""
         held = _shares(snapshot.topics)[1][broker]
@@ -347,7 +360,7 @@ def _unregistered(observations: Observations) -> Iterator[cause.Claim]:
         ran = end is not None and end.ran
         yield cause.Claim(
             cause="broker-unregistered",
-            subject=symptoms.Subject(broker=broker),
+            subject=subject,
             severity=Severity.CRITICAL,
             certainty=Certainty.CERTAIN,
             title=f"broker {broker} {at}" + (" while it ran" if ran else "") + f", and {its}",

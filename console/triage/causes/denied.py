@@ -9,15 +9,20 @@ from datetime import timedelta
 
 from console.model.config import broker_resource
 from console.model.numbers import first_few, plural
+from console.model.observers import not_in_sync
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.triage import cause
 from console.triage import symptoms as triage_symptoms
+from console.triage.causes.brokers import added_replicas, not_there
 from console.triage.observations import Observations, earliest
 from console.triage.restarts import restarting
 
 CAME = timedelta(seconds=20)
 """The time after a broker's return in which it may refuse requests because it does not know all ACLs yet."""
+ROLLS = timedelta(minutes=30)
+"""The time after the return of other brokers in which a broker that was not restarted may only wait for its turn in a
+rolling restart that changes all files."""
 _OWN = frozenset({Part.LOG_DIRS, Part.CONFIGS})
 """The parts that each broker answers for itself."""
 
@@ -52,17 +57,42 @@ def _is_refusal(name: str) -> bool:
     return name.endswith("AUTHORIZATION_FAILED")
 
 
+def _apart(observations: Observations) -> dict[int, tuple[str, ...]]:
+    """Return broker -> its errors, for the brokers of `_refusing` that decide about access otherwise for long: they are
+    up, know the newest metadata, which has the ACLs, and do not wait for their turn in a rolling restart.
+    """
+    refusing, poll = _refusing(observations), observations.last
+    if not refusing:
+        return {}
+    away = poll.silent | triage_symptoms.gone(poll.snapshot) | restarting(observations).keys()
+    back = {each.id for each in poll.snapshot.cluster.brokers if observations.came_back(each.id, ROLLS) is not None}
+    found = {}
+    for broker, errors in refusing.items():
+        subject = triage_symptoms.Subject(broker=broker)
+        behind = (triage_symptoms.VIEWS_DISAGREE, triage_symptoms.OBSERVER_STOPPED)
+        is_behind = any((name, subject) in observations.seen for name in behind)
+        waits = bool(back) and broker not in back
+        if broker not in away and not is_behind and not waits and observations.came_back(broker, CAME) is None:
+            found[broker] = errors
+    return found
+
+
 def _otherwise(observations: Observations) -> Iterator[cause.Claim]:
     """Yield brokers that refuse what the others allow: the lists that decide about it are in each broker's own file."""
     poll = observations.last
-    away = poll.silent | triage_symptoms.gone(poll.snapshot) | restarting(observations).keys()
-    for broker, errors in _refusing(observations).items():
-        if broker in away or observations.came_back(broker, CAME) is not None:
-            continue
+    refusing = _apart(observations)
+    if not refusing:
+        return
+    away, added = not_there(observations), added_replicas(observations)
+    for broker, errors in refusing.items():
         alone = [
             triage_symptoms.Subject(topic=topic, partition=partition.number)
             for topic, partition in triage_symptoms.out_of_sync(poll.snapshot.topics)
-            if partition.isr == (broker,) and not away.issuperset(set(partition.replicas) - {broker})
+            if partition.isr == (broker,)
+            and any(
+                each not in away and each not in partition.offline and (topic, partition.number, each) not in added
+                for each in not_in_sync(partition)
+            )
         ]
         title = f"broker {broker} refuses this console what the others allow: it decides about access otherwise"
         if alone:
@@ -77,7 +107,7 @@ def _otherwise(observations: Observations) -> Iterator[cause.Claim]:
             since=earliest(since) if alone else None,
             evidence=cause.given(
                 cause.Evidence(
-                    f"it alone answers {first_few(errors)}: other brokers answer the same requests",
+                    f"it answers {first_few(errors)}: more of the brokers answer the same requests",
                     "DescribeLogDirs, DescribeConfigs",
                 ),
                 cause.Evidence(
@@ -93,7 +123,8 @@ def _otherwise(observations: Observations) -> Iterator[cause.Claim]:
             next=(
                 cause.Next(
                     f"compare super.users and the authorizer's other lines in server.properties of broker {broker} "
-                    f"with the others' files, correct them, and restart it"
+                    "with the others' files, correct them, and restart it; if they are equal, look at ACLs with a host "
+                    "(this console may have another address there) and ssl.principal.mapping.rules"
                 ),
             ),
         )
@@ -103,7 +134,7 @@ def _denied(observations: Observations) -> Iterator[cause.Claim]:
     """Yield the requests that brokers deny to kac: not a problem of the cluster, but a limit of the diagnosis."""
     parts: dict[str, list[str]] = {}
     remedies: dict[str, str] = {}
-    told = {f"broker {each}" for each in _refusing(observations)}
+    told = {f"broker {each}" for each in _apart(observations)}
     for each in observations.last.snapshot.failures:
         if _is_refusal(each.failure.name) and not (each.part in _OWN and each.entity in told):
             parts.setdefault(each.failure.name, []).append(each.part)

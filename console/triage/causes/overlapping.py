@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import pairwise
 
 from console.model.inheritance import values_of_brokers
@@ -12,16 +12,15 @@ from console.model.severity import Certainty, Severity
 from console.triage import cause, symptoms
 from console.triage.causes.brokers import AWAY, follows
 from console.triage.observations import FLAPS, Interval, Observations
-from console.triage.restarts import restarting
+from console.triage.restarts import LEAVES, restarting
 
-NEAR = timedelta(seconds=15)
-"""Maximum time between the handover of a broker's leaders and the first poll that shows it fenced."""
 _HARM = (symptoms.LEADERLESS, symptoms.COORDINATOR_LEADERLESS, symptoms.UNDER_MIN_ISR)
 
 
 def _overlapping(observations: Observations) -> Iterator[cause.Claim]:
     """Yield brokers that were stopped in order at the same time, if partitions need more than one of them."""
-    stopped = {id_: each.handed_over for id_, each in restarting(observations).items() if each.handed_over is not None}
+    restarts = restarting(observations)
+    stopped = {id_: each.handed_over for id_, each in restarts.items() if each.handed_over is not None}
     if len(stopped) < 2:
         return
     hurt: dict[str, int] = {}
@@ -43,13 +42,22 @@ def _overlapping(observations: Observations) -> Iterator[cause.Claim]:
     below, without = hurt.get(symptoms.UNDER_MIN_ISR, 0), sum(hurt.values()) - hurt.get(symptoms.UNDER_MIN_ISR, 0)
     counts = [f"{plural(without, 'partition')} without a leader"] if without else []
     counts += [f"{plural(below, 'partition')} below min ISR"] if below else []
+    back = [id_ for id_ in sorted(found) if restarts[id_].back is not None]
+    rest = [id_ for id_ in sorted(found) if id_ not in back]
+    title = f"brokers {ids} are stopped at the same time: {later[0]}, before that was in sync again"
+    what = f"bring one of brokers {ids} back"
+    if back:
+        title = f"restarts of brokers {ids} overlap: {later[0]}, before that was in sync again"
+        its = f"broker{'s' if back[1:] else ''} {' and '.join(map(str, back))}"
+        what = f"wait until {its} {'are' if back[1:] else 'is'} in sync"
+        if rest:
+            what += f", and start broker{'s' if rest[1:] else ''} {' and '.join(map(str, rest))} again"
     yield cause.Claim(
         cause="restarts-overlap",
         subject=symptoms.CLUSTER,
         severity=Severity.CRITICAL if without else Severity.HIGH,
         certainty=Certainty.LIKELY,
-        title=f"brokers {ids} are stopped at the same time: {later[0]}, before that was in sync again; "
-        f"{', '.join(counts)}",
+        title=f"{title}; {', '.join(counts)}",
         since=by_time[1][0],
         evidence=(
             *(
@@ -61,16 +69,16 @@ def _overlapping(observations: Observations) -> Iterator[cause.Claim]:
         predicted=follows(*found),
         next=(
             cause.Next(
-                f"stop the rolling restart or the drain, and bring one of brokers {ids} back: the next one may go only "
-                "once no partition is under-replicated (a disruption budget of one broker, the operator's own check)"
+                f"stop the rolling restart or the drain, and {what}: the next one may go only once "
+                "no partition is under-replicated (a disruption budget of one broker, the operator's own check)"
             ),
         ),
     )
 
 
 def _crashes(observations: Observations) -> list[tuple[int, Interval]]:
-    """Return the brokers that failed within the last 10 minutes (`AWAY`) and are back, each with its absence, the
-    earliest first. Those that come and go are left out.
+    """Return the brokers that fell silent with their leaders within the last 10 minutes (`AWAY`) and are back, each
+    with its absence, the earliest first. Those that come and go are left out.
     """
     oldest = observations.last.at - AWAY
     found = []
@@ -78,8 +86,9 @@ def _crashes(observations: Observations) -> list[tuple[int, Interval]]:
         last = mine[-1]
         if subject.broker is None or len(mine) >= FLAPS or last.ended is None or last.began < oldest:
             continue
-        stop = observations.handed_over.get(subject.broker)
-        if last.began > observations.began and (stop is None or abs(stop.at - last.began) > NEAR):
+        fell, stop = observations.fell.get(subject.broker), observations.handed_over.get(subject.broker)
+        is_crash = fell is not None and abs(fell - last.began) <= LEAVES
+        if is_crash and (stop is None or abs(stop.at - last.began) > LEAVES):
             found.append((subject.broker, last))
     return sorted(found, key=lambda each: each[1].began)
 
@@ -108,8 +117,8 @@ def _killed(observations: Observations) -> Iterator[cause.Claim]:
         evidence=(
             *(
                 cause.Evidence(
-                    f"broker {id_} was fenced at {time_of_day(each.began)} with its leaders, and is back",
-                    "DescribeCluster",
+                    f"broker {id_} fell silent while it led, was fenced at {time_of_day(each.began)}, and is back",
+                    "ApiVersions, Metadata, DescribeCluster",
                 )
                 for id_, each in crashes
             ),
@@ -143,8 +152,8 @@ CAUSES = (
         _killed,
         reads="DescribeCluster and Metadata over time, DescribeConfigs",
         takes=(
-            "possible: within 10 minutes two brokers were fenced one after the other without a handover, and came "
-            "back; likely if controlled.shutdown.enable is false"
+            "possible: within 10 minutes two brokers fell silent one after the other while they led, and came back; "
+            "likely if controlled.shutdown.enable is false"
         ),
     ),
 )

@@ -20,14 +20,20 @@ from console.model.config import ConfigResource, broker_resource
 from console.model.inheritance import values_of_brokers
 from console.model.numbers import first_few, long_number, plural, time_of_day
 from console.model.observers import not_in_sync
+from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.plan.edits import AddAcl, RemoveAcl
 from console.plan.limit_risks import FETCH_WAIT, LAG_TIME, is_lag_time_short
 from console.triage import cause, symptoms
-from console.triage.causes.brokers import LASTS, address, follows, not_there
-from console.triage.observations import Observations, earliest
+from console.triage.causes.brokers import LASTS, added_replicas, address, follows, not_there
+from console.triage.observations import Interval, Observations, earliest
 from console.triage.remembered import remembered
 
+JOINS = timedelta(minutes=1)
+"""Maximum time from a broker's return to the first replica that is out of sync for a reason in its new connections: one
+that is in sync for longer has none. Its configs are read that much later or earlier."""
+UNREAD = timedelta(seconds=15)
+"""Maximum time from new replicas in topics to the read of the reassignments that add them."""
 BEFORE = timedelta(minutes=5)
 """Maximum time from a lost right to the first replica that leaves an ISR: it leaves after replica.lag.time.max.ms."""
 FEWEST = 3
@@ -35,7 +41,8 @@ FEWEST = 3
 KEPT = timedelta(hours=1)
 """The time after a broker's return in which its new connections may be the reason."""
 _CLUSTER = AclResourceType.parse("CLUSTER")
-_FETCHES = frozenset({"CLUSTER_ACTION", "ALL"})
+_FETCH = "CLUSTER_ACTION"
+_FETCHES = frozenset({_FETCH, "ALL"})
 """The operations on the cluster that a broker's fetches need."""
 _BETWEEN = frozenset(
     {
@@ -70,14 +77,18 @@ class _Reason(NamedTuple):
     next: cause.Next
 
 
-def _reasons(observations: Observations, brokers: Collection[int], since: datetime | None) -> Iterator[_Reason]:
+def _reasons(
+    observations: Observations, brokers: Collection[int], since: datetime | None, *, of_all: bool = False
+) -> Iterator[_Reason]:
     """Yield the changes that may keep brokers from fetching, the surest first.
 
     Args:
         brokers: the brokers of the row.
         since: the time since which replicas are out of sync; None if they were at the first poll.
+        of_all: whether the brokers do not follow one another: a right that they share may be the reason.
     """
-    yield from islice(_lines(observations, brokers), 1)
+    if since is not None:
+        yield from islice(_lines(observations, brokers, since), 1)
     for odd in _other_authority(observations):
         if odd.listener.broker in brokers:
             yield _Reason(
@@ -86,39 +97,77 @@ def _reasons(observations: Observations, brokers: Collection[int], since: dateti
             break
     if since is None:
         return
-    for each in observations.past.access:
-        is_near = each.after <= since <= each.at + BEFORE
-        if each.takes and is_near and each.acl.resource_type == _CLUSTER and each.acl.operation.name in _FETCHES:
-            text = f"{_right(each.acl)} was {'added' if each.added else 'removed'} at {time_of_day(each.at)}"
-            yield _Reason(
-                f"; {text}",
-                cause.Evidence(f"{text}: brokers need CLUSTER_ACTION to fetch from one another", "DescribeAcls"),
-                cause.Next(
-                    "take the change of the ACL back, if it is about the brokers' user",
-                    edits=(RemoveAcl(each.acl) if each.added else AddAcl(each.acl),),
-                ),
-            )
-            return
+    if reason := _lost_right(observations, since, of_all=of_all) or _scram(observations, brokers, since):
+        yield reason
+
+
+def _lost_right(observations: Observations, since: datetime, *, of_all: bool) -> _Reason | None:
+    """Return the rights on the cluster that were lost before `since`, and still are; None if there are none."""
+    acls = observations.last.snapshot.acls
+    operations = _FETCHES if of_all else {_FETCH}
+    changed = Counter(each.acl for each in observations.past.access)
+    found = [
+        each
+        for each in reversed(observations.past.access)
+        if each.takes
+        and each.after <= since <= each.at + BEFORE
+        and each.acl.resource_type == _CLUSTER
+        and each.acl.operation.name in operations
+        and each.added == (each.acl in acls)
+        and changed[each.acl] == 1  # else it was given back, or comes and goes
+    ]
+    if not found:
+        return None
+    text = first_few(
+        [f"{_right(each.acl)} was {'added' if each.added else 'removed'} at {time_of_day(each.at)}" for each in found]
+    )
+    one = found[0]
+    # A right to everything may have been taken from someone for good reason.
+    is_sure = of_all and len(found) == 1 and one.acl.operation.name == _FETCH
+    return _Reason(
+        f"; {text}",
+        cause.Evidence(f"{text}: brokers need CLUSTER_ACTION to fetch from one another", "DescribeAcls"),
+        cause.Next(
+            "take the change of the ACL back, if it is about the brokers' user",
+            edits=((RemoveAcl(one.acl) if one.added else AddAcl(one.acl),) if is_sure else ()),
+        ),
+    )
+
+
+def _scram(observations: Observations, brokers: Collection[int], since: datetime) -> _Reason | None:
+    """Return the SCRAM users that changed before a broker came back, and no replica of it was in sync since; None if
+    there are none, or brokers do not log in by SCRAM.
+    """
     if not _logs_in_by_scram(observations):
-        return
-    for change in observations.past.judged:
-        user = change.place.about
-        if not isinstance(user, ScramUser) or change.was is None or change.after > since:
-            continue
-        # A broker logs in again when it restarts, and the others log in to it.
-        back = [observations.came_back(each, KEPT) for each in brokers]
-        if any(each is not None and each > change.after for each in back):
-            what = f"SCRAM user {user.user} was {'deleted' if change.became is None else 'changed'}"
-            text = f"{what} at {time_of_day(change.at)}"
-            yield _Reason(
-                f"; {text}, before the restart",
-                cause.Evidence(
-                    f"{text}; brokers log in to one another by SCRAM, and no API shows as which user",
-                    "DescribeUserScramCredentials, DescribeConfigs",
-                ),
-                cause.Next(f"if brokers log in as {user.user}: set it again, with the password in their files"),
-            )
-            return
+        return None
+    # A broker logs in again when it restarts, and the others log in to it.
+    returns = [observations.came_back(each, KEPT) for each in brokers]
+    back = max((each for each in returns if each is not None and since <= each + JOINS), default=None)
+    if back is None:
+        return None
+    changes = {
+        about.user: change
+        for change in observations.past.judged
+        if isinstance(about := change.place.about, ScramUser) and change.was is not None and change.after <= since
+        if change.after < back
+    }
+    if not changes:
+        return None
+    names = first_few(sorted(changes))
+    last = max(changes.values(), key=lambda each: each.at)
+    what = f"SCRAM user {names} was {'deleted' if last.became is None else 'changed'} at {time_of_day(last.at)}"
+    if len(changes) > 1:
+        what = f"{len(changes)} SCRAM users were changed or deleted ({names})"
+    return _Reason(
+        f"; {what}, before the restart",
+        cause.Evidence(
+            f"{what}; brokers log in to one another by SCRAM, and no API shows as which user",
+            "DescribeUserScramCredentials, DescribeConfigs",
+        ),
+        cause.Next(f"if brokers log in as {names}: set it again, with the password in their files")
+        if len(changes) == 1
+        else cause.Next("find the user in the brokers' files, and set it again, with the password there"),
+    )
 
 
 _ROTATION = (
@@ -189,13 +238,16 @@ def _right(acl: Acl) -> str:
     return f"{acl.permission.name} {acl.operation.name} for {acl.principal} on the cluster"
 
 
-def _lines(observations: Observations, brokers: Collection[int]) -> Iterator[_Reason]:
-    """Yield the changed lines of these brokers' files that decide about connections between brokers."""
+def _lines(observations: Observations, brokers: Collection[int], since: datetime) -> Iterator[_Reason]:
+    """Yield the changed lines of these brokers' files that decide about connections between brokers, if replicas are
+    out of sync since the restart that read them.
+    """
     own = {broker_resource(each): each for each in brokers}
     for change in reversed(observations.past.judged):
         about, key = change.place.about, change.place.key
         broker = own.get(about) if isinstance(about, ConfigResource) else None
-        if broker is not None and change.from_file and (listener_base(key) or key) in _BETWEEN:
+        is_then = change.after - JOINS <= since <= change.at + JOINS
+        if broker is not None and is_then and change.from_file and (listener_base(key) or key) in _BETWEEN:
             text = f"broker {broker} came back with another {key}"
             yield _Reason(
                 f"; {text}",
@@ -246,22 +298,61 @@ def _apart(
     return brokers, tuple(places)
 
 
-def _added(observations: Observations) -> frozenset[tuple[str, int, int]]:
-    moves = observations.last.snapshot.reassignments
-    return frozenset((each.topic, each.partition, broker) for each in moves for broker in each.adding)
+@remembered
+def _began(
+    places: Sequence[symptoms.Subject], intervals: Mapping[symptoms.Key, tuple[Interval, ...]], began: datetime
+) -> datetime | None:
+    return _earliest_of(places, intervals, began)
+
+
+@remembered
+def _began_each(
+    places: Mapping[int, Sequence[symptoms.Subject]],
+    intervals: Mapping[symptoms.Key, tuple[Interval, ...]],
+    began: datetime,
+) -> Mapping[int, datetime | None]:
+    return {broker: _earliest_of(mine, intervals, began) for broker, mine in places.items()}
+
+
+@remembered
+def _predicted_each(places: Mapping[int, Sequence[symptoms.Subject]]) -> Mapping[int, tuple[cause.Prediction, ...]]:
+    names = symptoms.UNDER_REPLICATED, symptoms.UNDER_MIN_ISR
+    return {broker: cause.predict_each(mine, *names) for broker, mine in places.items()}
+
+
+def _earliest_of(
+    places: Sequence[symptoms.Subject], intervals: Mapping[symptoms.Key, tuple[Interval, ...]], began: datetime
+) -> datetime | None:
+    """Return since when partitions are under-replicated, as `earliest`. began: the time of the first poll."""
+    found = []
+    for each in places:
+        mine = intervals.get((symptoms.UNDER_REPLICATED, each))
+        if not mine or mine[-1].began <= began:
+            return None
+        found.append(mine[-1].began)
+    return min(found, default=None)
+
+
+@remembered
+def _has_any(places: Sequence[symptoms.Subject], seen: Mapping[symptoms.Key, symptoms.Symptom]) -> bool:
+    """Return whether a partition of these is below min ISR."""
+    return any((symptoms.UNDER_MIN_ISR, each) in seen for each in places)
 
 
 def _between(observations: Observations) -> Iterator[cause.Claim]:
     """Yield the replication of a cluster whose brokers do not follow one another."""
-    apart = _apart(observations.last.snapshot.topics, not_there(observations), _added(observations))
+    apart = _apart(observations.last.snapshot.topics, not_there(observations), added_replicas(observations))
     if apart is None:
         return
     brokers, places = apart
     ids = ", ".join(map(str, sorted(brokers)))
-    since = earliest(observations.since(symptoms.Symptom(symptoms.UNDER_REPLICATED, each)) for each in places)
-    is_brief = since is not None and observations.last.at - since < LASTS
-    halts = any((symptoms.UNDER_MIN_ISR, each) in observations.seen for each in places)
-    reasons = [*_reasons(observations, brokers, since)]
+    since = _began(places, observations.intervals, observations.began)
+    read = observations.last.snapshot.read_at.get(Part.REASSIGNMENTS)
+    # Moves may add these replicas, until the reassignments are read.
+    patience = UNREAD if since is not None and read is not None and read < since else LASTS
+    is_brief = since is not None and observations.last.at - since < patience
+    halts = _has_any(places, observations.seen)
+    reasons = [*_reasons(observations, brokers, since, of_all=True)]
     yield cause.Claim(
         cause="replication-broken",
         subject=symptoms.CLUSTER,
@@ -289,7 +380,7 @@ def _between(observations: Observations) -> Iterator[cause.Claim]:
 def _replication(observations: Observations) -> Iterator[cause.Claim]:
     """Yield followers that are up and answer, and whose replicas are the only ones out of sync."""
     snapshot = observations.last.snapshot
-    pairs = _behind_alone(snapshot.topics, not_there(observations), _added(observations))
+    pairs = _behind_alone(snapshot.topics, not_there(observations), added_replicas(observations))
     for broker, (partitions, topics) in sorted(pairs.items()):
         leaders = sorted({partition.leader for partition in partitions})
         names = sorted(topics)
@@ -477,8 +568,10 @@ def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list
 
 def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
     """Yield leaders without fetching followers: the listener for other brokers, the network, or a disk that hangs."""
-    for broker, places in sorted(_lonely(observations.last.snapshot.topics, not_there(observations)).items()):
-        since = earliest(observations.since(symptoms.Symptom(symptoms.UNDER_REPLICATED, each)) for each in places)
+    lonely = _lonely(observations.last.snapshot.topics, not_there(observations))
+    began = _began_each(lonely, observations.intervals, observations.began)
+    for broker, places in sorted(lonely.items()):
+        since = began[broker]
         reasons = [*_reasons(observations, {broker}, since)]
         yield cause.Claim(
             cause="replication-broken",
@@ -497,7 +590,7 @@ def _unfollowed(observations: Observations) -> Iterator[cause.Claim]:
                 ),
                 cause.Evidence("their other replicas are on brokers that are up", "Metadata"),
             ),
-            predicted=cause.predict_each(places, symptoms.UNDER_REPLICATED, symptoms.UNDER_MIN_ISR),
+            predicted=_predicted_each(lonely)[broker],
             next=(
                 *(each.next for each in reasons),
                 cause.Next(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import chain
 
+from console.model import disk_trend
 from console.model.cluster import LogDir, Quorum, QuorumReplica, Reassignment, partition_in
 from console.model.config import ConfigResource, ConfigSet, number_in, text_in, topic_resource
-from console.model.disk_trend import SOON, DirSample, foreseen, growth, seconds_left
 from console.model.inheritance import values_of_brokers
 from console.model.nodes import controller_at
 from console.model.numbers import first_few, long_number, plural, time_of_day
@@ -16,8 +16,10 @@ from console.model.parts import Part
 from console.model.quorum import controllers_addresses, known_voters, leaders_clock, majority, voters_text
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot, held_sizes
+from console.model.system_topics import system_topic
 from console.plan.amounts import size
 from console.plan.edits import CancelMove
+from console.plan.topic_risks import POLICY, kept
 from console.triage import cause
 from console.triage import symptoms as triage_symptoms
 from console.triage.filled import CERTAIN_BYTES, Dirs, Filled, filled, limits_of
@@ -108,13 +110,13 @@ def _filling(observations: Observations) -> Iterator[cause.Claim]:
         yield _fills_up(observations, places, fills)
 
 
-def _fills(observations: Observations, place: Place, samples: tuple[DirSample, ...]) -> bool:
-    believed = foreseen(samples)
+def _fills(observations: Observations, place: Place, samples: tuple[disk_trend.DirSample, ...]) -> bool:
+    believed = disk_trend.foreseen(samples)
     nearly = (
         triage_symptoms.DIR_NEARLY_FULL,
         triage_symptoms.Subject(broker=place[0], dir=place[1]),
     ) in observations.seen
-    return nearly or (believed is not None and believed <= SOON)
+    return nearly or (believed is not None and believed <= disk_trend.SOON)
 
 
 def _file_systems(observations: Observations, places: Iterable[Place]) -> list[list[Place]]:
@@ -151,7 +153,7 @@ def _dir_of(dirs: Dirs, place: Place) -> LogDir | None:
 def _fills_up(observations: Observations, places: list[Place], fills: Filled | None) -> cause.Claim:
     path = places[0][1]
     samples = observations.dirs[places[0]]
-    left = foreseen(samples) or seconds_left(samples)
+    left = disk_trend.foreseen(samples) or disk_trend.seconds_left(samples)
     subjects = [triage_symptoms.Subject(broker=each[0], dir=each[1]) for each in places]
     symptoms = [
         observations.seen[triage_symptoms.DIR_NEARLY_FULL, each]
@@ -172,8 +174,9 @@ def _fills_up(observations: Observations, places: list[Place], fills: Filled | N
         left = None
         what = f"{what.removesuffix(' fills up').removesuffix(' fill up')} {'are' if paths[1:] else 'is'} nearly full"
     others = _what_else(observations, places)
-    moves = _moves_to(observations.last.snapshot, places)
-    if fills is not None and not others:
+    fills = fills if not others else None
+    moves = _moves_to(observations.last.snapshot.reassignments, places)
+    if fills is not None:
         what += f": mostly {_named(fills)}"
     return cause.Claim(
         cause="disk-filling",
@@ -181,7 +184,7 @@ def _fills_up(observations: Observations, places: list[Place], fills: Filled | N
         severity=Severity.WARNING
         if rests
         else Severity.CRITICAL
-        if left is not None and left < SOON / 24
+        if left is not None and left < disk_trend.SOON / 24
         else Severity.HIGH,
         certainty=Certainty.CERTAIN if symptoms else Certainty.LIKELY,
         title=f"broker{'s' if brokers[1:] else ''} {', '.join(map(str, brokers))}: {what}",
@@ -193,24 +196,32 @@ def _fills_up(observations: Observations, places: list[Place], fills: Filled | N
             else None,
             cause.Evidence(f"at this rate it is full in {left / 60:,.0f} min", "two looks") if left else None,
             cause.Evidence(others, "DescribeLogDirs, two looks") if others else None,
-            *(_share_of(observations.last.snapshot, fills) if fills is not None and not others else ()),
+            *(_share_of(observations.last.snapshot, fills) if fills is not None else ()),
+            cause.Evidence(_other_moves(moves, brokers), "ListPartitionReassignments")
+            if moves and not (fills and fills.places)
+            else None,
             *_cordoned(known),
         ),
         predicted=cause.predict_each(subjects, triage_symptoms.DIR_NEARLY_FULL),
         next=cause.given(
             cause.Next("find what else writes there: other programs, their logs, dumps") if others else None,
-            *_ended(observations.last.snapshot, places, moves),
-            *_limited(fills if not others else None),
-            # Another move adds bytes as long as these run, and takes none from what other programs write.
-            _relief(observations.last.snapshot, places) if not moves and not others else None,
+            *(_steps(observations.last.snapshot, places, moves, fills) if not others else ()),
+            # Another move takes no bytes from what other programs write.
+            None if others or (fills and fills.comes) else _relief(observations.last.snapshot, places),
         ),
     )
 
 
-def _moves_to(snapshot: Snapshot, places: Sequence[Place]) -> frozenset[Reassignment]:
-    """Return the running reassignments that add a replica to a broker of these directories."""
+def _moves_to(moves: Iterable[Reassignment], places: Sequence[Place]) -> frozenset[Reassignment]:
+    """Return the reassignments that add a replica to a broker of these directories."""
     brokers = {broker for broker, _ in places}
-    return frozenset(each for each in snapshot.reassignments if not brokers.isdisjoint(each.adding))
+    return frozenset(each for each in moves if not brokers.isdisjoint(each.adding))
+
+
+def _other_moves(moves: Collection[Reassignment], brokers: Sequence[int]) -> str:
+    """Return a text about moves that are not most of a growth."""
+    ids = ", ".join(map(str, brokers))
+    return f"{plural(len(moves), 'running move')} to broker {ids} {'is' if len(moves) == 1 else 'are'} not most of it"
 
 
 def _what_fill(observations: Observations, systems: Sequence[Sequence[Place]]) -> Sequence[Filled | None]:
@@ -222,8 +233,18 @@ def _what_fill(observations: Observations, systems: Sequence[Sequence[Place]]) -
         now = [each for place in places if (each := _dir_of(snapshot.log_dirs, place)) is not None]
         are_known = len(before) == len(now) == len(places)
         dirs = (tuple(before), tuple(now)) if are_known else ((), ())
-        parts.append((tuple(places), (*dirs, _moves_to(snapshot, places))))
+        ended = _moves_to(chain.from_iterable(looks.moves if looks else ()), places)
+        running = _moves_to(snapshot.reassignments, places)
+        parts.append((tuple(places), (*dirs, running, ended, _is_soon_full(observations.dirs[places[0]]))))
     return _each_filled.of(parts)
+
+
+def _is_soon_full(samples: tuple[disk_trend.DirSample, ...]) -> bool | None:
+    """Return whether a disk fills up at its present rate; None while the rate is unknown."""
+    believed, left = disk_trend.foreseen(samples), disk_trend.seconds_left(samples)
+    if samples[-1].at - samples[0].at < timedelta(seconds=disk_trend.LEAST):
+        return None
+    return (believed is not None and believed <= disk_trend.SOON) or (left is not None and left <= disk_trend.SOON / 24)
 
 
 _each_filled: RememberedEach[tuple[Place, ...], Filled | None] = RememberedEach(filled)
@@ -231,14 +252,14 @@ _each_filled: RememberedEach[tuple[Place, ...], Filled | None] = RememberedEach(
 
 def _named(fills: Filled) -> str:
     """Return the reason for a growth as text for a title."""
-    if fills.moves:
+    if fills.places:
         return f"replicas of {first_few(fills.topics)} that a reassignment brings"
-    return f"topic {fills.topics[0]}"
+    return f"new replicas of {fills.topics[0]}" if fills.copies else f"topic {fills.topics[0]}"
 
 
 def _share_of(snapshot: Snapshot, fills: Filled) -> Iterator[cause.Evidence]:
     share = f"{100 * fills.size / fills.whole:.0f} %"
-    if fills.moves:
+    if fills.places:
         text = f"{share} of the bytes that were used up are replicas that reassignments add"
         yield cause.Evidence(text, "DescribeLogDirs, two looks; ListPartitionReassignments")
         return
@@ -247,7 +268,7 @@ def _share_of(snapshot: Snapshot, fills: Filled) -> Iterator[cause.Evidence]:
         yield cause.Evidence(f"{topic} grew by {share} of the bytes that were used up", "DescribeLogDirs, two looks")
     else:
         yield cause.Evidence(f"{topic} has {share} of the bytes of Kafka's logs there", "DescribeLogDirs")
-    if limits := limits_of(snapshot, topic):
+    if not fills.copies and (limits := limits_of(snapshot, topic)):
         yield cause.Evidence(f"{topic}: {limits}", "DescribeConfigs")
 
 
@@ -255,10 +276,25 @@ MOST_CANCELLED = 5
 """Maximum number of moves that one step cancels."""
 
 
-def _ended(snapshot: Snapshot, places: Sequence[Place], moves: frozenset[Reassignment]) -> Iterator[cause.Next]:
+def _steps(
+    snapshot: Snapshot, places: Sequence[Place], moves: frozenset[Reassignment], fills: Filled | None
+) -> Iterator[cause.Next]:
+    """Yield the steps against the topic or the moves that fill a disk, or for finding them."""
+    if fills is None:
+        yield cause.Next("find what grows: topics by size, retention")
+    elif fills.places:
+        yield from _ended(snapshot, places, [each for each in moves if (each.topic, each.partition) in fills.places])
+    elif fills.copies:
+        yield cause.Next(
+            f"look what brings replicas of {fills.topics[0]} there: a move, also between directories of the broker, or "
+            "a new topic; a copy ends by itself"
+        )
+    else:
+        yield _limited(snapshot, fills.topics[0])
+
+
+def _ended(snapshot: Snapshot, places: Sequence[Place], moves: Sequence[Reassignment]) -> Iterator[cause.Next]:
     """Yield the ways to stop moves that fill a disk."""
-    if not moves:
-        return
     from console.plan.kinds.moves import is_unclean_to_cancel  # imported late, with the texts about such changes
 
     brokers = ", ".join(map(str, sorted({broker for broker, _ in places})))
@@ -273,25 +309,38 @@ def _ended(snapshot: Snapshot, places: Sequence[Place], moves: frozenset[Reassig
         yield cause.Next(text)
 
 
-def _limited(fills: Filled | None) -> Iterator[cause.Next]:
-    """Yield the step for the topic that fills a disk, or for finding it."""
-    if fills is None:
-        yield cause.Next("find what grows: topics by size, retention")
-    elif not fills.moves:
-        yield cause.Next(
-            f"limit topic {fills.topics[0]}, or stop who writes to it: retention.ms and retention.bytes (for each "
-            "partition) delete its oldest records"
+def _limited(snapshot: Snapshot, topic: str) -> cause.Next:
+    """Return the step for a topic that fills a disk: a shorter retention, only where retention deletes records, and no
+    system keeps its state in them.
+    """
+    configs = snapshot.configs.get(topic_resource(topic))
+    known = snapshot.topics.get(topic)
+    policy = text_in(configs, POLICY) if configs is not None else ""
+    if (known is not None and known.internal) or system_topic(topic, policy=policy or None) is not None:
+        return cause.Next(
+            f"look why {topic} grows, and whether its brokers' log cleaner works: a system keeps its state there, so "
+            "add no retention"
         )
+    limits = "retention.ms and retention.bytes (for each partition) delete its oldest records"
+    if configs is None:
+        return cause.Next(f"limit topic {topic}, or stop who writes to it: if its {POLICY} has delete, {limits}")
+    if kept(configs).deletes:
+        return cause.Next(f"limit topic {topic}, or stop who writes to it: {limits}")
+    compacts = "why compaction does not shrink it (the log cleaner, min.cleanable.dirty.ratio, keys without end)"
+    return cause.Next(
+        f"look who writes to topic {topic}{f', and {compacts}' if policy else ''}: a retention has no effect without "
+        f"delete in its {POLICY}, and with it records are lost"
+    )
 
 
 PLENTY = 50_000_000_000
 """Usable bytes of a disk that is nearly full by its share, and has room for a while if nothing fills it."""
 
 
-def _rests(samples: tuple[DirSample, ...]) -> bool:
+def _rests(samples: tuple[disk_trend.DirSample, ...]) -> bool:
     """Return whether a disk that is nearly full has plenty of bytes left, and no trend that fills it within a day."""
-    left = foreseen(samples)
-    return samples[-1].usable >= PLENTY and (left is None or left > SOON)
+    left = disk_trend.foreseen(samples)
+    return samples[-1].usable >= PLENTY and (left is None or left > disk_trend.SOON)
 
 
 def _relief(snapshot: Snapshot, places: Sequence[Place]) -> cause.Next:
@@ -335,7 +384,7 @@ def _room(log_dir: LogDir) -> int | None:
 
 def _what_else(observations: Observations, places: list[Place]) -> str:
     """Return a text that other files than Kafka's logs fill a file system; ``""`` if the logs do, or it is unknown."""
-    grown = [growth(observations.dirs[place]) for place in places]
+    grown = [disk_trend.growth(observations.dirs[place]) for place in places]
     known = [each for each in grown if each is not None]
     if len(known) < len(places):
         return ""
