@@ -533,7 +533,7 @@ def _cuts(changes: list[ConfigChange], before: Snapshot, now: Snapshot) -> Itera
     """Yield the retentions that changes made shorter."""
     for change in changes:
         if change.resource.type == codes.TOPIC and change.key in RETENTION:
-            if _is_tighter(change.key, change.held, change.holds):
+            if is_tighter(change.key, change.held, change.holds):
                 yield Cut(change, change.key, change.held or "", change.holds or "")
         elif change.resource.type == codes.BROKER:
             for key in RETENTION:
@@ -548,7 +548,7 @@ def _inherited_cuts(change: ConfigChange, key: str, before: Snapshot, now: Snaps
         if not change.resource.is_cluster_default and change.resource.name != str(broker):
             continue
         was = held[broker].value if broker in held else None
-        if _is_tighter(key, was, inherited.value):
+        if is_tighter(key, was, inherited.value):
             yield Cut(change, key, was or "", inherited.value or "", broker)
 
 
@@ -564,14 +564,14 @@ def _still(cuts: list[Cut], before: Poll, now: Poll) -> list[Cut]:
             return False
         if cut.broker is not None:
             found = inherited[cut.key].get(cut.broker)
-            return found is None or _is_tighter(cut.key, cut.held, found.value)
+            return found is None or is_tighter(cut.key, cut.held, found.value)
         configs = snapshot.configs.get(cut.change.resource)
-        return configs is None or _is_tighter(cut.key, cut.held, text_in(configs, cut.key))
+        return configs is None or is_tighter(cut.key, cut.held, text_in(configs, cut.key))
 
     return [cut if cut.ended is not None or applies(cut) else cut._replace(ended=now.at) for cut in cuts]
 
 
-def _is_tighter(key: str, held: str | None, holds: str | None) -> bool:
+def is_tighter(key: str, held: str | None, holds: str | None) -> bool:
     """Return whether a value of a topic's key keeps records for a shorter time than another."""
     if key == "cleanup.policy":
         # An empty policy deletes nothing; if a value is unknown, assume Kafka's default.
@@ -669,7 +669,7 @@ def _alone(broker: int, key: str, snapshot: Snapshot) -> LeadersLimit | None:
     mine = values.pop(broker, UNKNOWN)
     if mine.value is None or not values or len(values) + 1 < len(snapshot.cluster.brokers):
         return None
-    if not all(each.known and _is_tighter(key, each.value, mine.value) for each in values.values()):
+    if not all(each.known and is_tighter(key, each.value, mine.value) for each in values.values()):
         return None
     others = min((each.value or "" for each in values.values()), key=lambda text: _length(key, text))
     return LeadersLimit(broker, key, mine.name or key, mine.value, others, mine.source == codes.DYNAMIC_BROKER_CONFIG)

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from console.language.interpret import command_of
 from console.model import config
-from console.model.cluster import Partition, Topic
+from console.model.cluster import LogRange, Partition, Topic
 from console.model.codes import ConfigSource
 from console.model.observed_logs import Jump, LogOffsets, Newest, ObservedLogs
+from console.model.rates import SHORTEST, Counter, Rates
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.present.triage import MUTED_FOR, cause_id, cause_rows
@@ -22,7 +23,7 @@ from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.observations import Observations, after, begin
-from console.triage.past import MOST, ConfigChange, Cut, _is_tighter, _losses
+from console.triage.past import MOST, ConfigChange, Cut, _losses, is_tighter
 from console.triage.symptoms import Poll
 from tests.support import samples
 from tests.unit import test_triage as triage
@@ -227,7 +228,7 @@ def values() -> st.SearchStrategy[str | None]:
 
 @given(st.sampled_from(["retention.ms", "retention.bytes", "cleanup.policy"]), values(), values())
 def test_of_two_values_at_most_one_way_is_shorter(key: str, one: str | None, other: str | None) -> None:
-    assert not (_is_tighter(key, one, other) and _is_tighter(key, other, one))
+    assert not (is_tighter(key, one, other) and is_tighter(key, other, one))
 
 
 @given(st.lists(st.integers(0, 3), max_size=8))
@@ -398,18 +399,43 @@ def test_the_limit_of_a_leader_is_told_in_its_own_unit_and_ends_with_it() -> Non
     assert claim.title.endswith("; it was changed since")
 
 
-@pytest.mark.parametrize("usable", [80, 500])
-def test_a_short_retention_that_another_client_sets_on_a_full_disk_may_be_meant(usable: int) -> None:
+@pytest.mark.parametrize(("full_from", "is_meant"), [(0, True), (5, False), (99, False)])
+def test_a_short_retention_that_another_client_sets_on_a_full_disk_may_be_meant(
+    full_from: int, *, is_meant: bool
+) -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         cut = triage.kept_for(snapshot, 1_000 if tick >= 3 else triage.DAY_MS)
+        usable = 80 if tick >= full_from else 500
         dirs = {broker: (samples.held(("orders", 0, 900), total=1_000, usable=usable),) for broker in (1, 2, 3)}
         return replace(triage.moved(cut, {0: (95, 100)}), log_dirs=dirs)
 
     verdict = diagnose(triage.watched(change, before=change(triage.healthy(), 0), facts=triage._whole_logs))
     (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "changed-lately"]
-    is_full = usable == 80
-    assert (claim.severity is Severity.INFO) is is_full
-    assert any(step.edits for step in claim.next) is not is_full
+    assert (claim.severity is Severity.INFO) is is_meant
+    assert any(step.edits for step in claim.next) is not is_meant
+
+
+def test_a_longer_retention_on_a_full_disk_is_no_rescue() -> None:
+    """It is what fills the disk."""
+    places, shortest = [("orders", number) for number in range(6)], int(SHORTEST)
+    came, more = (
+        {place: Counter(0.0, 0, 0.0, 0, SHORTEST, rate * shortest) for place in places} for rate in (1_000, 100_000)
+    )
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        kept = triage.kept_for(snapshot, 30 * triage.DAY_MS if tick >= 3 else 60_000)
+        held = samples.held(*((*place, 10**6) for place in places), total=10**10, usable=8 * 10**8)
+        return replace(
+            triage.moved(kept, {0: (95, 100)}),
+            log_dirs=dict.fromkeys((1, 2, 3), (held,)),
+            log_ranges=dict.fromkeys(places, LogRange(0, 900)),
+            rates=Rates(came, more),
+        )
+
+    verdict = diagnose(triage.watched(change, before=change(triage.healthy(), 0), facts=triage._whole_logs))
+    (claim,) = triage.claims_of(verdict, "changed-lately")
+    assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.CERTAIN)
+    assert not any("meant to help" in each.fact for each in claim.evidence)
 
 
 def test_jumps_that_are_not_kept_are_not_examined_again() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
 
@@ -634,11 +634,14 @@ def nearly_full(observations: Observations, topics: frozenset[str]) -> symptoms.
     none.
     """
     found = observations.intervals_of(symptoms.DIR_NEARLY_FULL)
-    if not found:
-        return None
-    known = (observations.last.snapshot.topics.get(each) for each in topics)
-    brokers = {broker for topic in known if topic is not None for each in topic.partitions for broker in each.replicas}
+    brokers = brokers_with(topics, observations.last.snapshot) if found else ()
     return next((each for each in found if each.broker in brokers), None)
+
+
+def brokers_with(topics: frozenset[str], snapshot: Snapshot) -> Collection[int]:
+    """Return the brokers with replicas of these topics."""
+    known = (snapshot.topics.get(each) for each in topics)
+    return {broker for topic in known if topic is not None for each in topic.partitions for broker in each.replicas}
 
 
 def _loss(
