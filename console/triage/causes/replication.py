@@ -37,17 +37,18 @@ KEPT = timedelta(hours=1)
 _CLUSTER = AclResourceType.parse("CLUSTER")
 _FETCHES = frozenset({"CLUSTER_ACTION", "ALL"})
 """The operations on the cluster that a broker's fetches need."""
+LISTENER, PROTOCOL = "inter.broker.listener.name", "security.inter.broker.protocol"
 _BETWEEN = frozenset(
     {
+        LISTENER,
+        PROTOCOL,
         "allow.everyone.if.no.acl.found",
         "authorizer.class.name",
-        "inter.broker.listener.name",
         "listener.security.protocol.map",
         "listeners",
         "principal.builder.class",
         "sasl.enabled.mechanisms",
         "sasl.mechanism.inter.broker.protocol",
-        "security.inter.broker.protocol",
         "ssl.cipher.suites",
         "ssl.client.auth",
         "ssl.enabled.protocols",
@@ -80,8 +81,11 @@ def _reasons(observations: Observations, brokers: Collection[int], since: dateti
     yield from islice(_lines(observations, brokers), 1)
     for odd in _other_authority(observations):
         if odd.listener.broker in brokers:
+            # It may be another intermediate of one authority: no title names it.
             yield _Reason(
-                f"; {odd.words}", cause.Evidence(odd.words, "TLS handshakes"), cause.Next(_ROTATION.format(odd.others))
+                "",
+                cause.Evidence(f"{odd.words}: they may not trust one another", "TLS handshakes"),
+                cause.Next(_ROTATION.format(odd.others, odd.issuer)),
             )
             break
     if since is None:
@@ -122,8 +126,8 @@ def _reasons(observations: Observations, brokers: Collection[int], since: dateti
 
 
 _ROTATION = (
-    "finish the rotation of the authority, or undo it: first the trust stores of all brokers need {} and the new "
-    "authority, then brokers get new certificates"
+    "if the brokers' logs have errors of TLS handshakes: the trust stores of all brokers need the authorities of both "
+    "{} and {} until all brokers have certificates of one of them"
 )
 
 
@@ -146,12 +150,16 @@ class _OtherAuthority(NamedTuple):
 
 def _other_authority(observations: Observations) -> Sequence[_OtherAuthority]:
     """Return the certificates of brokers whose authority is another one than that of all other brokers, of three or
-    more that have a listener of the same name.
+    more, on the listener that brokers use between them.
     """
-    return _odd_issuers(observations.last.facts.certificates)
+    snapshot = observations.last.snapshot
+    named, protocols = (values_of_brokers(snapshot, key) for key in (LISTENER, PROTOCOL))
+    # Without a name the listener is called like the protocol.
+    between = {broker: named.get(broker) or protocols.get(broker) for broker in (*named, *protocols)}
+    certificates = observations.last.facts.certificates
+    return _odd_issuers([each for each in certificates if each.listener.name == between.get(each.listener.broker)])
 
 
-@remembered
 def _odd_issuers(certificates: Sequence[Certificate]) -> Sequence[_OtherAuthority]:
     by_name: dict[str, list[Certificate]] = {}
     for each in certificates:
@@ -166,23 +174,6 @@ def _odd_issuers(certificates: Sequence[Certificate]) -> Sequence[_OtherAuthorit
         if count == 1:
             found += [_OtherAuthority(each.listener, rare, usual) for each in mine if each.issuer == rare]
     return tuple(found)
-
-
-def _authorities(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers whose certificates are of another authority than the others': that may be a rotation half done."""
-    for odd in _other_authority(observations):
-        broker = odd.listener.broker
-        yield cause.Claim(
-            cause="certificate-of-another-authority",
-            subject=symptoms.Subject(broker=broker, listener=odd.listener.address),
-            severity=Severity.WARNING,
-            certainty=Certainty.POSSIBLE,
-            title=f"{odd.words}: they may not trust one another",
-            evidence=(cause.Evidence(f"{odd.listener.address} is of {odd.issuer}", "TLS handshakes"),),
-            next=(cause.Next(_ROTATION.format(odd.others)),),
-            alone=True,
-            yields=True,
-        )
 
 
 def _right(acl: Acl) -> str:
@@ -213,8 +204,8 @@ def _logs_in_by_scram(observations: Observations) -> bool:
     mechanisms = values_of_brokers(snapshot, "sasl.mechanism.inter.broker.protocol").values()
     if not any(each is not None and each.startswith("SCRAM") for each in mechanisms):
         return False
-    protocols = values_of_brokers(snapshot, "security.inter.broker.protocol").values()
-    listeners = values_of_brokers(snapshot, "inter.broker.listener.name").values()
+    protocols = values_of_brokers(snapshot, PROTOCOL).values()
+    listeners = values_of_brokers(snapshot, LISTENER).values()
     return any(listeners) or any(each is not None and each.startswith("SASL") for each in protocols)
 
 
@@ -522,15 +513,6 @@ def _times_out(observations: Observations, topics: set[str]) -> int:
 
 CAUSES = (
     cause.CauseRule(
-        "certificate-of-another-authority",
-        _authorities,
-        reads="TLS handshakes with the listeners that brokers advertise: hourly, and when a broker answers again",
-        takes=(
-            "possible: of three or more brokers, one has a certificate of another issuer than all others on the "
-            "listener of the same name"
-        ),
-    ),
-    cause.CauseRule(
         "isr-flaps",
         _flapping,
         reads="Metadata over time; DescribeConfigs",
@@ -542,7 +524,7 @@ CAUSES = (
     cause.CauseRule(
         "replication-broken",
         lambda observations: (*_between(observations), *_unfollowed(observations), *_replication(observations)),
-        reads="Metadata; DescribeAcls, DescribeConfigs and DescribeUserScramCredentials over time",
+        reads="Metadata; DescribeAcls, DescribeConfigs and DescribeUserScramCredentials over time; TLS handshakes",
         takes=(
             "likely: the only missing follower is on a broker that answers, a leader has no followers, or brokers do "
             "not follow one another. The row names a lost right, a line of a file or a SCRAM user that changed before"
