@@ -201,6 +201,57 @@ def test_a_lag_time_of_one_fetch_is_why_all_replicas_flap() -> None:
     assert claim.next[0].text.startswith(f"set {LAG_TIME} to Kafka's default")
 
 
+@pytest.mark.parametrize(("short", "is_named"), [((2,), False), ((1, 3), True), ((1,), False)])
+def test_the_lag_times_of_all_leaders_may_be_why_a_follower_flaps(short: tuple[int, ...], *, is_named: bool) -> None:
+    """A leader takes followers out of the ISR by its own lag time."""
+    watch = flapping(4)
+    watch.base = replace(
+        watch.base,
+        configs={
+            broker_resource(each): samples.config_set(
+                {LAG_TIME: "500" if each in short else "30000", WAIT: "500"}, STATIC_BROKER_CONFIG
+            )
+            for each in (1, 2, 3)
+        },
+    )
+    watch.poll(1)
+    (claim,) = isr_flaps(watch)
+    assert claim.title.endswith(f": {LAG_TIME} is 500 ms") is is_named
+    assert claim.next[0].text.startswith(f"set {LAG_TIME}") is is_named
+
+
+def without_2(each: Partition) -> Partition:
+    return each._replace(isr=tuple(b for b in each.isr if b != 2 or b == each.leader))
+
+
+def test_replicas_that_leave_isrs_one_by_one_are_one_episode() -> None:
+    base, out = healthy(6), list[int]()
+    places = [each.number for each in base.topics["orders"].partitions if 2 in each.isr and each.leader != 2]
+    watch = Watch(base)
+    watch.poll(10)
+    for number in places[:4]:
+        out.append(number)
+        watch.base = each_of_orders(base, lambda each: without_2(each) if each.number in out else each)
+        watch.poll(1)
+    watch.poll(3)
+    watch.base = base
+    watch.poll(3)
+    assert watch.observations.left
+    assert not any(each.claim.cause == "isr-flaps" for verdict in watch.verdicts for each in verdict.causes)
+
+
+def test_the_row_of_flapping_replicas_stays_at_a_steady_pace() -> None:
+    watch = Watch(healthy())
+    for _ in range(9):
+        watch.base = each_of_orders(healthy(), without_2)
+        watch.poll(3)
+        watch.base = healthy()
+        watch.poll(77)
+    shown = [any(each.claim.cause == "isr-flaps" for each in verdict.causes) for verdict in watch.verdicts]
+    assert any(shown)
+    assert all(shown[shown.index(True) :])
+
+
 def test_replicas_that_moves_add_do_not_flap() -> None:
     def base(number: int) -> Snapshot:
         return each_of_orders(

@@ -340,8 +340,9 @@ def _flapping(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _flaps(observations: Observations, broker: int, times: tuple[datetime, ...]) -> tuple[datetime, ...]:
-    """Return the times at which replicas of a broker left ISRs within the last minutes; empty if these are few, if
-    they may be over, or if replicas stay out. times: all of them.
+    """Return the times at which replicas of a broker left ISRs lately; empty if these are few, if they may be over, or
+    if replicas stay out. The times count for twice the period in which they are often, so that the row stays at a
+    steady pace. times: all of them.
     """
     at = observations.last.at
     if len(times) < OFTEN:
@@ -356,11 +357,12 @@ def _flaps(observations: Observations, broker: int, times: tuple[datetime, ...])
     mine = tuple(
         each
         for each in times
-        if each > at - PERIOD
+        if each > at - 2 * PERIOD
         and not any(one.began - SETTLED <= each <= (one.ended or at) + SETTLED for one in absences)
         and (stop is None or abs(each - stop.at) > SETTLED)
     )
-    if len(mine) < OFTEN or at - mine[-1] > 2 * (mine[-1] - mine[0]) / (len(mine) - 1):
+    is_often = any(last - first < PERIOD for first, last in zip(mine, mine[OFTEN - 1 :], strict=False))
+    if not is_often or at - mine[-1] > 2 * (mine[-1] - mine[-OFTEN]) / (OFTEN - 1):
         return ()
     stays = any(
         broker in each.brokers and observations.lasts(each.name, each.subject, STAYS)
@@ -376,18 +378,8 @@ def _flaps_of(
     what: str,
     times: tuple[datetime, ...],
 ) -> cause.Claim:
-    lags = values_of_brokers(observations.last.snapshot, LAG_TIME)
-    waits = values_of_brokers(observations.last.snapshot, FETCH_WAIT)
-    short = sorted(
-        {
-            lag
-            for broker, value in lags.items()
-            if (lag := long_number(value or "")) is not None
-            and (wait := long_number(waits.get(broker) or "")) is not None
-            and is_lag_time_short(lag, wait)
-        }
-    )
-    why = f": {LAG_TIME} is {short[0]:,} ms" if short else ""
+    short = _short_lag_times(observations, brokers)
+    why = f": {LAG_TIME} is {short} ms" if short else ""
     return cause.Claim(
         cause="isr-flaps",
         subject=subject,
@@ -401,8 +393,8 @@ def _flaps_of(
                 f"{len(times)} times since {time_of_day(times[0])}; the brokers answer meanwhile", "Metadata over time"
             ),
             cause.Evidence(
-                f"a follower waits for {FETCH_WAIT} before it fetches again: it may be out of sync after {short[0]:,} "
-                "ms without a fault",
+                f"a follower waits for {FETCH_WAIT} before it fetches again: it may be out of sync after {short} ms "
+                "without a fault",
                 "DescribeConfigs",
             )
             if short
@@ -413,11 +405,27 @@ def _flaps_of(
             cause.Next(f"set {LAG_TIME} to Kafka's default, 30,000 ms, in the brokers' files, and restart them")
             if short
             else cause.Next(
-                f"look at {', '.join(address(observations, each) for each in sorted(brokers))}: its disk, garbage "
-                "collection, and the network from it to the leaders"
+                f"look at {', '.join(address(observations, each) for each in sorted(brokers))}: disk, garbage "
+                "collection, and the network to the leaders"
             ),
         ),
     )
+
+
+def _short_lag_times(observations: Observations, brokers: Collection[int]) -> str:
+    """Return the lag times, in milliseconds, by which the leaders take the replicas of these brokers out of ISRs, if
+    all of them are short for how these brokers fetch; ``""`` if one is not, or is unknown.
+    """
+    snapshot = observations.last.snapshot
+    lags, waits = values_of_brokers(snapshot, LAG_TIME), values_of_brokers(snapshot, FETCH_WAIT)
+    # The leaders of a single broker's replicas are others.
+    leaders = [each.id for each in snapshot.cluster.brokers if len(brokers) > 1 or each.id not in brokers]
+    found = {long_number(lags.get(each) or "") for each in leaders}
+    mine = {long_number(waits.get(each) or "") for each in brokers}
+    is_short = all(
+        lag is not None and wait is not None and is_lag_time_short(lag, wait) for lag in found for wait in mine
+    )
+    return " or ".join(f"{lag:,}" for lag in sorted(filter(None, found))) if is_short else ""
 
 
 @remembered
