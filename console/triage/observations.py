@@ -446,9 +446,14 @@ def _handed_over(observations: Observations, poll: symptoms.Poll) -> Mapping[int
         known = {**known, **over} if over else known
     lost = [broker for broker, each in known.items() if not each.unheard and _was_unheard(poll, broker, each)]
     known = {**known, **{broker: replace(known[broker], unheard=True) for broker in lost}} if lost else known
-    if all(each.at > poll.at - KEPT for each in known.values()):
-        return known
-    return {broker: each for broker, each in known.items() if each.at > poll.at - KEPT}
+    # While a broker is away without controllers that hear it, this is all that shows why.
+    away = symptoms.gone(poll.snapshot)
+    kept = {
+        broker: each
+        for broker, each in known.items()
+        if each.at > poll.at - KEPT or (each.unheard and each.over is None and broker in away)
+    }
+    return known if len(kept) == len(known) else kept
 
 
 def _was_unheard(poll: symptoms.Poll, broker: int, stop: HandedOver) -> bool:
