@@ -398,11 +398,9 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="broker-down",
             subject=subject,
-            severity=Severity.WARNING if holds_up else _severity(observations, broker),
-            certainty=Certainty.POSSIBLE if holds_up else Certainty.CERTAIN if broker in away else Certainty.LIKELY,
-            title=f"broker {broker} is down"
-            + (", and has no replicas" if is_spare else lacks if only else "")
-            + ("; while it is registered, metadata.version may not be raised" if holds_up else ""),
+            severity=_severity(observations, broker),
+            certainty=Certainty.CERTAIN if broker in away else Certainty.LIKELY,
+            title=f"broker {broker} is down" + (", and has no replicas" if is_spare else lacks if only else ""),
             since=_since_away(observations, subject),
             times=max(1, observations.times((symptoms.BROKER_GONE, subject))),
             evidence=cause.given(
@@ -420,18 +418,21 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _holds_up_level(observations: Observations, subject: symptoms.Subject) -> str:
-    """Return a text that the metadata version is behind the running brokers, for a broker that is gone for longer than
-    a restart takes: the controllers ask the registrations of all brokers before they raise it. ``""`` if it is not
-    behind, or that is unknown.
+    """Return a text that a broker may hold up the metadata version, which is behind the running brokers, if it is gone
+    for longer than a restart takes: the controllers ask the registrations of all brokers before they raise it. ``""``
+    if it is not behind, or that is unknown.
     """
-    since, versions = _since_away(observations, subject), observations.last.snapshot.versions
-    if not versions or (since is not None and observations.last.at - since < AWAY):
+    since, versions = _since_away(observations, subject) or observations.began, observations.last.snapshot.versions
+    if not versions or observations.last.at - since < AWAY:
         return ""
     level = newest_levels(versions.values()).get(METADATA_VERSION, 0)
     most = min(each.supported_features.get(METADATA_VERSION, (0, 0))[1] for each in versions.values())
     if not 0 < level < most:
         return ""
-    return f"{METADATA_VERSION} is {level}, and all running brokers support {most}; no API shows what a fenced one does"
+    return (
+        f"{METADATA_VERSION} is {level}, and all running brokers support {most}; no API shows what a fenced one does: "
+        "while it is registered, it may not be raised"
+    )
 
 
 def _steps(observations: Observations, broker: int, *, is_spare: bool, is_needed: bool) -> Iterator[cause.Next]:
