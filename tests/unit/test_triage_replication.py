@@ -22,7 +22,7 @@ from console.triage.facts import Facts
 from console.triage.symptoms import Subject
 from tests.support import samples
 from tests.unit import test_triage_restarts
-from tests.unit.test_triage import PARTS, START, TICK, config, each_of_orders, healthy, named, watched
+from tests.unit.test_triage import PARTS, START, TICK, config, each_of_orders, healthy, named, watched, without_broker
 from tests.unit.test_triage_restarts import Watch
 
 CLUSTER = "replication-broken", Subject()
@@ -370,3 +370,21 @@ def test_another_authority_may_be_why_a_broker_does_not_follow(
     words = "broker 3 shows a certificate of new on INSIDE, the others of old: they may not trust one another"
     assert (words in [each.fact for each in mine.evidence]) is is_told
     assert any("the authorities of both old and new" in each.text for each in mine.next) is is_told
+
+
+def test_a_certificate_from_before_a_restart_is_told_by_no_row() -> None:
+    """kac reads a certificate again if its broker was silent; one that was stopped in order may have another one now."""
+
+    def out(each: Partition) -> Partition:
+        return each._replace(isr=tuple(b for b in each.isr if b != 3 or b == each.leader))
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        if 3 <= tick < 5:
+            return without_broker(snapshot, [3])
+        return each_of_orders(snapshot, out) if tick >= 10 else snapshot
+
+    file = samples.config_set({"inter.broker.listener.name": "INSIDE"}, STATIC_BROKER_CONFIG)
+    base = replace(healthy(), configs={broker_resource(each): file for each in (1, 2, 3)})
+    verdict = diagnose(watched(change, 40, facts=lambda _: shown("old", "old", "new"), before=base))
+    (mine,) = (each.claim for each in verdict.causes if each.claim.cause == "replication-broken")
+    assert not any("certificate" in each.fact for each in mine.evidence)

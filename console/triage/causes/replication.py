@@ -80,7 +80,7 @@ def _reasons(observations: Observations, brokers: Collection[int], since: dateti
     """
     yield from islice(_lines(observations, brokers), 1)
     for odd in _other_authority(observations):
-        if odd.listener.broker in brokers:
+        if odd.listener.broker in brokers and not _is_unread(observations, odd.listener.broker):
             # It may be another intermediate of one authority: no title names it.
             yield _Reason(
                 "",
@@ -174,6 +174,14 @@ def _odd_issuers(certificates: Sequence[Certificate]) -> Sequence[_OtherAuthorit
         if count == 1:
             found += [_OtherAuthority(each.listener, rare, usual) for each in mine if each.issuer == rare]
     return tuple(found)
+
+
+def _is_unread(observations: Observations, broker: int) -> bool:
+    """Return whether a broker's certificate may be one from before its return: kac reads certificates again only of
+    brokers that were silent.
+    """
+    was_silent = observations.intervals.get((symptoms.BROKER_SILENT, symptoms.Subject(broker=broker)))
+    return observations.came_back(broker, KEPT) is not None and not was_silent
 
 
 def _right(acl: Acl) -> str:
