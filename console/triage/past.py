@@ -13,12 +13,11 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from console.model import codes
+from console.model import codes, config
 from console.model.acl import LITERAL, PREFIXED, Acl, acl_differences
 from console.model.authorizer import WILDCARD, Pattern, pattern_of, patterns_on, within_whole
 from console.model.broker_keys import TOPIC_SYNONYMS
 from console.model.cluster import Partition, Topic, partition_in
-from console.model.config import ConfigResource, broker_resource, is_override, own_value, text_in, topic_resource
 from console.model.inheritance import UNKNOWN, by_broker, from_broker, given_as, in_terms_of
 from console.model.numbers import long_number
 from console.model.observed_logs import Jump
@@ -78,7 +77,7 @@ Offsets = Mapping[tuple[str, int], int]
 class ConfigChange(NamedTuple):
     """A setting that changed between two reads."""
 
-    resource: ConfigResource
+    resource: config.ConfigResource
     key: str
     was: str | None
     """The former value; None if the key was not set there."""
@@ -291,7 +290,9 @@ def _config_changes(before: Poll, now: Poll) -> Iterator[ConfigChange]:
     for resource, key, was, became in config_differences(old, new):
         entries = [configs.get(key) for configs in (old[resource], new[resource])]
         # Skip values of a broker's file, which change only by a restart, and sensitive values, which brokers hide.
-        if HIDDEN in (was, became) or not any(entry is not None and is_override(entry, resource) for entry in entries):
+        if HIDDEN in (was, became) or not any(
+            entry is not None and config.is_override(entry, resource) for entry in entries
+        ):
             continue
         values = [entry.value if entry is not None else None for entry in entries]
         yield ConfigChange(resource, key, was, became, known.get(resource, whole), now.at, *values)
@@ -337,7 +338,7 @@ def _own(change: ConfigChange, snapshot: Snapshot, unknown: str | None) -> str |
     configs = snapshot.configs.get(change.resource)
     if configs is None:
         return unknown
-    own = own_value(configs.get(change.key), change.resource)
+    own = config.own_value(configs.get(change.key), change.resource)
     return own.value if own is not None else None
 
 
@@ -566,7 +567,7 @@ def _still(cuts: list[Cut], before: Poll, now: Poll) -> list[Cut]:
             found = inherited[cut.key].get(cut.broker)
             return found is None or is_tighter(cut.key, cut.held, found.value)
         configs = snapshot.configs.get(cut.change.resource)
-        return configs is None or is_tighter(cut.key, cut.held, text_in(configs, cut.key))
+        return configs is None or is_tighter(cut.key, cut.held, config.text_in(configs, cut.key))
 
     return [cut if cut.ended is not None or applies(cut) else cut._replace(ended=now.at) for cut in cuts]
 
@@ -583,7 +584,7 @@ def is_tighter(key: str, held: str | None, holds: str | None) -> bool:
 
 def _cut_of(jump: Jump, snapshot: Snapshot, cuts: list[Cut]) -> Cut | None:
     """Return the latest cut that applied to a partition when its log was truncated; None if no cut did."""
-    configs = snapshot.configs.get(topic_resource(jump.topic))
+    configs = snapshot.configs.get(config.topic_resource(jump.topic))
     partition = partition_in(snapshot.topics.get(jump.topic), jump.partition)
     leader = partition.leader if partition is not None else -1
     for cut in reversed(cuts):
@@ -591,7 +592,11 @@ def _cut_of(jump: Jump, snapshot: Snapshot, cuts: list[Cut]) -> Cut | None:
         if cut.broker is None:
             applies = change.resource.name == jump.topic
         else:
-            own = own_value(configs.get(cut.key), topic_resource(jump.topic)) if configs is not None else None
+            own = (
+                config.own_value(configs.get(cut.key), config.topic_resource(jump.topic))
+                if configs is not None
+                else None
+            )
             applies = cut.broker == leader and own is None
         # `after` is the last read without the change: if that is later than the deletion, the change is not the cause.
         if not applies or change.after.timestamp() > jump.at:
@@ -664,7 +669,7 @@ def _alone(broker: int, key: str, snapshot: Snapshot) -> LeadersLimit | None:
     values = {
         each.id: from_broker(key, configs)
         for each in snapshot.cluster.brokers
-        if (configs := snapshot.configs.get(broker_resource(each.id))) is not None
+        if (configs := snapshot.configs.get(config.broker_resource(each.id))) is not None
     }
     mine = values.pop(broker, UNKNOWN)
     if mine.value is None or not values or len(values) + 1 < len(snapshot.cluster.brokers):
@@ -677,25 +682,25 @@ def _alone(broker: int, key: str, snapshot: Snapshot) -> LeadersLimit | None:
 
 def stands(limit: LeadersLimit, snapshot: Snapshot) -> bool:
     """Return whether a broker still has a limit of its own, or that is unknown."""
-    resource = broker_resource(limit.broker)
+    resource = config.broker_resource(limit.broker)
     return resource not in snapshot.configs or _alone(limit.broker, limit.topic_key, snapshot) == limit
 
 
 def _has_own(topic: str, key: str, snapshot: Snapshot) -> bool:
-    configs, resource = snapshot.configs.get(topic_resource(topic)), topic_resource(topic)
-    return configs is None or own_value(configs.get(key), resource) is not None
+    configs, resource = snapshot.configs.get(config.topic_resource(topic)), config.topic_resource(topic)
+    return configs is None or config.own_value(configs.get(key), resource) is not None
 
 
 def _on_leader(jump: Jump, snapshot: Snapshot) -> Mapping[str, str | None]:
     """Return the limits of a topic as its partition's leader has them: the topic's own, or those of the leader; if
     these are unknown, as the broker has them that described the topic.
     """
-    configs = snapshot.configs.get(topic_resource(jump.topic))
+    configs = snapshot.configs.get(config.topic_resource(jump.topic))
     partition = partition_in(snapshot.topics.get(jump.topic), jump.partition)
-    found = {key: text_in(configs, key) for key in RETENTION} if configs is not None else {}
-    leader = snapshot.configs.get(broker_resource(partition.leader)) if partition is not None else None
-    for key in RETENTION if leader is not None else ():
-        inherited = from_broker(key, leader)
+    found = {key: config.text_in(configs, key) for key in RETENTION} if configs is not None else {}
+    leader = snapshot.configs.get(config.broker_resource(partition.leader)) if partition is not None else None
+    for key in RETENTION:
+        inherited = from_broker(key, leader) if leader is not None else UNKNOWN
         if inherited.value is not None and not _has_own(jump.topic, key, snapshot):
             found[key] = inherited.value
     return found
@@ -742,10 +747,15 @@ def retention_of(name: str, snapshot: Snapshot) -> Mapping[str, int]:
     """Return the limits by which brokers delete a topic's records, by their keys. Empty if they are unknown, or brokers
     delete none.
     """
-    topic, configs = snapshot.topics.get(name), snapshot.configs.get(topic_resource(name))
-    if topic is None or topic.internal or configs is None or "delete" not in (text_in(configs, RETENTION[2]) or ""):
+    topic, configs = snapshot.topics.get(name), snapshot.configs.get(config.topic_resource(name))
+    if (
+        topic is None
+        or topic.internal
+        or configs is None
+        or "delete" not in (config.text_in(configs, RETENTION[2]) or "")
+    ):
         return {}
-    limits = {key: long_number(text_in(configs, key)) for key in RETENTION[:2]}
+    limits = {key: long_number(config.text_in(configs, key)) for key in RETENTION[:2]}
     return {key: limit for key, limit in limits.items() if limit is not None and limit >= 0}
 
 
@@ -757,7 +767,7 @@ def retention_text(limits: Mapping[str, int]) -> str:
 def _too_early(jump: Jump, poll: Poll) -> str:
     """Return the reason why the retention can't have deleted these records; ``""`` if it can."""
     topic = poll.snapshot.topics.get(jump.topic)
-    configs = poll.snapshot.configs.get(topic_resource(jump.topic))
+    configs = poll.snapshot.configs.get(config.topic_resource(jump.topic))
     if topic is None or topic.internal or configs is None:
         return ""
     time_limit, size_limit, policy = (_on_leader(jump, poll.snapshot).get(key) for key in RETENTION)

@@ -373,7 +373,7 @@ def test_another_authority_may_be_why_a_broker_does_not_follow(
 
 
 def test_a_certificate_from_before_a_restart_is_told_by_no_row() -> None:
-    """kac reads a certificate again if its broker was silent; one that was stopped in order may have another one now."""
+    """kac reads a certificate again if its broker was silent; one that was stopped in order may have another."""
 
     def out(each: Partition) -> Partition:
         return each._replace(isr=tuple(b for b in each.isr if b != 3 or b == each.leader))
