@@ -450,9 +450,14 @@ def _handed_over(observations: Observations, poll: symptoms.Poll) -> Mapping[int
         known = {**known, **over} if over else known
     lost = [broker for broker, each in known.items() if not each.unheard and _was_unheard(poll, broker, each)]
     known = {**known, **{broker: replace(known[broker], unheard=True) for broker in lost}} if lost else known
-    if all(each.at > poll.at - KEPT for each in known.values()):
-        return known
-    return {broker: each for broker, each in known.items() if each.at > poll.at - KEPT}
+    # While a broker is away without controllers that hear it, this is all that shows why.
+    away = symptoms.gone(poll.snapshot)
+    kept = {
+        broker: each
+        for broker, each in known.items()
+        if each.at > poll.at - KEPT or (each.unheard and each.over is None and broker in away)
+    }
+    return known if len(kept) == len(known) else kept
 
 
 def _leading(topics: Mapping[str, Topic]) -> frozenset[int]:
@@ -516,7 +521,7 @@ def _left(
     observations: Observations, now: Mapping[symptoms.Key, symptoms.Symptom], poll: symptoms.Poll
 ) -> Mapping[int, tuple[datetime, ...]]:
     """Return broker -> the times of the polls at which replicas of it had left ISRs, of the last 30 minutes (`KEPT`).
-    Replicas that reassignments add were in none.
+    Replicas that reassignments add were in none. While one is out, others that leave belong to the same episode.
     """
     known, topics = observations.left, observations.last.snapshot.topics
     if now is not observations.seen and poll.snapshot.topics is not topics:
@@ -525,6 +530,10 @@ def _left(
             if (each.name, each.subject) not in observations.seen and not found.issuperset(each.brokers):
                 was = partition_in(topics.get(each.subject.topic or ""), each.subject.partition or 0)
                 found.update(set(each.brokers).intersection(was.isr if was is not None else ()))
+        if found:
+            found.difference_update(
+                *(each.brokers for each in _by_name(observations.seen).get(symptoms.UNDER_REPLICATED, ()))
+            )
         new = {broker: (*known.get(broker, ()), poll.at)[-MOST_INTERVALS:] for broker in found}
         known = {**known, **new} if new else known
     if all(mine[0] > poll.at - KEPT for mine in known.values()):

@@ -13,13 +13,12 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from console.model import codes
+from console.model import codes, config
 from console.model.acl import LITERAL, PREFIXED, Acl, acl_differences
 from console.model.authorizer import WILDCARD, Pattern, pattern_of, patterns_on, within_whole
 from console.model.broker_keys import TOPIC_SYNONYMS
 from console.model.cluster import Partition, Topic, partition_in
-from console.model.config import ConfigResource, is_override, own_value, text_in, topic_resource
-from console.model.inheritance import by_broker
+from console.model.inheritance import UNKNOWN, by_broker, from_broker, given_as, in_terms_of
 from console.model.numbers import long_number
 from console.model.observed_logs import Jump
 from console.model.parts import Part
@@ -78,7 +77,7 @@ Offsets = Mapping[tuple[str, int], int]
 class ConfigChange(NamedTuple):
     """A setting that changed between two reads."""
 
-    resource: ConfigResource
+    resource: config.ConfigResource
     key: str
     was: str | None
     """The former value; None if the key was not set there."""
@@ -137,6 +136,7 @@ class LeadersLimit(NamedTuple):
     """A retention that topics inherit from one broker, and that is shorter there than on every other broker."""
 
     broker: int
+    topic_key: str
     key: str
     """The broker's key, such as ``log.retention.ms``."""
     value: str
@@ -144,7 +144,18 @@ class LeadersLimit(NamedTuple):
     others: str
     """The shortest value of the other brokers."""
     is_dynamic: bool
-    """Whether it is an override of the broker, which kac can unset, rather than a line of its file."""
+    """Whether it is an override of the broker rather than a line of its file."""
+
+    @property
+    def words(self) -> str:
+        """The limit as the broker has it."""
+        return given_as(self.topic_key, self.key, self.value) or f"{self.key}={self.value}"
+
+    @property
+    def usual(self) -> str | None:
+        """The others' value in the unit of the broker's key; None if it is no whole number of these."""
+        value = in_terms_of(self.key, self.topic_key, self.others)
+        return value if in_terms_of(self.topic_key, self.key, value) == self.others else None
 
 
 class Loss(NamedTuple):
@@ -279,7 +290,9 @@ def _config_changes(before: Poll, now: Poll) -> Iterator[ConfigChange]:
     for resource, key, was, became in config_differences(old, new):
         entries = [configs.get(key) for configs in (old[resource], new[resource])]
         # Skip values of a broker's file, which change only by a restart, and sensitive values, which brokers hide.
-        if HIDDEN in (was, became) or not any(entry is not None and is_override(entry, resource) for entry in entries):
+        if HIDDEN in (was, became) or not any(
+            entry is not None and config.is_override(entry, resource) for entry in entries
+        ):
             continue
         values = [entry.value if entry is not None else None for entry in entries]
         yield ConfigChange(resource, key, was, became, known.get(resource, whole), now.at, *values)
@@ -325,7 +338,7 @@ def _own(change: ConfigChange, snapshot: Snapshot, unknown: str | None) -> str |
     configs = snapshot.configs.get(change.resource)
     if configs is None:
         return unknown
-    own = own_value(configs.get(change.key), change.resource)
+    own = config.own_value(configs.get(change.key), change.resource)
     return own.value if own is not None else None
 
 
@@ -521,7 +534,7 @@ def _cuts(changes: list[ConfigChange], before: Snapshot, now: Snapshot) -> Itera
     """Yield the retentions that changes made shorter."""
     for change in changes:
         if change.resource.type == codes.TOPIC and change.key in RETENTION:
-            if _is_tighter(change.key, change.held, change.holds):
+            if is_tighter(change.key, change.held, change.holds):
                 yield Cut(change, change.key, change.held or "", change.holds or "")
         elif change.resource.type == codes.BROKER:
             for key in RETENTION:
@@ -536,7 +549,7 @@ def _inherited_cuts(change: ConfigChange, key: str, before: Snapshot, now: Snaps
         if not change.resource.is_cluster_default and change.resource.name != str(broker):
             continue
         was = held[broker].value if broker in held else None
-        if _is_tighter(key, was, inherited.value):
+        if is_tighter(key, was, inherited.value):
             yield Cut(change, key, was or "", inherited.value or "", broker)
 
 
@@ -552,14 +565,14 @@ def _still(cuts: list[Cut], before: Poll, now: Poll) -> list[Cut]:
             return False
         if cut.broker is not None:
             found = inherited[cut.key].get(cut.broker)
-            return found is None or _is_tighter(cut.key, cut.held, found.value)
+            return found is None or is_tighter(cut.key, cut.held, found.value)
         configs = snapshot.configs.get(cut.change.resource)
-        return configs is None or _is_tighter(cut.key, cut.held, text_in(configs, cut.key))
+        return configs is None or is_tighter(cut.key, cut.held, config.text_in(configs, cut.key))
 
     return [cut if cut.ended is not None or applies(cut) else cut._replace(ended=now.at) for cut in cuts]
 
 
-def _is_tighter(key: str, held: str | None, holds: str | None) -> bool:
+def is_tighter(key: str, held: str | None, holds: str | None) -> bool:
     """Return whether a value of a topic's key keeps records for a shorter time than another."""
     if key == "cleanup.policy":
         # An empty policy deletes nothing; if a value is unknown, assume Kafka's default.
@@ -571,7 +584,7 @@ def _is_tighter(key: str, held: str | None, holds: str | None) -> bool:
 
 def _cut_of(jump: Jump, snapshot: Snapshot, cuts: list[Cut]) -> Cut | None:
     """Return the latest cut that applied to a partition when its log was truncated; None if no cut did."""
-    configs = snapshot.configs.get(topic_resource(jump.topic))
+    configs = snapshot.configs.get(config.topic_resource(jump.topic))
     partition = partition_in(snapshot.topics.get(jump.topic), jump.partition)
     leader = partition.leader if partition is not None else -1
     for cut in reversed(cuts):
@@ -579,7 +592,11 @@ def _cut_of(jump: Jump, snapshot: Snapshot, cuts: list[Cut]) -> Cut | None:
         if cut.broker is None:
             applies = change.resource.name == jump.topic
         else:
-            own = own_value(configs.get(cut.key), topic_resource(jump.topic)) if configs is not None else None
+            own = (
+                config.own_value(configs.get(cut.key), config.topic_resource(jump.topic))
+                if configs is not None
+                else None
+            )
             applies = cut.broker == leader and own is None
         # `after` is the last read without the change: if that is later than the deletion, the change is not the cause.
         if not applies or change.after.timestamp() > jump.at:
@@ -599,13 +616,14 @@ def _loss(jump: Jump, poll: Poll, cut: Cut | None, unread: Mapping[str, int] | N
     # deletes the records that it has read.
     if not is_new or jump.topic.endswith(PURGED) or unread == {}:
         return None
-    own = _limit_of_leader(jump, poll.snapshot)
-    if own is not None:
-        why = f"broker {own.broker}, the leader, has {own.key}={own.value}; the other brokers keep records up to"
-        return Loss(jump, f"{why} {own.others}", None, unread, limit=own)
     why = _too_early(jump, poll)
     if why:
         return Loss(jump, why, None, unread)
+    own = _limit_of_leader(jump, poll)
+    if own is not None:
+        others = "no limit" if long_number(own.others) == -1 else own.usual or own.others
+        why = f"broker {own.broker}, the leader, has {own.words}; the other brokers have {others}"
+        return Loss(jump, why, None, unread, limit=own)
     slow, limits = _overtaken(jump, unread or {}, poll.snapshot), retention_of(jump.topic, poll.snapshot)
     if not slow or not limits:
         return None
@@ -613,26 +631,85 @@ def _loss(jump: Jump, poll: Poll, cut: Cut | None, unread: Mapping[str, int] | N
     return Loss(jump, retention_text(limits), None, slow, is_rightful=True, is_old=is_old)
 
 
-def _limit_of_leader(jump: Jump, snapshot: Snapshot) -> LeadersLimit | None:
-    """Return the retention of the partition's leader that is shorter than those of all other brokers; None if there is
-    none, or the topic has its own. kac reads a topic's values from one broker: the leader deletes by its own.
+def _limit_of_leader(jump: Jump, poll: Poll) -> LeadersLimit | None:
+    """Return the retention of the partition's leader that is shorter than those of all other brokers, and that alone
+    can have deleted the records; None if there is none, or the topic has its own. kac reads a topic's values from one
+    broker: the leader deletes by its own.
     """
-    topic, configs = snapshot.topics.get(jump.topic), snapshot.configs.get(topic_resource(jump.topic))
-    partition = partition_in(topic, jump.partition)
-    if topic is None or topic.internal or configs is None or partition is None:
+    snapshot = poll.snapshot
+    topic, partition = snapshot.topics.get(jump.topic), partition_in(snapshot.topics.get(jump.topic), jump.partition)
+    if topic is None or topic.internal or partition is None:
         return None
+    values = _on_leader(jump, snapshot)
+    if "delete" not in (values.get(RETENTION[2]) or ""):
+        return None
+    limits = {
+        key: limit
+        for key in RETENTION
+        if not _has_own(jump.topic, key, snapshot) and (limit := _alone(partition.leader, key, snapshot)) is not None
+    }
+    if RETENTION[2] in limits:
+        return limits[RETENTION[2]]
+    age = _age_ms(jump, poll)
+
+    def can_delete(key: str) -> bool:
+        limit = long_number(values.get(key))
+        return limit is None or (limit >= 0 and (key != RETENTION[0] or age is None or age >= limit))
+
+    # A limit that all brokers have, or the topic itself, deletes records rightfully.
+    if any(can_delete(key) for key in RETENTION[:2] if key not in limits):
+        return None
+    return next((limit for key, limit in limits.items() if can_delete(key)), None)
+
+
+def _alone(broker: int, key: str, snapshot: Snapshot) -> LeadersLimit | None:
+    """Return a topic's key as a broker has it, if it is shorter than on all other brokers; None if it is not, or if a
+    broker's value is unknown.
+    """
+    values = {
+        each.id: from_broker(key, configs)
+        for each in snapshot.cluster.brokers
+        if (configs := snapshot.configs.get(config.broker_resource(each.id))) is not None
+    }
+    mine = values.pop(broker, UNKNOWN)
+    if mine.value is None or not values or len(values) + 1 < len(snapshot.cluster.brokers):
+        return None
+    if not all(each.known and is_tighter(key, each.value, mine.value) for each in values.values()):
+        return None
+    others = min((each.value or "" for each in values.values()), key=lambda text: _length(key, text))
+    return LeadersLimit(broker, key, mine.name or key, mine.value, others, mine.source == codes.DYNAMIC_BROKER_CONFIG)
+
+
+def stands(limit: LeadersLimit, snapshot: Snapshot) -> bool:
+    """Return whether a broker still has a limit of its own, or that is unknown."""
+    resource = config.broker_resource(limit.broker)
+    return resource not in snapshot.configs or _alone(limit.broker, limit.topic_key, snapshot) == limit
+
+
+def _has_own(topic: str, key: str, snapshot: Snapshot) -> bool:
+    configs, resource = snapshot.configs.get(config.topic_resource(topic)), config.topic_resource(topic)
+    return configs is None or config.own_value(configs.get(key), resource) is not None
+
+
+def _on_leader(jump: Jump, snapshot: Snapshot) -> Mapping[str, str | None]:
+    """Return the limits of a topic as its partition's leader has them: the topic's own, or those of the leader; if
+    these are unknown, as the broker has them that described the topic.
+    """
+    configs = snapshot.configs.get(config.topic_resource(jump.topic))
+    partition = partition_in(snapshot.topics.get(jump.topic), jump.partition)
+    found = {key: config.text_in(configs, key) for key in RETENTION} if configs is not None else {}
+    leader = snapshot.configs.get(config.broker_resource(partition.leader)) if partition is not None else None
     for key in RETENTION:
-        if own_value(configs.get(key), topic_resource(jump.topic)) is not None:
-            continue
-        values = by_broker(snapshot, key)
-        mine = values.pop(partition.leader, None)
-        if mine is None or mine.value is None or not values:
-            continue
-        if all(_is_tighter(key, each.value, mine.value) for each in values.values()):
-            others = min((each.value or "" for each in values.values()), key=lambda text: _length(key, text))
-            dynamic = mine.source == codes.DYNAMIC_BROKER_CONFIG
-            return LeadersLimit(partition.leader, mine.name or key, mine.value, others, dynamic)
-    return None
+        inherited = from_broker(key, leader) if leader is not None else UNKNOWN
+        if inherited.value is not None and not _has_own(jump.topic, key, snapshot):
+            found[key] = inherited.value
+    return found
+
+
+def _age_ms(jump: Jump, poll: Poll) -> float | None:
+    """Return the age of the newest deleted record that is known; None if none is."""
+    newest = poll.facts.newest.get((jump.topic, jump.partition))
+    return None if newest is None or jump.start <= newest.offset else jump.at * 1000 - newest.timestamp
 
 
 def _length(key: str, value: str) -> float:
@@ -670,10 +747,15 @@ def retention_of(name: str, snapshot: Snapshot) -> Mapping[str, int]:
     """Return the limits by which brokers delete a topic's records, by their keys. Empty if they are unknown, or brokers
     delete none.
     """
-    topic, configs = snapshot.topics.get(name), snapshot.configs.get(topic_resource(name))
-    if topic is None or topic.internal or configs is None or "delete" not in (text_in(configs, RETENTION[2]) or ""):
+    topic, configs = snapshot.topics.get(name), snapshot.configs.get(config.topic_resource(name))
+    if (
+        topic is None
+        or topic.internal
+        or configs is None
+        or "delete" not in (config.text_in(configs, RETENTION[2]) or "")
+    ):
         return {}
-    limits = {key: long_number(text_in(configs, key)) for key in RETENTION[:2]}
+    limits = {key: long_number(config.text_in(configs, key)) for key in RETENTION[:2]}
     return {key: limit for key, limit in limits.items() if limit is not None and limit >= 0}
 
 
@@ -685,13 +767,12 @@ def retention_text(limits: Mapping[str, int]) -> str:
 def _too_early(jump: Jump, poll: Poll) -> str:
     """Return the reason why the retention can't have deleted these records; ``""`` if it can."""
     topic = poll.snapshot.topics.get(jump.topic)
-    configs = poll.snapshot.configs.get(topic_resource(jump.topic))
+    configs = poll.snapshot.configs.get(config.topic_resource(jump.topic))
     if topic is None or topic.internal or configs is None:
         return ""
-    policy = configs.get("cleanup.policy")
-    time_limit, size_limit = (text_in(configs, key) for key in RETENTION[:2])
-    if policy is not None and policy.value is not None and "delete" not in policy.value:
-        return f"cleanup.policy is {policy.value or 'empty'}: only a request deletes from the beginning of the log"
+    time_limit, size_limit, policy = (_on_leader(jump, poll.snapshot).get(key) for key in RETENTION)
+    if policy is not None and "delete" not in policy:
+        return f"cleanup.policy is {policy or 'empty'}: only a request deletes from the beginning of the log"
     limit = long_number(time_limit)
     # If the size is limited too, a burst of new records may rightly delete old ones that have not reached the time
     # limit.
@@ -699,13 +780,11 @@ def _too_early(jump: Jump, poll: Poll) -> str:
         return ""
     if limit < 0 or limit > jump.at * 1000:  # longer than since 1970, where timestamps begin
         return "the topic keeps records for ever: only a request deletes them"
-    newest = poll.facts.newest.get((jump.topic, jump.partition))
-    if newest is None or jump.start <= newest.offset:
+    age = _age_ms(jump, poll)
+    if age is None or age >= limit:
         return ""
-    age = jump.at - newest.timestamp / 1000
-    if age * 1000 >= limit:
-        return ""
-    return f"record {newest.offset:,} was {max(0, age):,.0f} s old, retention.ms is {limit:,}"
+    newest = poll.facts.newest[jump.topic, jump.partition]
+    return f"record {newest.offset:,} was {max(0.0, age / 1000):,.0f} s old, retention.ms is {limit:,}"
 
 
 def is_used(group: str, place: tuple[str, int], snapshot: Snapshot) -> bool:

@@ -82,28 +82,28 @@ class Reading(NamedTuple):
 
 
 def reading_of(
-    group: Group, lag: GroupLag | None, trend: LagTrend | None, *, had_members: bool, locked: float | None = None
+    group: Group, lag: GroupLag | None, trend: LagTrend | None, *, had_members: bool, rests: float | None = None
 ) -> Reading:
     """Return a group's offsets, split into those that a client reads from and those left behind.
 
     Args:
-        locked: seconds for which a share group locks a record, if its own config says it.
+        rests: seconds for which a share group may stand at a record, if its configs say it.
     """
     left = left_behind(group, lag, trend, had_members=had_members) if lag is not None else frozenset[Place]()
     if lag is not None and left:
         lag = replace(lag, partitions=tuple(each for each in lag.partitions if place(each) not in left))
     read = what_is_read(trend, left) if trend is not None else None
     if read is not None and read.stuck:
-        long = tuple(each for each in read.stuck if read.partitions[each].still >= _rests_at(group, each[0], locked))
+        long = tuple(each for each in read.stuck if read.partitions[each].still >= _rests_at(group, each[0], rests))
         read = replace(read, stuck=long) if long != read.stuck else read
     is_odd = bool(left) or (read is not None and (group.is_vacant or bool(read.stuck)))
     return Reading(group, left, lag, read, is_odd)
 
 
-def _rests_at(group: Group, topic: str, locked: float | None) -> float:
-    """Return the seconds for which a reader may stand at a record on purpose. locked: as for `reading_of`."""
+def _rests_at(group: Group, topic: str, rests: float | None) -> float:
+    """Return the seconds for which a reader may stand at a record on purpose. rests: as for `reading_of`."""
     if group.type == SHARE:
-        return max(LEAST_SECONDS, DELIVERIES * (DELIVERY_SECONDS if locked is None else locked))
+        return max(LEAST_SECONDS, DELIVERIES * DELIVERY_SECONDS if rests is None else rests)
     retry = retry_of(topic)
     return DELAYS * retry.delay if retry is not None else 0.0
 

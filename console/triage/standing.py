@@ -15,7 +15,7 @@ from console.lint.rule import Found, Rule, Seen
 from console.lint.rules import BY_NAME, RULES
 from console.model.changes import OwnTarget, Target
 from console.model.cluster import Topic
-from console.model.config import ConfigPlace, ConfigResource, broker_resource
+from console.model.config import ConfigPlace, ConfigResource, ConfigSet, broker_resource
 from console.model.snapshot import Snapshot
 from console.triage.changed_places import ChangedPlace, changed_place
 from console.triage.remembered import remembered
@@ -38,7 +38,7 @@ _ARISING = (
 )
 ARISING = tuple(BY_NAME[name] for name in _ARISING)
 """The rules whose findings are possible causes if they arose while kac watched: clusters live with others for years."""
-CHOSEN, ENDS = frozenset({"one-rack", "single-replica"}), timedelta(hours=1)
+CHOSEN, ENDS = frozenset({"compaction-never", "one-rack", "segments-tiny", "single-replica"}), timedelta(hours=1)
 """The rules of `ARISING` whose findings a client may have chosen, and the time after which these are no causes."""
 LOOKS_EVERY, LASTS = timedelta(seconds=30), timedelta(seconds=60)
 """The time between two looks by these rules, which read all partitions; and the time for which a finding has to last.
@@ -81,6 +81,7 @@ class Arising(Struct, frozen=True):
             when kac began to look, or that got them together with a change of the listed brokers: while a broker
             restarts, its leaders are elsewhere, and it has no finding.
         arisen: those that came while kac watched.
+        configs: the configs at that look: those of others may have been read since, or are of new topics.
     """
 
     at: datetime | None = None
@@ -88,6 +89,7 @@ class Arising(Struct, frozen=True):
     looked: frozenset[str] = frozenset()
     found: frozenset[Mark] = frozenset()
     arisen: Mapping[Mark, Stands] = field(default_factory=dict)
+    configs: Mapping[ConfigResource, ConfigSet] = field(default_factory=dict)
 
 
 class Standing(Struct, frozen=True):
@@ -153,10 +155,22 @@ def _arising_after(known: Arising, seen: Seen, poll: Poll) -> Arising:
             was = known.arisen.get(mark)
             if was is not None:
                 arisen[mark] = was._replace(found=each)
-            elif rule.name in known.looked and brokers == known.brokers and mark not in known.found:
+            elif (
+                rule.name in known.looked
+                and brokers == known.brokers
+                and mark not in known.found
+                and (not rule.configs_of or _has_changed(each.subject, known.configs, poll.snapshot.configs))
+            ):
                 arisen[mark] = Stands(rule, each, _place(each), poll.at)
     looked = known.looked | {rule.name for rule in rules}
-    return Arising(poll.at, brokers, looked, frozenset(found), arisen)
+    return Arising(poll.at, brokers, looked, frozenset(found), arisen, poll.snapshot.configs)
+
+
+def _has_changed(
+    subject: Target, before: Mapping[ConfigResource, ConfigSet], now: Mapping[ConfigResource, ConfigSet]
+) -> bool:
+    """Return whether configs that were known before are others now."""
+    return isinstance(subject, ConfigResource) and subject in before and before[subject] != now.get(subject)
 
 
 def _uneven(topics: Mapping[str, Topic], brokers: Collection[int]) -> Set[Mark]:

@@ -13,7 +13,7 @@ from console.lint.acceptance import Acceptance
 from console.model import quorum as model_quorum
 from console.model import transactions
 from console.model.cluster import Group, GroupLag, LogRange, Partition, Topic
-from console.model.codes import GROUP
+from console.model.codes import BROKER, GROUP
 from console.model.config import ConfigPlace, ConfigResource, ConfigSet, min_isr, topic_resource
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.lag_trend import LagTrend, recovers
@@ -26,7 +26,7 @@ from console.model.snapshot import LAG_UNREAD, Snapshot
 from console.plan.topic_risks import ages_by_producers, are_all_enough, is_isr_impossible
 from console.triage import connectors
 from console.triage.facts import Facts
-from console.triage.readers import Reading, is_below, is_beyond, reading_of
+from console.triage.readers import DELIVERIES, Reading, is_below, is_beyond, reading_of
 from console.triage.remembered import RememberedAmong, remembered
 from console.triage.uncleaned import uncleaned
 
@@ -468,7 +468,7 @@ def _read_groups(snapshot: Snapshot) -> _ReadGroups:
     unread = frozenset(each.entity for each in snapshot.failures if each.part == LAG_UNREAD)
     return _read_groups_symptoms(
         _each_group.of(
-            snapshot.groups, snapshot.lags, snapshot.lag_trends, snapshot.had_members, unread, _locks(snapshot.configs)
+            snapshot.groups, snapshot.lags, snapshot.lag_trends, snapshot.had_members, unread, _rests(snapshot.configs)
         )
     )
 
@@ -481,21 +481,24 @@ def _read_groups_symptoms(read: Mapping[str, tuple[Reading, _Keyed]]) -> _ReadGr
 
 
 @remembered
-def _locks(configs: Mapping[ConfigResource, ConfigSet]) -> Mapping[str, float]:
-    """Return share group -> the seconds for which its own config locks a record."""
+def _rests(configs: Mapping[ConfigResource, ConfigSet]) -> Mapping[str, float]:
+    """Return share group -> the seconds for which it may stand at a record that is delivered again and again."""
+    limits = (each.get(_DELIVERIES) for of, each in configs.items() if of.type == BROKER)
+    times = [number for entry in limits if entry is not None and (number := long_number(entry.value)) is not None]
     values = ((of, each.get(_LOCK)) for of, each in configs.items() if of.type == GROUP)
     known = {of.name: long_number(entry.value) for of, entry in values if entry is not None}
-    return {name: value / 1000 for name, value in known.items() if value is not None}
+    most = max(times, default=DELIVERIES)
+    return {name: most * value / 1000 for name, value in known.items() if value is not None}
 
 
-_LOCK = "share.record.lock.duration.ms"
+_LOCK, _DELIVERIES = "share.record.lock.duration.ms", "group.share.delivery.count.limit"
 
 
 def _group_symptoms(
-    group: Group, lag: GroupLag | None, trend: LagTrend | None, had_members: bool, unread: bool, locked: float | None
+    group: Group, lag: GroupLag | None, trend: LagTrend | None, had_members: bool, unread: bool, rests: float | None
 ) -> tuple[Reading, _Keyed]:
     """Return a group's reading, and its symptoms: offsets that are left over are not a problem."""
-    reading = reading_of(group, lag, trend, had_members=had_members, locked=locked)
+    reading = reading_of(group, lag, trend, had_members=had_members, rests=rests)
     return reading, tuple(((each.name, each.subject), each) for each in _wrong_with(reading, unread=unread))
 
 

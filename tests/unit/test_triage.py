@@ -630,7 +630,6 @@ def test_every_cause_has_a_case() -> None:
         "restarts-overlap",  # test_triage_restarts.py
         "brokers-killed",
         "isr-flaps",  # test_triage_replication.py
-        "certificate-of-another-authority",
         "broker-unregistered",  # test_triage_registrations.py
         # Causes from controllers alone: test_triage_controllers.py.
         "broker-stopped",
@@ -651,7 +650,6 @@ def test_every_cause_has_a_case() -> None:
         "broker-slow",
         "leader-not-read",
         "remote-copy-stands",  # test_triage_tiers.py
-        "remote-copy-off",
         # Rules of lint: test_triage_standing.py.
         *({rule.name for rule in STANDING} - {"coordinator-unavailable"}),
         *(rule.name for rule in ARISING),

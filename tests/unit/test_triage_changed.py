@@ -536,18 +536,22 @@ def test_a_move_that_no_list_showed_takes_away_what_it_added(
     assert bool(found) is is_named
 
 
-@pytest.mark.parametrize(("leader", "is_rescue"), [(-1, True), (1, False)])
+@pytest.mark.parametrize(
+    ("away", "is_rescue"),
+    [(range(WHEN + 4), True), (range(0), False), (range(WHEN + 10, WHEN + 15), False)],
+    ids=["before", "never", "only after it"],
+)
 def test_an_unclean_election_that_is_allowed_for_a_topic_without_a_leader_is_a_rescue(
-    leader: int, *, is_rescue: bool
+    away: range, *, is_rescue: bool
 ) -> None:
-    def set_to(value: str, until: int) -> Change:
+    def set_to(value: str) -> Change:
         def change(snapshot: Snapshot, tick: int) -> Snapshot:
             known = topic_configs(unclean_leader_election_enable=value)(snapshot, tick)
-            return test_triage.first_of_orders(known, leader=leader if tick <= until else 1)
+            return test_triage.first_of_orders(known, leader=-1 if tick in away else 1)
 
         return change
 
-    (claim,) = seen(set_to("false", WHEN), set_to("true", WHEN + 3), ticks=40)
+    (claim,) = seen(set_to("false"), set_to("true"), ticks=40)
     assert (claim.severity is Severity.INFO) is is_rescue
     assert any(step.edits for step in claim.next) is not is_rescue
     assert any("is over: orders/0 had no leader" in step.text for step in claim.next) is is_rescue

@@ -716,18 +716,20 @@ def test_names_that_change_at_each_start_are_no_release() -> None:
 
 
 @pytest.mark.parametrize(
-    ("type_", "lock_ms", "ticks", "is_stuck"),
+    ("type_", "lock_ms", "limit", "ticks", "is_stuck"),
     [
-        ("consumer", None, 10, True),
-        ("share", None, 10, False),
-        ("share", None, 35, True),
-        ("share", "15000", 14, False),
-        ("share", "15000", 20, True),
-        ("share", "60000", 35, False),
+        ("consumer", None, None, 10, True),
+        ("share", None, None, 10, False),
+        ("share", None, None, 35, True),
+        ("share", "15000", None, 14, False),
+        ("share", "15000", None, 20, True),
+        ("share", "60000", None, 35, False),
+        ("share", "15000", "10", 20, False),
+        ("share", "15000", "10", 35, True),
     ],
 )
 def test_a_share_group_stands_at_a_record_until_its_deliveries_are_used_up(
-    type_: str, lock_ms: str | None, ticks: int, *, is_stuck: bool
+    type_: str, lock_ms: str | None, limit: str | None, ticks: int, *, is_stuck: bool
 ) -> None:
     """A share group is stuck only after its deliveries of a record are used up: its start offset moves once the first
     record is done, while members work on later records.
@@ -738,6 +740,9 @@ def test_a_share_group_stands_at_a_record_until_its_deliveries_are_used_up(
         if lock_ms is not None:
             own = samples.config_set({"share.record.lock.duration.ms": lock_ms}, DYNAMIC_GROUP_CONFIG)
             now = replace(now, configs={**now.configs, share_group_config("billing"): own})
+        if limit is not None:
+            of_broker = samples.config_set({"group.share.delivery.count.limit": limit}, DYNAMIC_GROUP_CONFIG)
+            now = replace(now, configs={**now.configs, broker_resource(1): of_broker})
         return replace(now, groups={"billing": replace(now.groups["billing"], type=type_)})
 
     found = diagnose(watched(change, ticks, before=change(healthy(), 0)))

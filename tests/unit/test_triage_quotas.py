@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from console.language.interpret import command_of
-from console.model.cluster import LogDir, ReplicaSize, ReplicaSizes
+from console.model.cluster import GroupLag, LogDir, PartitionLag, ReplicaSize, ReplicaSizes
 from console.model.quota import QuotaEntity
 from console.model.severity import Certainty
 from console.model.snapshot import Snapshot
@@ -19,7 +19,9 @@ Quotas = Mapping[tuple[tuple[str, str | None], ...], float]
 """Entity -> consumer_byte_rate."""
 
 
-def starved(quotas: Quotas, read: int, written: int = 50, clients: int = 1, fraud: int = 0) -> list[Claim]:
+def starved(
+    quotas: Quotas, read: int, written: int = 50, clients: int = 1, fraud: int = 0, *, side: bool = False
+) -> list[Claim]:
     """Return the claims about groups that lag in six partitions with records of 100 bytes; each broker leads two of
     them.
 
@@ -28,6 +30,7 @@ def starved(quotas: Quotas, read: int, written: int = 50, clients: int = 1, frau
         written: records that are written to each partition in 5 s.
         clients: the number of groups, each with its own client.
         fraud: the records that another group of a client without a quota reads; 0 for no such group.
+        side: whether the groups also read a topic of unknown size, to which nothing is written.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -37,6 +40,10 @@ def starved(quotas: Quotas, read: int, written: int = 50, clients: int = 1, frau
         limits = {QuotaEntity.of(dict(entity)): {"consumer_byte_rate": value} for entity, value in quotas.items()}
         known = moved(snapshot, rows)
         group, lag = known.groups["billing"], known.lags["billing"]
+        if side:
+            lag = GroupLag((*lag.partitions, PartitionLag("side", 0, tick, 500, 500 - tick, "m1")))
+            orders = known.topics["orders"]
+            known = replace(known, topics={"orders": orders, "side": replace(orders, name="side", topic_id="side")})
         names = ["billing", *(f"g{n}" for n in range(1, clients))]
         ids = {name: "c" if name == "billing" else name for name in names}
         members = {name: tuple(replace(each, client_id=ids[name]) for each in group.members or ()) for name in names}
@@ -62,6 +69,10 @@ def test_it_is_the_cause_in_one_row(entity: tuple[tuple[str, str | None], ...], 
     assert isinstance(edit, SetQuota)
     assert (edit.entity, edit.value) == (QuotaEntity.of(dict(entity)), 4_000.0)
     assert command_of(edit)
+
+
+def test_a_topic_of_unknown_size_that_is_only_read_hides_no_writes() -> None:
+    assert "quota-exceeded" in {claim.cause for claim in starved({(("client-id", "c"),): 400.0}, 10, side=True)}
 
 
 @pytest.mark.parametrize("clients", [2, 5])

@@ -23,7 +23,7 @@ from console.triage.facts import Facts
 from console.triage.symptoms import Subject
 from tests.support import samples
 from tests.unit import test_triage_restarts
-from tests.unit.test_triage import PARTS, START, TICK, config, each_of_orders, healthy, named, watched
+from tests.unit.test_triage import PARTS, START, TICK, config, each_of_orders, healthy, named, watched, without_broker
 from tests.unit.test_triage_restarts import Watch
 
 CLUSTER = "replication-broken", Subject()
@@ -298,6 +298,57 @@ def test_a_lag_time_of_one_fetch_is_why_all_replicas_flap() -> None:
     assert claim.next[0].text.startswith(f"set {LAG_TIME} to Kafka's default")
 
 
+@pytest.mark.parametrize(("short", "is_named"), [((2,), False), ((1, 3), True), ((1,), False)])
+def test_the_lag_times_of_all_leaders_may_be_why_a_follower_flaps(short: tuple[int, ...], *, is_named: bool) -> None:
+    """A leader takes followers out of the ISR by its own lag time."""
+    watch = flapping(4)
+    watch.base = replace(
+        watch.base,
+        configs={
+            broker_resource(each): samples.config_set(
+                {LAG_TIME: "500" if each in short else "30000", WAIT: "500"}, STATIC_BROKER_CONFIG
+            )
+            for each in (1, 2, 3)
+        },
+    )
+    watch.poll(1)
+    (claim,) = isr_flaps(watch)
+    assert claim.title.endswith(f": {LAG_TIME} is 500 ms") is is_named
+    assert claim.next[0].text.startswith(f"set {LAG_TIME}") is is_named
+
+
+def without_2(each: Partition) -> Partition:
+    return each._replace(isr=tuple(b for b in each.isr if b != 2 or b == each.leader))
+
+
+def test_replicas_that_leave_isrs_one_by_one_are_one_episode() -> None:
+    base, out = healthy(6), list[int]()
+    places = [each.number for each in base.topics["orders"].partitions if 2 in each.isr and each.leader != 2]
+    watch = Watch(base)
+    watch.poll(10)
+    for number in places[:4]:
+        out.append(number)
+        watch.base = each_of_orders(base, lambda each: without_2(each) if each.number in out else each)
+        watch.poll(1)
+    watch.poll(3)
+    watch.base = base
+    watch.poll(3)
+    assert watch.observations.left
+    assert not any(each.claim.cause == "isr-flaps" for verdict in watch.verdicts for each in verdict.causes)
+
+
+def test_the_row_of_flapping_replicas_stays_at_a_steady_pace() -> None:
+    watch = Watch(healthy())
+    for _ in range(9):
+        watch.base = each_of_orders(healthy(), without_2)
+        watch.poll(3)
+        watch.base = healthy()
+        watch.poll(77)
+    shown = [any(each.claim.cause == "isr-flaps" for each in verdict.causes) for verdict in watch.verdicts]
+    assert any(shown)
+    assert all(shown[shown.index(True) :])
+
+
 def test_replicas_that_moves_add_do_not_flap() -> None:
     def base(number: int) -> Snapshot:
         return each_of_orders(
@@ -337,78 +388,100 @@ def test_replicas_that_stay_out_are_broken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("session", "brokers", "silent", "is_short"),
-    [("2000", (3,), 0, True), ("2000", (2, 3), 0, True), ("9000", (3,), 0, False), ("2000", (3,), 3, False)],
+    ("session", "silent", "refuses", "is_short"),
+    [("2000", 0, 0, True), ("9000", 0, 0, False), ("2000", 3, 0, False), ("2000", 0, 3, False)],
+    ids=["short", "the default", "it did not answer before", "it does not answer while it is fenced"],
 )
-def test_brokers_that_are_fenced_again_and_again_by_a_short_session(
-    session: str, brokers: tuple[int, ...], silent: int, *, is_short: bool
+def test_a_short_session_may_be_why_a_broker_is_fenced_again_and_again(
+    session: str, silent: int, refuses: int, *, is_short: bool
 ) -> None:
-    """A process that ends does not answer before the controllers fence it."""
+    """The controllers' own value counts, which no API shows: the row stays what is certain."""
     file = samples.config_set(
         {"broker.session.timeout.ms": session, "broker.heartbeat.interval.ms": "2000"}, STATIC_BROKER_CONFIG
     )
     watch = Watch(replace(healthy(), configs={broker_resource(each): file for each in (1, 2, 3)}))
     for _ in range(4):
-        for broker in brokers:
-            watch.poll(4, silent=silent)
-            watch.poll(2, fenced=broker)
-            watch.poll(6)
-    claims = [each.claim for each in watch.verdicts[-1].causes if each.claim.cause == "broker-flapping"]
-    (claim,) = claims
-    assert ("broker.session.timeout.ms is 2,000" in claim.title) is is_short, claim.title
-    assert ("broker.session.timeout.ms=9000" in claim.next[0].text) is is_short
-    assert ("what kills it" in claim.next[0].text) is not is_short
-    assert claim.subject == (Subject() if len(brokers) > 1 else Subject(broker=3))
+        watch.poll(6)
+        watch.poll(4, silent=silent)
+        watch.poll(2, fenced=3, silent=refuses)
+    (claim,) = (each.claim for each in watch.verdicts[-1].causes if each.claim.cause == "broker-flapping")
+    assert (claim.title, claim.certainty) == ("broker 3 goes down and up", Certainty.CERTAIN)
+    told = [each.fact for each in claim.evidence if "broker.session.timeout.ms of broker 3 is 2,000" in each.fact]
+    assert bool(told) is is_short
+    assert "what kills it" in claim.next[0].text
+    assert any("broker.session.timeout.ms=9000" in each.text for each in claim.next) is is_short
 
 
 # -- certificates of another authority ---------------------------------------------------------------------------------
 
-OTHER = "certificate-of-another-authority"
 
-
-def shown(*issuers: str, name: str = "INSIDE") -> Facts:
-    """Return the facts with a certificate of each broker, from 1, on its listener of this name."""
+def shown(*issuers: str) -> Facts:
+    """Return the facts with a certificate of each broker, from 1, on its listener INSIDE."""
     ends = START + timedelta(days=300)
     mine = (
-        Certificate(Listener(broker, f"b{broker}", 9094, name), "CN=b", issuer, START, ends)
+        Certificate(Listener(broker, f"b{broker}", 9094, "INSIDE"), "CN=b", issuer, START, ends)
         for broker, issuer in enumerate(issuers, 1)
     )
     return Facts(certificates=tuple(mine))
 
 
 @pytest.mark.parametrize(
-    ("issuers", "is_named"),
+    ("issuers", "between", "is_told"),
     [
-        (("old", "old", "new"), True),
-        (("old", "old", "old"), False),
-        (("a", "b", "c"), False),  # each broker has its own intermediate authority
-        (("old", "new"), False),
-        (("old", "old", "new", "new"), False),
+        (("old", "old", "new"), {"inter.broker.listener.name": "INSIDE"}, True),
+        (("old", "old", "new"), {"security.inter.broker.protocol": "INSIDE"}, True),
+        (("old", "old", "new"), {"inter.broker.listener.name": "REPLICATION"}, False),
+        (("old", "old", "new"), {}, False),
+        (("old", "old", "old"), {"inter.broker.listener.name": "INSIDE"}, False),
+        (("a", "b", "c"), {"inter.broker.listener.name": "INSIDE"}, False),
+        (("old", "new"), {"inter.broker.listener.name": "INSIDE"}, False),
+    ],
+    ids=[
+        "other",
+        "the listener is called like the protocol",
+        "a listener of clients",
+        "unknown listener",
+        "one authority",
+        "each broker has its own authority",
+        "two brokers",
     ],
 )
-def test_one_broker_with_a_certificate_of_another_authority(issuers: tuple[str, ...], *, is_named: bool) -> None:
-    facts = shown(*issuers)
-    verdict = diagnose(watched(lambda s, _: s, facts=lambda _: facts))
-    found = [each.claim for each in verdict.causes if each.claim.cause == OTHER]
-    assert bool(found) is is_named
-    if is_named:
-        assert found[0].title == (
-            "broker 3 shows a certificate of new on INSIDE, the others of old: they may not trust one another"
-        )
-        assert found[0].is_guess
-        assert found[0].next[0].text.startswith("finish the rotation of the authority")
-    unnamed = shown(*issuers, name="")
-    assert OTHER not in {cause for cause, _ in named(diagnose(watched(lambda s, _: s, facts=lambda _: unnamed)))}
+def test_another_authority_may_be_why_a_broker_does_not_follow(
+    issuers: tuple[str, ...], between: dict[str, str], *, is_told: bool
+) -> None:
+    """A broker that follows the others is trusted by them: then it is no row."""
 
-
-def test_another_authority_is_why_a_broker_does_not_follow() -> None:
     def out(each: Partition) -> Partition:
         return each._replace(isr=tuple(b for b in each.isr if b != 3 or b == each.leader))
 
+    file = samples.config_set(between, STATIC_BROKER_CONFIG)
+    base = replace(healthy(), configs={broker_resource(each): file for each in (1, 2, 3)})
+    assert not diagnose(watched(lambda s, _: s, facts=lambda _: shown(*issuers), before=base)).causes
     verdict = diagnose(
-        watched(lambda s, tick: each_of_orders(s, out) if tick >= 3 else s, facts=lambda _: shown("old", "old", "new"))
+        watched(
+            lambda s, tick: each_of_orders(s, out) if tick >= 3 else s, facts=lambda _: shown(*issuers), before=base
+        )
     )
-    claims = [each.claim for each in verdict.causes]
-    (mine,) = (each for each in claims if each.cause == "replication-broken")
-    assert mine.title.endswith("; broker 3 shows a certificate of new on INSIDE, the others of old")
-    assert OTHER not in {each.cause for each in claims}, "it is told once"
+    (mine,) = (each.claim for each in verdict.causes if each.claim.cause == "replication-broken")
+    assert "certificate" not in mine.title
+    words = "broker 3 shows a certificate of new on INSIDE, the others of old: they may not trust one another"
+    assert (words in [each.fact for each in mine.evidence]) is is_told
+    assert any("the authorities of both old and new" in each.text for each in mine.next) is is_told
+
+
+def test_a_certificate_from_before_a_restart_is_told_by_no_row() -> None:
+    """kac reads a certificate again if its broker was silent; one that was stopped in order may have another."""
+
+    def out(each: Partition) -> Partition:
+        return each._replace(isr=tuple(b for b in each.isr if b != 3 or b == each.leader))
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        if 3 <= tick < 5:
+            return without_broker(snapshot, [3])
+        return each_of_orders(snapshot, out) if tick >= 10 else snapshot
+
+    file = samples.config_set({"inter.broker.listener.name": "INSIDE"}, STATIC_BROKER_CONFIG)
+    base = replace(healthy(), configs={broker_resource(each): file for each in (1, 2, 3)})
+    verdict = diagnose(watched(change, 40, facts=lambda _: shown("old", "old", "new"), before=base))
+    (mine,) = (each.claim for each in verdict.causes if each.claim.cause == "replication-broken")
+    assert not any("certificate" in each.fact for each in mine.evidence)

@@ -413,11 +413,13 @@ def test_a_rack_that_answers_until_it_is_fenced_has_lost_the_controllers(silent_
         return Poll(at, replace(known, read_at=dict.fromkeys(PARTS, at)))
 
     observations = begin(poll(0))
-    for second in range(1, 40):
+    for second in (*range(1, 41), *range(60, 1960, 20)):  # longer than events are kept
         observations = after(observations, poll(second))
-    (claim,) = [each.claim for each in diagnose(observations).causes if each.claim.cause == "rack-down"]
-    assert (claim.certainty, "while they answered" in claim.title) == (certainty, silent_for == 9)
-    assert ("the controllers" in claim.next[0].text) is (silent_for == 9)
+        if second not in {40, 1940}:
+            continue
+        (claim,) = [each.claim for each in diagnose(observations).causes if each.claim.cause == "rack-down"]
+        assert (claim.certainty, "while they answered" in claim.title) == (certainty, silent_for == 9)
+        assert ("the controllers" in claim.next[0].text) is (silent_for == 9)
 
 
 def test_a_crash_is_no_way_to_the_controllers_that_is_cut() -> None:

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from console.language.interpret import command_of
 from console.model import config
-from console.model.cluster import Partition, Topic
+from console.model.cluster import LogRange, Partition, Topic
 from console.model.codes import ConfigSource
-from console.model.observed_logs import Jump, LogOffsets, ObservedLogs
+from console.model.observed_logs import Jump, LogOffsets, Newest, ObservedLogs
+from console.model.rates import SHORTEST, Counter, Rates
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.present.triage import MUTED_FOR, cause_id, cause_rows
@@ -22,7 +23,7 @@ from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.observations import Observations, after, begin
-from console.triage.past import MOST, ConfigChange, Cut, _is_tighter, _losses
+from console.triage.past import MOST, ConfigChange, Cut, _losses, is_tighter
 from console.triage.symptoms import Poll
 from tests.support import samples
 from tests.unit import test_triage as triage
@@ -66,7 +67,12 @@ def configured(snapshot: Snapshot, own: Own) -> Snapshot:
     return replace(snapshot, configs=configs)
 
 
-def observed(states: Mapping[int, Own], logs: Mapping[int, LogOffsets], ticks: int = 12) -> Observations:
+def observed(
+    states: Mapping[int, Own],
+    logs: Mapping[int, LogOffsets],
+    ticks: int = 12,
+    newest: Mapping[tuple[str, int], Newest] | None = None,
+) -> Observations:
     """Return the observations of a cluster.
 
     states, logs: tick -> the settings, and the log of orders/0, from that tick on.
@@ -74,7 +80,7 @@ def observed(states: Mapping[int, Own], logs: Mapping[int, LogOffsets], ticks: i
 
     def poll(tick: int) -> Poll:
         own = states[max(at for at in states if at <= tick)]
-        facts = Facts(triage.logs_at(tick, {0: LogOffsets(0, 900, 900), **logs}))
+        facts = Facts(triage.logs_at(tick, {0: LogOffsets(0, 900, 900), **logs}), newest=newest or {})
         known, at = configured(triage.fresh(triage.healthy(), tick), own), triage.START + tick * triage.TICK
         return Poll(at, replace(known, read_at={**known.read_at, "configs": at}), facts=facts)
 
@@ -222,7 +228,7 @@ def values() -> st.SearchStrategy[str | None]:
 
 @given(st.sampled_from(["retention.ms", "retention.bytes", "cleanup.policy"]), values(), values())
 def test_of_two_values_at_most_one_way_is_shorter(key: str, one: str | None, other: str | None) -> None:
-    assert not (_is_tighter(key, one, other) and _is_tighter(key, other, one))
+    assert not (is_tighter(key, one, other) and is_tighter(key, other, one))
 
 
 @given(st.lists(st.integers(0, 3), max_size=8))
@@ -333,44 +339,103 @@ def test_a_retention_that_rescues_a_full_disk_is_not_put_back(usable: int, *, is
     assert ("was nearly full" in claim.next[0].text) is not is_put_back
 
 
+LEADER, MINUTE_OLD = config.broker_resource(1), {("orders", 0): Newest(triage.now_ms(0) - 60_000, 650)}
+HALF_A_DAY = {LEADER: {"log.retention.ms": "43200000"}}
+
+
 @pytest.mark.parametrize(
-    ("own", "command", "is_of_leader"),
+    ("own", "newest", "command"),
     [
-        ({config.broker_resource(1): {"log.retention.ms": "5000"}}, "unset broker 1 log.retention.ms", True),
-        ({config.broker_resource(1): {"log.retention.bytes": "4096"}}, "unset broker 1 log.retention.bytes", True),
-        ({config.broker_resource(2): {"log.retention.ms": "5000"}}, "", False),
-        ({config.CLUSTER_DEFAULT: {"log.retention.ms": "5000"}}, "", False),
-        ({config.broker_resource(1): {"log.retention.ms": "5000"}, ORDERS: {"retention.ms": "86400000"}}, "", False),
+        ({LEADER: {"log.retention.ms": "5000"}}, {}, "set broker 1 log.retention.ms=86400000"),
+        ({LEADER: {"log.retention.bytes": "4096"}}, MINUTE_OLD, "set broker 1 log.retention.bytes=-1"),
+        ({LEADER: {"log.retention.bytes": "4096"}}, {}, ""),
+        ({config.broker_resource(2): {"log.retention.ms": "5000"}}, {}, ""),
+        ({config.CLUSTER_DEFAULT: {"log.retention.ms": "5000"}}, {}, ""),
+        ({LEADER: {"log.retention.ms": "5000"}, ORDERS: {"retention.ms": "86400000"}}, {}, ""),
+        ({LEADER: {"log.retention.bytes": "1000000000000"}, ORDERS: {"retention.ms": "60000"}}, {}, ""),
+        ({**HALF_A_DAY, ORDERS: {"retention.bytes": "4096"}}, {}, ""),
+        ({**HALF_A_DAY, ORDERS: {"cleanup.policy": "compact"}}, {}, ""),
+        (HALF_A_DAY, MINUTE_OLD, ""),
     ],
-    ids=["time", "size", "another broker's", "every broker's", "the topic has its own"],
+    ids=[
+        "time",
+        "size",
+        "size, but the time limit of all brokers may delete them",
+        "another broker's",
+        "every broker's",
+        "the topic has its own",
+        "the topic's own time limit may delete them",
+        "the topic's own size limit may delete them",
+        "compacted",
+        "younger than the leader's limit",
+    ],
 )
 def test_a_leader_that_alone_keeps_records_for_less_time_deleted_them(
-    own: Own, command: str, *, is_of_leader: bool
+    own: Own, newest: Mapping[tuple[str, int], Newest], command: str
 ) -> None:
     """The settings stood before kac was opened; kac reads the topic's values from another broker."""
-    verdict = diagnose(observed({0: own}, CUT))
+    verdict = diagnose(observed({0: own}, CUT, newest=newest))
     found = [each.claim for each in verdict.causes if each.claim.cause == "records-deleted"]
-    if is_of_leader:
+    if command:
         (claim,) = found
         assert (claim.subject.broker, claim.certainty) == (1, Certainty.LIKELY)
         assert "broker 1, the leader, has log.retention" in " ".join(each.fact for each in claim.evidence)
         assert [command_of(edit) for edit in claim.next[0].edits] == [command]
     else:
         assert not any(claim.subject.broker for claim in found)
+    if own is HALF_A_DAY or "cleanup.policy" in own.get(ORDERS, {}):
+        assert [claim.certainty for claim in found] == [Certainty.CERTAIN]  # only a request deletes them
 
 
-@pytest.mark.parametrize("usable", [80, 500])
-def test_a_short_retention_that_another_client_sets_on_a_full_disk_may_be_meant(usable: int) -> None:
+def test_the_limit_of_a_leader_is_told_in_its_own_unit_and_ends_with_it() -> None:
+    own = {LEADER: {"log.retention.hours": "12"}}
+    (claim,) = triage.claims_of(diagnose(observed({0: own}, CUT)), "records-deleted")
+    assert "broker 1, the leader, has log.retention.hours=12; the other brokers have 24" in [
+        each.fact for each in claim.evidence
+    ]
+    assert [command_of(edit) for edit in claim.next[0].edits] == ["set broker 1 'log.retention.hours'=24"]
+    (claim,) = triage.claims_of(diagnose(observed({0: own, 6: {}}, CUT)), "records-deleted")
+    assert (claim.severity, claim.next) == (Severity.INFO, ())
+    assert claim.title.endswith("; it was changed since")
+
+
+@pytest.mark.parametrize(("full_from", "is_meant"), [(0, True), (5, False), (99, False)])
+def test_a_short_retention_that_another_client_sets_on_a_full_disk_may_be_meant(
+    full_from: int, *, is_meant: bool
+) -> None:
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         cut = triage.kept_for(snapshot, 1_000 if tick >= 3 else triage.DAY_MS)
+        usable = 80 if tick >= full_from else 500
         dirs = {broker: (samples.held(("orders", 0, 900), total=1_000, usable=usable),) for broker in (1, 2, 3)}
         return replace(triage.moved(cut, {0: (95, 100)}), log_dirs=dirs)
 
     verdict = diagnose(triage.watched(change, before=change(triage.healthy(), 0), facts=triage._whole_logs))
     (claim,) = [each.claim for each in verdict.causes if each.claim.cause == "changed-lately"]
-    is_full = usable == 80
-    assert (claim.severity is Severity.INFO) is is_full
-    assert any(step.edits for step in claim.next) is not is_full
+    assert (claim.severity is Severity.INFO) is is_meant
+    assert any(step.edits for step in claim.next) is not is_meant
+
+
+def test_a_longer_retention_on_a_full_disk_is_no_rescue() -> None:
+    """It is what fills the disk."""
+    places, shortest = [("orders", number) for number in range(6)], int(SHORTEST)
+    came, more = (
+        {place: Counter(0.0, 0, 0.0, 0, SHORTEST, rate * shortest) for place in places} for rate in (1_000, 100_000)
+    )
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        kept = triage.kept_for(snapshot, 30 * triage.DAY_MS if tick >= 3 else 60_000)
+        held = samples.held(*((*place, 10**6) for place in places), total=10**10, usable=8 * 10**8)
+        return replace(
+            triage.moved(kept, {0: (95, 100)}),
+            log_dirs=dict.fromkeys((1, 2, 3), (held,)),
+            log_ranges=dict.fromkeys(places, LogRange(0, 900)),
+            rates=Rates(came, more),
+        )
+
+    verdict = diagnose(triage.watched(change, before=change(triage.healthy(), 0), facts=triage._whole_logs))
+    (claim,) = triage.claims_of(verdict, "changed-lately")
+    assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.CERTAIN)
+    assert not any("meant to help" in each.fact for each in claim.evidence)
 
 
 def test_jumps_that_are_not_kept_are_not_examined_again() -> None:

@@ -454,3 +454,33 @@ def test_what_a_recipe_for_compaction_left_behind_is_possible_trouble(
     before, now = with_value(usual), with_value(value)
     assert [name for name, _ in arisen(seen(before, before, now, times=LASTING))] == ([cause] if cause else [])
     assert arisen(seen(now, times=LASTING)) == []
+
+
+def segmented(snapshot: Snapshot, **values: str) -> Snapshot:
+    """Return the snapshot with a topic of each name, compacted, with this segment.ms."""
+    topics = {name: replace(snapshot.topics["orders"], name=name, topic_id=name) for name in values}
+    configs = {
+        topic_resource(name): ConfigSet(
+            tuple(
+                ConfigEntry(key, each, ConfigSource(1), synonyms=(Synonym(key, each, ConfigSource(1)),))
+                for key, each in (("segment.ms", value), ("cleanup.policy", "compact"))
+            )
+        )
+        for name, value in values.items()
+    }
+    return replace(snapshot, topics=topics, configs=configs)
+
+
+WEEK = "604800000"
+
+
+def test_a_config_that_is_read_late_or_of_a_new_topic_did_not_arise() -> None:
+    base = segmented(healthy(), orders=WEEK, other="1000")
+    part = replace(base, configs={topic_resource("orders"): base.configs[topic_resource("orders")]})
+    assert arisen(seen(part, part, base, times=LASTING)) == []
+    alone = segmented(healthy(), orders=WEEK)
+    assert arisen(seen(alone, alone, base, times=LASTING)) == [], "a topic that was made with it"
+    late = segmented(healthy(), orders=WEEK, other=WEEK)
+    assert [name for name, _ in arisen(seen(late, late, base, times=LASTING))] == ["segments-tiny"]
+    hour = timedelta(hours=1) // TICK
+    assert arisen(seen(late, late, base, times=hour + 2)) == [], "it was chosen"

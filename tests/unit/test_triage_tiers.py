@@ -9,7 +9,6 @@ from console.model.config import topic_resource
 from console.model.observed_logs import LogOffsets
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
-from console.plan.edits import SetConfig
 from console.triage.diagnosis import diagnose
 from console.triage.facts import Facts
 from console.triage.symptoms import Subject
@@ -103,30 +102,3 @@ def test_the_worst_of_several_topics_is_told() -> None:
     assert claim.subject == Subject()
     assert claim.title.startswith("the copies of 2 topics to remote storage stand still")
     assert claim.evidence[0].fact.startswith("the last record of clicks/0 there is -1")
-
-
-@pytest.mark.parametrize(
-    ("limits", "off_at", "is_named"),
-    [
-        ({"local.retention.ms": "3600000", "retention.ms": "604800000"}, 3, True),
-        ({"local.retention.bytes": "1000000", "retention.bytes": "-1"}, 3, True),
-        ({"local.retention.ms": "-2", "local.retention.bytes": "-2", "retention.ms": "604800000"}, 3, False),
-        ({"local.retention.ms": "604800000", "retention.ms": "604800000"}, 3, False),
-        ({"local.retention.ms": "3600000", "retention.ms": "604800000"}, 0, False),  # it was off before
-    ],
-)
-def test_copies_that_are_switched_off_fill_the_disks_of_brokers(
-    limits: dict[str, str], off_at: int, *, is_named: bool
-) -> None:
-    def change(snapshot: Snapshot, tick: int) -> Snapshot:
-        off = "true" if tick >= off_at else "false"
-        return _tiered(snapshot, tick, 9_950 + MOVING * tick, **{**limits, "remote.log.copy.disable": off})
-
-    before = change(triage.healthy(), 0)
-    claims = [each.claim for each in diagnose(triage.watched(change, 8, facts=_facts, before=before)).causes]
-    found = [each for each in claims if each.cause == "remote-copy-off"]
-    assert bool(found) is is_named, claims
-    if is_named:
-        assert found[0].is_guess
-        (edit,) = found[0].next[0].edits
-        assert edit == SetConfig(topic_resource("orders"), "remote.log.copy.disable", "false")

@@ -411,11 +411,9 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="broker-down",
             subject=subject,
-            severity=Severity.WARNING if holds_up else _severity(observations, broker),
-            certainty=Certainty.POSSIBLE if holds_up else Certainty.CERTAIN if broker in away else Certainty.LIKELY,
-            title=f"broker {broker} is down"
-            + (", and has no replicas" if is_spare else lacks if only else "")
-            + ("; while it is registered, metadata.version may not be raised" if holds_up else ""),
+            severity=_severity(observations, broker),
+            certainty=Certainty.CERTAIN if broker in away else Certainty.LIKELY,
+            title=f"broker {broker} is down" + (", and has no replicas" if is_spare else lacks if only else ""),
             since=_since_away(observations, subject),
             times=max(1, observations.times((symptoms.BROKER_GONE, subject))),
             evidence=cause.given(
@@ -433,18 +431,21 @@ def _down(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _holds_up_level(observations: Observations, subject: symptoms.Subject) -> str:
-    """Return a text that the metadata version is behind the running brokers, for a broker that is gone for longer than
-    a restart takes: the controllers ask the registrations of all brokers before they raise it. ``""`` if it is not
-    behind, or that is unknown.
+    """Return a text that a broker may hold up the metadata version, which is behind the running brokers, if it is gone
+    for longer than a restart takes: the controllers ask the registrations of all brokers before they raise it. ``""``
+    if it is not behind, or that is unknown.
     """
-    since, versions = _since_away(observations, subject), observations.last.snapshot.versions
-    if not versions or (since is not None and observations.last.at - since < AWAY):
+    since, versions = _since_away(observations, subject) or observations.began, observations.last.snapshot.versions
+    if not versions or observations.last.at - since < AWAY:
         return ""
     level = newest_levels(versions.values()).get(METADATA_VERSION, 0)
     most = min(each.supported_features.get(METADATA_VERSION, (0, 0))[1] for each in versions.values())
     if not 0 < level < most:
         return ""
-    return f"{METADATA_VERSION} is {level}, and all running brokers support {most}; no API shows what a fenced one does"
+    return (
+        f"{METADATA_VERSION} is {level}, and all running brokers support {most}; no API shows what a fenced one does: "
+        "while it is registered, it may not be raised"
+    )
 
 
 def _steps(observations: Observations, broker: int, *, is_spare: bool, is_needed: bool) -> Iterator[cause.Next]:
@@ -586,82 +587,61 @@ LEAST_SESSION, BEATS = 6_000, 3
 
 
 def _flapping(observations: Observations) -> Iterator[cause.Claim]:
-    flaps = {
-        subject.broker: intervals
-        for subject, intervals in observations.intervals_of(symptoms.BROKER_GONE).items()
-        if subject.broker is not None and len(intervals) >= FLAPS
-    }
-    by_session: dict[str, dict[int, tuple[Interval, ...]]] = {}
-    for broker, intervals in flaps.items():
-        by_session.setdefault(_short_session(observations, broker), {})[broker] = intervals
-    for why, mine in by_session.items():
-        if why and len(mine) > 1:
-            yield _flapping_claim(observations, mine, why)
-        else:
-            yield from (_flapping_claim(observations, {broker: each}, why) for broker, each in mine.items())
+    for subject, intervals in observations.intervals_of(symptoms.BROKER_GONE).items():
+        broker = subject.broker
+        if broker is None or len(intervals) < FLAPS:
+            continue
+        # Elect leaders only once it stays: each election moves clients, and the next absence moves them back.
+        still = (symptoms.BROKER_GONE, subject) in observations.seen
+        session = _short_session(observations, broker)
+        yield cause.Claim(
+            cause="broker-flapping",
+            subject=subject,
+            severity=_severity(observations, broker),
+            certainty=Certainty.CERTAIN,
+            title=f"broker {broker} goes down and up",
+            since=intervals[0].began,
+            times=len(intervals),
+            evidence=cause.given(
+                cause.Evidence(_rhythm(intervals), "DescribeCluster"),
+                cause.Evidence(f"{session}: late heartbeats may fence it while it runs", "DescribeConfigs")
+                if session
+                else None,
+                cause.Evidence(_led(observations, broker), "Metadata"),
+            ),
+            predicted=follows(broker),
+            next=cause.given(
+                cause.Next(
+                    f"look at {address(observations, broker)}: if its process ends, at its log and at what kills it, "
+                    "as a limit of memory or a probe; if not, at garbage collection, disk and network"
+                ),
+                cause.Next(
+                    f"if its process does not end, look at {SESSION} in the controllers' files, which counts; if it is "
+                    f"as short there, give them Kafka's default, {SESSION}=9000 with {HEARTBEAT}=2000, and restart "
+                    "them one by one"
+                )
+                if session
+                else None,
+                None
+                if still
+                else cause.Next("once it has been up for 5 minutes, elect leaders", f"elect preferred broker {broker}"),
+            ),
+        )
 
 
 def _short_session(observations: Observations, broker: int) -> str:
-    """Return a text that the session of a broker that answers is short; ``""`` if it is not, or is unknown."""
-    snapshot = observations.last.snapshot
+    """Return a text that the session of a broker is short; ``""`` if it is not, or is unknown, or if the broker was
+    seen not to answer: then its process may end.
+    """
+    snapshot, last = observations.last.snapshot, observations.last
     values = (values_of_brokers(snapshot, key).get(broker) or "" for key in (SESSION, HEARTBEAT))
     session, beat = map(long_number, values)
     if session is None or beat is None or session >= max(LEAST_SESSION, BEATS * beat):
         return ""
-    # A broker whose process ends does not answer before it is fenced.
-    if observations.intervals.get((symptoms.BROKER_SILENT, symptoms.Subject(broker=broker))):
+    was_silent = observations.intervals.get((symptoms.BROKER_SILENT, symptoms.Subject(broker=broker)))
+    if was_silent or broker in last.silent or broker in last.refusing:
         return ""
-    return f"{SESSION} is {session:,}, and a heartbeat comes every {beat:,} ms"
-
-
-def _flapping_claim(observations: Observations, flaps: Mapping[int, tuple[Interval, ...]], why: str) -> cause.Claim:
-    """Return the claim about brokers that are fenced again and again. why: the reason that they have in common."""
-    brokers = sorted(flaps)
-    subjects = [symptoms.Subject(broker=each) for each in brokers]
-    # Elect leaders only once the broker stays: each election moves clients, and the next absence moves them back.
-    still = any((symptoms.BROKER_GONE, each) in observations.seen for each in subjects)
-    who, goes = (
-        (f"broker {brokers[0]}", "goes") if len(brokers) == 1 else (f"brokers {', '.join(map(str, brokers))}", "go")
-    )
-    is_ = "is" if len(brokers) == 1 else "are"
-    first = flaps[brokers[0]]
-    return cause.Claim(
-        cause="broker-flapping",
-        subject=subjects[0] if len(subjects) == 1 else symptoms.CLUSTER,
-        severity=_severity(observations, *brokers),
-        certainty=Certainty.CERTAIN,
-        title=f"{who} {is_} fenced again and again: {why}" if why else f"{who} {goes} down and up",
-        since=min(each[0].began for each in flaps.values()),
-        times=max(map(len, flaps.values())),
-        evidence=cause.given(
-            cause.Evidence(_rhythm(first), "DescribeCluster"),
-            cause.Evidence(
-                "it answered whenever it was asked: its process did not end. The controllers' own value counts",
-                "ApiVersions, DescribeConfigs",
-            )
-            if why
-            else None,
-            cause.Evidence(_led(observations, brokers[0]), "Metadata"),
-        ),
-        predicted=follows(*brokers),
-        next=cause.given(
-            cause.Next(
-                f"give the controllers' files Kafka's default, {SESSION}=9000 with {HEARTBEAT}=2000, and restart them: "
-                "one late heartbeat fences a broker now"
-            )
-            if why
-            else None,
-            cause.Next(
-                f"look at {address(observations, brokers[0])}: if its process ends, at its log and at what kills it, "
-                "as a limit of memory or a probe; if not, at garbage collection, disk and network"
-            )
-            if not why
-            else None,
-            None
-            if still or len(brokers) > 1
-            else cause.Next("once it has been up for 5 minutes, elect leaders", f"elect preferred broker {brokers[0]}"),
-        ),
-    )
+    return f"{SESSION} of broker {broker} is {session:,}, and a heartbeat comes every {beat:,} ms"
 
 
 def _rhythm(intervals: tuple[Interval, ...]) -> str:

@@ -5,7 +5,7 @@ entities that began right after it.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import islice, takewhile
@@ -32,7 +32,7 @@ from console.plan.edits import CommitOffset
 from console.plan.values import items_of
 from console.triage import cause, dependencies
 from console.triage import symptoms as triage_symptoms
-from console.triage.causes.records import nearly_full
+from console.triage.causes.records import brokers_with
 from console.triage.changed_places import owner_of
 from console.triage.config_changes import HIDDEN
 from console.triage.connection_limits import CONNECTION_LIMITS, NEW_CONNECTIONS
@@ -41,7 +41,7 @@ from console.triage.events import ADDRESS, ID, PARTITIONS, Kind, Place
 from console.triage.facts import Author, ChangeKey
 from console.triage.judged_changes import KEPT, JudgedChange, Versions
 from console.triage.observations import Interval, Observations
-from console.triage.past import RETENTION
+from console.triage.past import RETENTION, is_tighter
 from console.triage.remembered import remembered, remembered_by
 from console.triage.restarts import restarting
 from console.triage.schema_changes import way_back as schema_way_back
@@ -1147,24 +1147,39 @@ _RESCUED = timedelta(minutes=10)
 
 
 def _rescue(made: _Made, observations: Observations) -> str:
-    """Return the trouble that a change with a risk seems to relieve, on purpose; "" if none is known."""
-    for each in made.parts if not made.has_effect else ():
-        about, key = each.place.about, each.place.key
-        topic = about.name if isinstance(about, ConfigResource) and about.type == codes.TOPIC else None
-        if key == topic_risks.UNCLEAN and each.became == "true":
-            for subject, intervals in observations.intervals_of(triage_symptoms.LEADERLESS).items():
-                ended = intervals[-1].ended
-                if topic in (subject.topic, None) and (ended is None or ended > each.after - _RESCUED):
-                    return f"{subject.topic}/{subject.partition} {'has' if ended is None else 'had'} no leader"
-        if key in _RETENTION:
-            known = observations.last.snapshot.topics
-            full = nearly_full(observations, frozenset([topic] if topic is not None else known))
-            if full is not None:
+    """Return the trouble that changes with a risk seem to relieve, on purpose; "" if none is known for one of them."""
+    risky = () if made.has_effect else [each for each in made.parts if each.risks]
+    found = [_relieved(each, observations) for each in risky]
+    return found[0] if found and all(found) else ""
+
+
+def _relieved(each: JudgedChange, observations: Observations) -> str:
+    about, key = each.place.about, each.place.key
+    topic = about.name if isinstance(about, ConfigResource) and about.type == codes.TOPIC else None
+    if key == topic_risks.UNCLEAN and each.became == "true":
+        for subject, intervals in observations.intervals_of(triage_symptoms.LEADERLESS).items():
+            if topic in (subject.topic, None) and (before := _before(each, intervals)) is not None:
+                return f"{subject.topic}/{subject.partition} {'has' if before.ended is None else 'had'} no leader"
+    if key in _RETENTION and is_tighter(_RETENTION[key], each.held, each.holds):
+        brokers: Collection[int] | None = None
+        if topic is not None:
+            brokers = brokers_with(frozenset([topic]), observations.last.snapshot)
+        elif isinstance(about, ConfigResource) and not about.is_cluster_default:
+            brokers = {number} if (number := long_number(about.name)) is not None else ()
+        for full, intervals in observations.intervals_of(triage_symptoms.DIR_NEARLY_FULL).items():
+            if (brokers is None or full.broker in brokers) and _before(each, intervals) is not None:
                 return f"{full.dir} of broker {full.broker} is or was nearly full"
     return ""
 
 
-_RETENTION = frozenset({*RETENTION, *(each.name for key in RETENTION for each in TOPIC_SYNONYMS[key])})
+def _before(each: JudgedChange, intervals: Sequence[Interval]) -> Interval | None:
+    """Return the last interval of a trouble that began before a change, if it lasted until shortly before it."""
+    last = next((one for one in reversed(intervals) if one.began <= each.at), None)
+    return last if last is not None and (last.ended is None or last.ended > each.after - _RESCUED) else None
+
+
+_RETENTION = {name: key for key in RETENTION for name in (key, *(each.name for each in TOPIC_SYNONYMS[key]))}
+"""Name of a topic or a broker -> the topic's key."""
 
 
 def _severity(made: _Made, certainty: Certainty, rescue: str, *, beside: bool) -> Severity:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
 
@@ -21,7 +21,7 @@ from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.model.system_topics import COMPACT
 from console.plan.amounts import measured_time
-from console.plan.edits import SetConfig, UnsetConfig
+from console.plan.edits import SetConfig
 from console.triage import cause as triage_cause
 from console.triage import past, symptoms
 from console.triage.changed_places import changed_place, undo
@@ -537,35 +537,37 @@ def _loss_by_leader(
     observations: Observations, limit: past.LeadersLimit, losses: tuple[past.Loss, ...]
 ) -> triage_cause.Claim:
     topics = sorted({each.jump.topic for each in losses})
-    full = nearly_full(observations, frozenset(topics))
+    is_past = not past.stands(limit, observations.last.snapshot)
+    title = f"{first_few(topics)}: {_lost(losses):,} offsets were deleted by {limit.key} of broker {limit.broker}"
+    is_missed = _is_missed(losses, observations.last.snapshot)
     return _loss(
         symptoms.Subject(broker=limit.broker, entity=limit.key),
         losses,
-        title=f"{first_few(topics)}: {_lost(losses):,} offsets were deleted by {limit.key} of broker {limit.broker}",
+        title=f"{title}; it was changed since" if is_past else title,
         evidence=(
             _most_lost(losses),
             *_not_read(losses),
             triage_cause.Evidence(losses[0].why, "DescribeConfigs"),
             triage_cause.Evidence("a request (DeleteRecords) is the other possibility", "brokers' request logs"),
         ),
-        severity=Severity.HIGH if _is_missed(losses, observations.last.snapshot) else Severity.WARNING,
+        severity=Severity.INFO if is_past else Severity.HIGH if is_missed else Severity.WARNING,
         certainty=Certainty.LIKELY,
-        next=(
-            triage_cause.Next(
-                f"make space first: {full.dir} of broker {full.broker} is or was nearly full, and the shorter "
-                "retention frees it"
-            )
-            if full is not None
-            else triage_cause.Next(
-                "give the broker the retention of the others",
-                edits=(UnsetConfig(broker_resource(limit.broker), limit.key),),
-            )
-            if limit.is_dynamic
-            else triage_cause.Next(
-                f"give the broker the retention of the others: take {limit.key} out of its file, and restart it"
-            ),
-        ),
+        next=() if is_past else (_as_others(limit, nearly_full(observations, frozenset(topics))),),
     )
+
+
+def _as_others(limit: past.LeadersLimit, full: symptoms.Subject | None) -> triage_cause.Next:
+    """Return the step that gives a broker the retention of the others. full: a log directory that is nearly full."""
+    if full is not None:
+        return triage_cause.Next(
+            f"make space first: {full.dir} of broker {full.broker} is or was nearly full, and the shorter retention "
+            "frees it"
+        )
+    text, value = "give the broker the retention of the others", limit.usual
+    if limit.is_dynamic and value is not None:
+        return triage_cause.Next(text, edits=(SetConfig(broker_resource(limit.broker), limit.key, value),))
+    what = f"{limit.key}={value}" if value is not None else f"{limit.topic_key} of topics is {limit.others} there"
+    return triage_cause.Next(f"{text}: {what}" + ("" if limit.is_dynamic else " in its file, and restart it"))
 
 
 _POLICIES = frozenset({past.RETENTION[2], *(each.name for each in TOPIC_SYNONYMS[past.RETENTION[2]])})
@@ -638,11 +640,14 @@ def nearly_full(observations: Observations, topics: frozenset[str]) -> symptoms.
     none.
     """
     found = observations.intervals_of(symptoms.DIR_NEARLY_FULL)
-    if not found:
-        return None
-    known = (observations.last.snapshot.topics.get(each) for each in topics)
-    brokers = {broker for topic in known if topic is not None for each in topic.partitions for broker in each.replicas}
+    brokers = brokers_with(topics, observations.last.snapshot) if found else ()
     return next((each for each in found if each.broker in brokers), None)
+
+
+def brokers_with(topics: frozenset[str], snapshot: Snapshot) -> Collection[int]:
+    """Return the brokers with replicas of these topics."""
+    known = (snapshot.topics.get(each) for each in topics)
+    return {broker for topic in known if topic is not None for each in topic.partitions for broker in each.replicas}
 
 
 def _loss(

@@ -44,17 +44,18 @@ _CLUSTER = AclResourceType.parse("CLUSTER")
 _FETCH = "CLUSTER_ACTION"
 _FETCHES = frozenset({_FETCH, "ALL"})
 """The operations on the cluster that a broker's fetches need."""
+LISTENER, PROTOCOL = "inter.broker.listener.name", "security.inter.broker.protocol"
 _BETWEEN = frozenset(
     {
+        LISTENER,
+        PROTOCOL,
         "allow.everyone.if.no.acl.found",
         "authorizer.class.name",
-        "inter.broker.listener.name",
         "listener.security.protocol.map",
         "listeners",
         "principal.builder.class",
         "sasl.enabled.mechanisms",
         "sasl.mechanism.inter.broker.protocol",
-        "security.inter.broker.protocol",
         "ssl.cipher.suites",
         "ssl.client.auth",
         "ssl.enabled.protocols",
@@ -90,9 +91,12 @@ def _reasons(
     if since is not None:
         yield from islice(_lines(observations, brokers, since), 1)
     for odd in _other_authority(observations):
-        if odd.listener.broker in brokers:
+        if odd.listener.broker in brokers and not _is_unread(observations, odd.listener.broker):
+            # It may be another intermediate of one authority: no title names it.
             yield _Reason(
-                f"; {odd.words}", cause.Evidence(odd.words, "TLS handshakes"), cause.Next(_ROTATION.format(odd.others))
+                "",
+                cause.Evidence(f"{odd.words}: they may not trust one another", "TLS handshakes"),
+                cause.Next(_ROTATION.format(odd.others, odd.issuer)),
             )
             break
     if since is None:
@@ -171,8 +175,8 @@ def _scram(observations: Observations, brokers: Collection[int], since: datetime
 
 
 _ROTATION = (
-    "finish the rotation of the authority, or undo it: first the trust stores of all brokers need {} and the new "
-    "authority, then brokers get new certificates"
+    "if the brokers' logs have errors of TLS handshakes: the trust stores of all brokers need the authorities of both "
+    "{} and {} until all brokers have certificates of one of them"
 )
 
 
@@ -195,12 +199,16 @@ class _OtherAuthority(NamedTuple):
 
 def _other_authority(observations: Observations) -> Sequence[_OtherAuthority]:
     """Return the certificates of brokers whose authority is another one than that of all other brokers, of three or
-    more that have a listener of the same name.
+    more, on the listener that brokers use between them.
     """
-    return _odd_issuers(observations.last.facts.certificates)
+    snapshot = observations.last.snapshot
+    named, protocols = (values_of_brokers(snapshot, key) for key in (LISTENER, PROTOCOL))
+    # Without a name the listener is called like the protocol.
+    between = {broker: named.get(broker) or protocols.get(broker) for broker in (*named, *protocols)}
+    certificates = observations.last.facts.certificates
+    return _odd_issuers([each for each in certificates if each.listener.name == between.get(each.listener.broker)])
 
 
-@remembered
 def _odd_issuers(certificates: Sequence[Certificate]) -> Sequence[_OtherAuthority]:
     by_name: dict[str, list[Certificate]] = {}
     for each in certificates:
@@ -217,21 +225,12 @@ def _odd_issuers(certificates: Sequence[Certificate]) -> Sequence[_OtherAuthorit
     return tuple(found)
 
 
-def _authorities(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield brokers whose certificates are of another authority than the others': that may be a rotation half done."""
-    for odd in _other_authority(observations):
-        broker = odd.listener.broker
-        yield cause.Claim(
-            cause="certificate-of-another-authority",
-            subject=symptoms.Subject(broker=broker, listener=odd.listener.address),
-            severity=Severity.WARNING,
-            certainty=Certainty.POSSIBLE,
-            title=f"{odd.words}: they may not trust one another",
-            evidence=(cause.Evidence(f"{odd.listener.address} is of {odd.issuer}", "TLS handshakes"),),
-            next=(cause.Next(_ROTATION.format(odd.others)),),
-            alone=True,
-            yields=True,
-        )
+def _is_unread(observations: Observations, broker: int) -> bool:
+    """Return whether a broker's certificate may be one from before its return: kac reads certificates again only of
+    brokers that were silent.
+    """
+    was_silent = observations.intervals.get((symptoms.BROKER_SILENT, symptoms.Subject(broker=broker)))
+    return observations.came_back(broker, KEPT) is not None and not was_silent
 
 
 def _right(acl: Acl) -> str:
@@ -265,8 +264,8 @@ def _logs_in_by_scram(observations: Observations) -> bool:
     mechanisms = values_of_brokers(snapshot, "sasl.mechanism.inter.broker.protocol").values()
     if not any(each is not None and each.startswith("SCRAM") for each in mechanisms):
         return False
-    protocols = values_of_brokers(snapshot, "security.inter.broker.protocol").values()
-    listeners = values_of_brokers(snapshot, "inter.broker.listener.name").values()
+    protocols = values_of_brokers(snapshot, PROTOCOL).values()
+    listeners = values_of_brokers(snapshot, LISTENER).values()
     return any(listeners) or any(each is not None and each.startswith("SASL") for each in protocols)
 
 
@@ -440,8 +439,9 @@ def _flapping(observations: Observations) -> Iterator[cause.Claim]:
 
 
 def _flaps(observations: Observations, broker: int, times: tuple[datetime, ...]) -> tuple[datetime, ...]:
-    """Return the times at which replicas of a broker left ISRs within the last minutes; empty if these are few, if
-    they may be over, or if replicas stay out. times: all of them.
+    """Return the times at which replicas of a broker left ISRs lately; empty if these are few, if they may be over, or
+    if replicas stay out. The times count for twice the period in which they are often, so that the row stays at a
+    steady pace. times: all of them.
     """
     at = observations.last.at
     if len(times) < OFTEN:
@@ -456,11 +456,12 @@ def _flaps(observations: Observations, broker: int, times: tuple[datetime, ...])
     mine = tuple(
         each
         for each in times
-        if each > at - PERIOD
+        if each > at - 2 * PERIOD
         and not any(one.began - SETTLED <= each <= (one.ended or at) + SETTLED for one in absences)
         and (stop is None or abs(each - stop.at) > SETTLED)
     )
-    if len(mine) < OFTEN or at - mine[-1] > 2 * (mine[-1] - mine[0]) / (len(mine) - 1):
+    is_often = any(last - first < PERIOD for first, last in zip(mine, mine[OFTEN - 1 :], strict=False))
+    if not is_often or at - mine[-1] > 2 * (mine[-1] - mine[-OFTEN]) / (OFTEN - 1):
         return ()
     stays = any(
         broker in each.brokers and observations.lasts(each.name, each.subject, STAYS)
@@ -476,18 +477,8 @@ def _flaps_of(
     what: str,
     times: tuple[datetime, ...],
 ) -> cause.Claim:
-    lags = values_of_brokers(observations.last.snapshot, LAG_TIME)
-    waits = values_of_brokers(observations.last.snapshot, FETCH_WAIT)
-    short = sorted(
-        {
-            lag
-            for broker, value in lags.items()
-            if (lag := long_number(value or "")) is not None
-            and (wait := long_number(waits.get(broker) or "")) is not None
-            and is_lag_time_short(lag, wait)
-        }
-    )
-    why = f": {LAG_TIME} is {short[0]:,} ms" if short else ""
+    short = _short_lag_times(observations, brokers)
+    why = f": {LAG_TIME} is {short} ms" if short else ""
     return cause.Claim(
         cause="isr-flaps",
         subject=subject,
@@ -501,8 +492,8 @@ def _flaps_of(
                 f"{len(times)} times since {time_of_day(times[0])}; the brokers answer meanwhile", "Metadata over time"
             ),
             cause.Evidence(
-                f"a follower waits for {FETCH_WAIT} before it fetches again: it may be out of sync after {short[0]:,} "
-                "ms without a fault",
+                f"a follower waits for {FETCH_WAIT} before it fetches again: it may be out of sync after {short} ms "
+                "without a fault",
                 "DescribeConfigs",
             )
             if short
@@ -513,11 +504,27 @@ def _flaps_of(
             cause.Next(f"set {LAG_TIME} to Kafka's default, 30,000 ms, in the brokers' files, and restart them")
             if short
             else cause.Next(
-                f"look at {', '.join(address(observations, each) for each in sorted(brokers))}: its disk, garbage "
-                "collection, and the network from it to the leaders"
+                f"look at {', '.join(address(observations, each) for each in sorted(brokers))}: disk, garbage "
+                "collection, and the network to the leaders"
             ),
         ),
     )
+
+
+def _short_lag_times(observations: Observations, brokers: Collection[int]) -> str:
+    """Return the lag times, in milliseconds, by which the leaders take the replicas of these brokers out of ISRs, if
+    all of them are short for how these brokers fetch; ``""`` if one is not, or is unknown.
+    """
+    snapshot = observations.last.snapshot
+    lags, waits = values_of_brokers(snapshot, LAG_TIME), values_of_brokers(snapshot, FETCH_WAIT)
+    # The leaders of a single broker's replicas are others.
+    leaders = [each.id for each in snapshot.cluster.brokers if len(brokers) > 1 or each.id not in brokers]
+    found = {long_number(lags.get(each) or "") for each in leaders}
+    mine = {long_number(waits.get(each) or "") for each in brokers}
+    is_short = all(
+        lag is not None and wait is not None and is_lag_time_short(lag, wait) for lag in found for wait in mine
+    )
+    return " or ".join(f"{lag:,}" for lag in sorted(filter(None, found))) if is_short else ""
 
 
 @remembered
@@ -615,15 +622,6 @@ def _times_out(observations: Observations, topics: set[str]) -> int:
 
 CAUSES = (
     cause.CauseRule(
-        "certificate-of-another-authority",
-        _authorities,
-        reads="TLS handshakes with the listeners that brokers advertise: hourly, and when a broker answers again",
-        takes=(
-            "possible: of three or more brokers, one has a certificate of another issuer than all others on the "
-            "listener of the same name"
-        ),
-    ),
-    cause.CauseRule(
         "isr-flaps",
         _flapping,
         reads="Metadata over time; DescribeConfigs",
@@ -635,7 +633,7 @@ CAUSES = (
     cause.CauseRule(
         "replication-broken",
         lambda observations: (*_between(observations), *_unfollowed(observations), *_replication(observations)),
-        reads="Metadata; DescribeAcls, DescribeConfigs and DescribeUserScramCredentials over time",
+        reads="Metadata; DescribeAcls, DescribeConfigs and DescribeUserScramCredentials over time; TLS handshakes",
         takes=(
             "likely: the only missing follower is on a broker that answers, a leader has no followers, or brokers do "
             "not follow one another. The row names a lost right, a line of a file or a SCRAM user that changed before"

@@ -408,7 +408,7 @@ class _RecordSizes:
 
 class _Rates(NamedTuple):
     """Broker -> about how many bytes per second go through it, as the leader, for a group, over the window of its
-    trend. Both are empty if that is unknown.
+    trend. Each is empty if it is unknown.
     """
 
     written: Mapping[int, float]
@@ -427,6 +427,7 @@ def _rates(trend: LagTrend, sizes: _RecordSizes) -> _Rates:
     before = {(each.topic, each.partition): each for each in trend.base.lag.partitions}
     written: dict[int, float] = {}
     read: dict[int, float] = {}
+    unknown = [False, False]
     for each in trend.last.lag.partitions:
         was = before.get((each.topic, each.partition))
         if was is None:
@@ -438,12 +439,13 @@ def _rates(trend: LagTrend, sizes: _RecordSizes) -> _Rates:
             continue
         size = sizes.of(each.topic)
         if size is None:
-            return _UNKNOWN
+            unknown = [unknown[0] or came > 0, unknown[1] or taken > 0]
+            continue
         if came > 0:
             written[leader] = written.get(leader, 0.0) + came * size / seconds
         if taken > 0:
             read[leader] = read.get(leader, 0.0) + taken * size / seconds
-    return _Rates(written, read)
+    return _Rates({} if unknown[0] else written, {} if unknown[1] else read)
 
 
 def _record_size(poll: triage_symptoms.Poll, topic: str) -> float | None:

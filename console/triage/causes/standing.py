@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from console.lint.rule import AT_ONCE, Rule
 from console.model.changes import MoveTarget, TopicTarget
+from console.model.parts import Part
 from console.model.severity import Certainty, Severity
 from console.triage import cause
 from console.triage.changed_places import changed_place
@@ -81,7 +82,8 @@ def _explained(stands: Stands) -> Iterator[cause.Prediction]:
 
 
 def _reads(rule: Rule) -> str:
-    return ", ".join(part.about.request for part in (*rule.reads, *rule.also) if part.about.request)
+    known = ", ".join(part.about.request for part in (*rule.reads, *rule.also) if part.about.request)
+    return known or ("DescribeQuorum" if Part.QUORUM in rule.reads else "DescribeCluster")
 
 
 def _rule(rule: Rule) -> cause.CauseRule:

@@ -8,7 +8,7 @@ from itertools import chain
 
 from console.model import disk_trend
 from console.model.cluster import LogDir, Quorum, QuorumReplica, Reassignment, partition_in
-from console.model.config import ConfigResource, ConfigSet, number_in, text_in, topic_resource
+from console.model.config import number_in, text_in, topic_resource
 from console.model.inheritance import values_of_brokers
 from console.model.nodes import controller_at
 from console.model.numbers import first_few, long_number, plural, time_of_day
@@ -529,54 +529,6 @@ def _is_copy_off(snapshot: Snapshot, topic: str) -> bool:
 
 
 COPY_OFF = "remote.log.copy.disable"
-_LOCAL = (("local.retention.ms", "retention.ms"), ("local.retention.bytes", "retention.bytes"))
-_NO_LIMIT = -1
-"""The value of a limit without an end. A local limit of -2 is the total one."""
-
-
-def _copies_off(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield tiered topics whose copies to remote storage were switched off, so that brokers keep all of their records.
-    A topic whose brokers keep all of it in any case is left out.
-    """
-    snapshot = observations.last.snapshot
-    for change in observations.past.judged:
-        about = change.place.about
-        if change.place.key != COPY_OFF or change.became != "true" or not isinstance(about, ConfigResource):
-            continue
-        configs = snapshot.configs.get(about)
-        if configs is None or text_in(configs, "remote.storage.enable") != "true" or not _keeps_less(configs):
-            continue
-        held = sum(each.sizes.get(about.name, 0) for dirs in snapshot.log_dirs.values() for each in dirs)
-        yield cause.Claim(
-            cause="remote-copy-off",
-            subject=triage_symptoms.Subject(topic=about.name),
-            severity=Severity.WARNING,
-            certainty=Certainty.POSSIBLE,
-            title=f"{about.name}: nothing more is copied to remote storage, so that brokers keep all of its retention",
-            since=change.at,
-            evidence=cause.given(
-                cause.Evidence(f"{COPY_OFF} became true at {time_of_day(change.at)}", "DescribeConfigs, two looks"),
-                cause.Evidence("; ".join(_local_limits(configs)) + " have no effect then", "DescribeConfigs"),
-                cause.Evidence(f"brokers have {size(held)} of it", "DescribeLogDirs") if held else None,
-            ),
-            next=(cause.Next("let brokers copy again, before their disks are full", edits=change.back),),
-            alone=True,
-            yields=True,
-        )
-
-
-def _keeps_less(configs: ConfigSet) -> bool:
-    """Return whether brokers keep less of a tiered topic than remote storage does, as long as they copy it."""
-    return any(_is_less_than(configs, local, total) for local, total in _LOCAL)
-
-
-def _is_less_than(configs: ConfigSet, local: str, total: str) -> bool:
-    own, whole = number_in(configs, local), number_in(configs, total)
-    return own is not None and own >= 0 and (whole is None or whole == _NO_LIMIT or own < whole)
-
-
-def _local_limits(configs: ConfigSet) -> Iterator[str]:
-    yield from (f"{key}={text_in(configs, key)}" for key, total in _LOCAL if _is_less_than(configs, key, total))
 
 
 # -- the quorum --------------------------------------------------------------------------------------------------------
@@ -805,13 +757,6 @@ CAUSES = (
             "moves, that make up half of the growth"
         ),
         since="3.3",
-    ),
-    cause.CauseRule(
-        "remote-copy-off",
-        _copies_off,
-        reads="DescribeConfigs over time",
-        takes="possible: remote.log.copy.disable became true for a tiered topic whose local retention is shorter",
-        since="3.9",
     ),
     cause.CauseRule(
         "cleaner-stopped",
