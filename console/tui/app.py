@@ -68,6 +68,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+def _first_place(context: Context, settings: ConsoleSettings) -> Place:
+    """Return the place at which the console opens."""
+    if context.settings.controllers:
+        return view_place(keymap.QUORUM)
+    if settings.watch in context.watch:
+        return view_place(keymap.WATCH)
+    return pane(PANE_NAMES.index(settings.start_pane) + 1)
+
+
 class Console(KeysInOrder["Context"]):
     """Shows the session, and turns keys into navigation, staged edits and reads."""
 
@@ -122,11 +131,7 @@ class Console(KeysInOrder["Context"]):
             lambda prompt: self.bar.ask_secret(prompt),
         )
         self.body = Container(id="body")
-        first = pane(PANE_NAMES.index(settings.start_pane) + 1)
-        if settings.watch in session.context.watch:
-            first = view_place(keymap.WATCH)
-        if session.context.settings.controllers:
-            first = view_place(keymap.QUORUM)
+        first = _first_place(session.context, settings)
         self.navigator = Navigator(first, self._make_view, self.body, self._leave_place, self._enter_place)
         self.keys = self.KEYS(self.cluster, self.navigator, settings.keys)
         self.frame = self.FRAME(self.cluster, self.navigator, self.keys, self.journal, self.message_line)
