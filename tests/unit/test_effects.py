@@ -115,6 +115,8 @@ def acl(name: str, *, prefixed: bool = False, principal: str = "User:alice", hos
         (acl("pay.*"), "no topic is called pay.*; pay. prefixed is what begins so"),
         (acl("t", principal="User:svc-*"), "User:svc-* is one that is called so"),
         (acl("t", host="10.0.0.*"), "from 10.0.0.* no client comes"),
+        (acl("t", principal="user:alice"), "no login has the type user of its principal"),
+        (acl("t", principal="Group:alice"), ""),
         (acl("t", host="web1"), "from web1 no client comes"),
         (acl("t", host="::1"), "brokers write that address 0:0:0:0:0:0:0:1"),
         (acl("*"), ""),

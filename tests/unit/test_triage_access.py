@@ -95,6 +95,14 @@ def test_a_topic_that_nobody_may_write_to_any_more(before: tuple[Acl, ...], now:
     assert command_of(edit)
 
 
+@pytest.mark.parametrize(("principal", "is_named"), [("user:courier", True), ("User:courier", False)])
+def test_a_right_of_another_client_that_nobody_gets_is_a_row_with_the_reason(principal: str, *, is_named: bool) -> None:
+    given = samples.acl(principal, "orders", "READ", "ALLOW")
+    claims = seen((OTHER, acl("ALLOW", "WRITE")), (OTHER, acl("ALLOW", "WRITE"), given), stops=False)
+    assert [each.cause for each in claims] == ["changed-lately"] * is_named
+    assert all("no login has the type user" in each.title for each in claims)
+
+
 @pytest.mark.parametrize(
     ("left", "hosts"),
     [

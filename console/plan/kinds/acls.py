@@ -60,7 +60,8 @@ def _check_form(acl: model_acl.Acl) -> None:
 # StandardAuthorizer's rules: a deny overrides every allow; if a resource has no ACL, allow.everyone.if.no.acl.found
 # decides. ACLs do not apply to super users, and the protocol does not list them.
 
-ANYBODY = "User:*"
+_USER = "User"
+ANYBODY = f"{_USER}:*"
 _ANY = "*"
 _DENY, _ALLOW = Permission.parse("DENY"), Permission.parse("ALLOW")
 _ALTER, _ALL = AclOperation.parse("ALTER"), AclOperation.parse("ALL")
@@ -139,7 +140,8 @@ def _no_wildcard(acl: model_acl.Acl) -> Iterator[str]:
 
 def matching_nothing(acl: model_acl.Acl, *, ranges: bool) -> Iterator[str]:
     """Yield a reason for each part of an ACL that matches nothing: each ``*`` that is not a wildcard, and a host that
-    no client can have. ``*`` is a wildcard only as the whole of a literal name, a user's name or a host.
+    no client can have. ``*`` is a wildcard only as the whole of a literal name, a user's name or a host. So does the
+    type of a principal that differs from User only in case.
 
     Args:
         acl: the ACL.
@@ -151,6 +153,8 @@ def matching_nothing(acl: model_acl.Acl, *, ranges: bool) -> Iterator[str]:
     # A distinguished name may contain an asterisk: certificates for *.example.com are usual.
     if _ANY in who and "=" not in who and acl.principal != ANYBODY:
         yield f"in a principal * is no wildcard: {ANYBODY} is everybody, and {type_}:{who} is one that is called so"
+    if type_ != _USER and type_.lower() == _USER.lower():
+        yield f"no login has the type {type_} of its principal: the type of users is {_USER}, and case counts"
     if not is_compared(acl.host, ranges=ranges):
         written = address_as_compared(acl.host)
         instead = f"brokers write that address {written}" if written else "brokers compare it with a client's address"

@@ -193,6 +193,7 @@ _STANDS = frozenset(
         risk_rules.TIMES_REFUSED,
         risk_rules.ONE_RACK,
         risk_rules.ACL_LOCKS_OUT,
+        risk_rules.ACL_MATCHES_NOTHING,
         risk_rules.TOPIC_DELETED,
         risk_rules.ISR_ABOVE_REPLICATION,
         risk_rules.NO_SPARE_VOTER,
