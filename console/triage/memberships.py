@@ -71,6 +71,9 @@ class Memberships(Struct, frozen=True):
     """Group -> the last poll at which it got members and had none before."""
     departures: Mapping[str, tuple[Departure, ...]] = field(default_factory=dict)
     """Group -> the members that left it lately, whether or not they came again."""
+    joined: Mapping[str, Mapping[str, datetime]] = field(default_factory=dict)
+    """Group -> client id and host of members that joined it while it had others, the latest ones -> the first poll
+    that showed them, UTC."""
     holdings: Mapping[str, Mapping[str, frozenset[Place]]] = field(default_factory=dict)
     """Group that is not stable -> member id -> its partitions when the group was: brokers show no assignment of a
     classic group that rebalances."""
@@ -96,6 +99,11 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
         for name, each in known.departures.items()
         if name in now.groups and (lately := tuple(one for one in each if one.at > at - DEPARTURES_KEPT))
     }
+    joined = {
+        name: recent
+        for name, mine in known.joined.items()
+        if name in now.groups and (recent := {one: since for one, since in mine.items() if since > at - KEPT})
+    }
     holdings = {name: each for name, each in known.holdings.items() if name in now.groups}
     first = now is before
     if first or now.groups is not before.groups:
@@ -116,10 +124,13 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
                 holdings[name] = {**held, **_held(was)}
             if departed := _departed(held, was, group, at):
                 departures[name] = (*departures.get(name, ()), *departed)[-MOST_DEPARTURES:]
+            if newcomers := _newcomers(was, group):
+                every = {**joined.get(name, {}), **dict.fromkeys(newcomers, at)}
+                joined[name] = dict([*every.items()][-MOST_DEPARTURES:])
             mine = _left_after(left.pop(name, None), was, group, at)
             if mine is not None:
                 left[name] = mine
-    found = Memberships(left, idle, new, came, departures, holdings)
+    found = Memberships(left, idle, new, came, departures, joined, holdings)
     return known if found == known else found
 
 
@@ -127,6 +138,12 @@ def _held(was: Group | None) -> dict[str, frozenset[Place]]:
     """Return member id -> its partitions, for the members that have some."""
     members = was.members if was is not None else None
     return {each.member_id: frozenset(each.assignment) for each in members or () if each.assignment}
+
+
+def _newcomers(was: Group | None, group: Group) -> Set[str]:
+    """Return the client ids and hosts of members of a group that had other members, and none of these."""
+    before, now = _members(was), _members(group)
+    return {*map(who, now.values())} - {*map(who, before.values())} if before and now else frozenset()
 
 
 def _departed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import pytest
@@ -45,6 +45,7 @@ def slow(
     connect: Callable[[int], Mapping[str, ConnectCluster]] = lambda _: {},
     configs: Mapping[ConfigResource, ConfigSet] | None = None,
     facts: Facts | None = None,
+    clients: Callable[[int], Sequence[str]] = lambda _: ("app-1", "app-2", "app-3"),
 ) -> list[Claim]:
     """Return the claims of `consumer-slow` on a cluster with the group `billing`.
 
@@ -54,6 +55,7 @@ def slow(
         connect: tick -> the Connect clusters.
         configs: resource -> its configs; None for no configs.
         facts: the facts of all polls; None for empty ones.
+        clients: tick -> the client ids of the group's members.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -67,7 +69,7 @@ def slow(
                 tuple((t, n) for t, n, _, _, by in mine if by == who),
                 topics=topics or ("orders",),
             )
-            for who in ("app-1", "app-2", "app-3")
+            for who in clients(tick)
         )
         lags = tuple(cluster.PartitionLag(t, n, at, end, end - at, who) for t, n, at, end, who in mine)
         group = cluster.Group("billing", "Stable", type_, "consumer", coordinator=1, members=members, assignor=assignor)
@@ -269,6 +271,21 @@ def test_where_the_lag_grows_is_told(behind: set[int], says: str) -> None:
     assert f"100{says}" in claim.title
     assert any("2 of 6 partitions" in each.fact for each in claim.evidence)
     assert "look at" in claim.next[0].text
+
+
+@pytest.mark.parametrize("joins", [0, 6])
+def test_a_slow_member_that_joined_lately_may_be_of_another_service(joins: int) -> None:
+    """Member app-3 gets two partitions of app-1, and reads more slowly than the others."""
+
+    def rows(tick: int) -> list[tuple[int, int, str]]:
+        owner = [1, 2, 3 if tick >= joins else 1, 1, 2, 3 if tick >= joins else 1]
+        read = [50 * tick if n not in (2, 5) else 50 * min(tick, joins) + 5 * max(0, tick - joins) for n in range(6)]
+        return [(100 + read[n], 100 + 50 * tick, f"app-{owner[n]}") for n in range(6)]
+
+    (claim,) = slow(rows, joins + 20, clients=lambda tick: ("app-1", "app-2", "app-3")[: 3 if tick >= joins else 2])
+    assert "growth is at member app-3@10.0.0.3" in claim.title
+    assert ("which joined at 03:00:30" in claim.title) is (joins == 6)
+    assert ("a group.id of its own" in claim.next[0].text) is (joins == 6)
 
 
 @pytest.mark.parametrize(

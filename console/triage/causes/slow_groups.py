@@ -111,7 +111,7 @@ def examined(
         if former and each is not None and each.trend is not None
     }
     common = snapshot.topics, snapshot.configs, past.sources, watched
-    return _each_examined.of(claims, mine, at_work, commits, ends, common=common)
+    return _each_examined.of(claims, mine, at_work, commits, ends, past.members.joined, common=common)
 
 
 def _examined(
@@ -120,6 +120,7 @@ def _examined(
     is_at_work: bool,
     commits: lag_shares.Commits | None,
     ends: lag_shares.Ends | None,
+    joined: Mapping[str, datetime] | None,
     topics: Mapping[str, Topic],
     configs: Mapping[ConfigResource, ConfigSet],
     sources: Sequence[SourceChange],
@@ -138,7 +139,7 @@ def _examined(
     found = cause.given(
         _change(changed, trend, configs, sources, began) if changed is not None else None,
         _often(commits) if commits is not None else None,
-        _place_of_growth(group, trend, topics),
+        _place_of_growth(group, trend, topics, joined or {}),
         _end_of_retention(reached) if reached is not None else None,
     )
     if not found:
@@ -175,9 +176,11 @@ def _with_rates(claim: cause.Claim, group: Group, trend: LagTrend, began: dateti
 _each_examined: RememberedAmong[str, cause.Claim] = RememberedAmong(_examined)
 
 
-def _place_of_growth(group: Group, trend: LagTrend, topics: Mapping[str, Topic]) -> _Found | None:
+def _place_of_growth(
+    group: Group, trend: LagTrend, topics: Mapping[str, Topic], joined: Mapping[str, datetime]
+) -> _Found | None:
     """Return the part of a group with most of its partitions, or else of the growth of its lag; None if there is
-    none.
+    none. joined: client id and host of members that joined lately -> the time, UTC.
     """
     loaded = lag_shares.loaded_member(group)
     if loaded is not None:
@@ -190,8 +193,12 @@ def _place_of_growth(group: Group, trend: LagTrend, topics: Mapping[str, Topic])
         "the new records",
         "OffsetFetch, ListOffsets",
     )
-    where, step = _PLACES[part.kind].format(part.name), cause.Next(_STEPS[part.kind].format(part.name))
-    return _Found(f"{part.share:.0%} of the growth is {where}", (fact,), step)
+    where, step = _PLACES[part.kind].format(part.name), _STEPS[part.kind].format(part.name)
+    came = joined.get(part.name) if part.kind == "member" else None
+    if came is not None:
+        where += f", which joined at {time_of_day(came)}"
+        step = f"if {part.name} is no instance of this service, give it a group.id of its own; else {step}"
+    return _Found(f"{part.share:.0%} of the growth is {where}", (fact,), cause.Next(step))
 
 
 def _load(group: Group, loaded: lag_shares.Loaded) -> _Found:
