@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from console.language.grammar import parse
 from console.model import cluster
 from console.model.codes import ConfigSource
-from console.model.config import ConfigResource, ConfigSet, topic_resource
+from console.model.config import ConfigResource, ConfigSet, broker_resource, topic_resource
 from console.model.connect import SOURCE, ConnectCluster
 from console.model.coordinators import OFFSETS
 from console.model.lag_trend import trend_after
@@ -271,6 +271,25 @@ def test_where_the_lag_grows_is_told(behind: set[int], says: str) -> None:
     assert f"100{says}" in claim.title
     assert any("2 of 6 partitions" in each.fact for each in claim.evidence)
     assert "look at" in claim.next[0].text
+
+
+@pytest.mark.parametrize(
+    ("type_", "key", "most", "is_full"),
+    [
+        ("classic", "group.max.size", "3", True),
+        ("consumer", "group.consumer.max.size", "3", True),
+        ("classic", "group.max.size", "2147483647", False),
+        ("classic", "group.consumer.max.size", "3", False),
+        ("classic", "group.max.size", "4", False),
+    ],
+)
+def test_a_slow_group_with_as_many_members_as_brokers_take_is_told(
+    type_: str, key: str, most: str, *, is_full: bool
+) -> None:
+    configs = {broker_resource(1): samples.config_set({key: most}, ConfigSource(4))}
+    (claim,) = slow(at_rates(lambda _: 50, lambda _: 10), 20, type_=type_, configs=configs)
+    assert (f"it has 3 members, the maximum by {key}" in claim.title) is is_full
+    assert any(f"raise {key}" in step.text for step in claim.next) is is_full
 
 
 @pytest.mark.parametrize("joins", [0, 6])

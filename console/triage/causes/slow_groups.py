@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from console.model.cluster import Group, Topic
-from console.model.config import ConfigResource, ConfigSet, text_in, topic_resource
+from console.model.config import ConfigResource, ConfigSet, broker_resource, entry_in, text_in, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.lag_trend import LagTrend, Place
 from console.model.numbers import first_few, long_number, plural, time_of_day
@@ -69,6 +69,15 @@ _PLACES = {
     "topic": "in topic {}",
     "partition": "in {}",
 }
+
+
+_MOST_MEMBERS = {
+    CLASSIC: "group.max.size",
+    "consumer": "group.consumer.max.size",
+    "share": "group.share.max.size",
+    "streams": "group.streams.max.size",
+}
+"""Type of a group -> the brokers' config with the maximum number of its members."""
 
 
 class _Found(NamedTuple):
@@ -140,6 +149,7 @@ def _examined(
         _change(changed, trend, configs, sources, began) if changed is not None else None,
         _often(commits) if commits is not None else None,
         _place_of_growth(group, trend, topics, joined or {}),
+        _at_maximum(group, configs),
         _end_of_retention(reached) if reached is not None else None,
     )
     if not found:
@@ -199,6 +209,18 @@ def _place_of_growth(
         where += f", which joined at {time_of_day(came)}"
         step = f"if {part.name} is no instance of this service, give it a group.id of its own; else {step}"
     return _Found(f"{part.share:.0%} of the growth is {where}", (fact,), cause.Next(step))
+
+
+def _at_maximum(group: Group, configs: Mapping[ConfigResource, ConfigSet]) -> _Found | None:
+    """Return that the coordinator refuses further members of a group; None if it takes more, or that is unknown."""
+    key = _MOST_MEMBERS.get(group.type, "")
+    entry = entry_in(configs, broker_resource(group.coordinator), key)
+    most, members = long_number(entry.value) if entry is not None else None, len(group.members or ())
+    if most is None or not 0 < most <= members:
+        return None
+    fact = cause.Evidence(f"{key} is {most:,}, and the group has {plural(members, 'member')}", "DescribeConfigs")
+    step = cause.Next(f"raise {key} in the brokers' files if more members shall read: brokers refuse them now")
+    return _Found(f"it has {plural(members, 'member')}, the maximum by {key}", (fact,), step)
 
 
 def _load(group: Group, loaded: lag_shares.Loaded) -> _Found:
