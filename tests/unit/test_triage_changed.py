@@ -557,6 +557,19 @@ def test_an_unclean_election_that_is_allowed_for_a_topic_without_a_leader_is_a_r
     assert any("is over: orders/0 had no leader" in step.text for step in claim.next) is is_rescue
 
 
+@pytest.mark.parametrize(("was", "is_told"), [(1, True), (3, False)])
+def test_a_state_topic_of_one_partition_that_grew_is_copied_to_another(was: int, *, is_told: bool) -> None:
+    def grown(count: int) -> Change:
+        def change(snapshot: Snapshot, _tick: int) -> Snapshot:
+            state = Topic("connect-configs", tuple(Partition(n, 1, (1,), (1,)) for n in range(count)), topic_id="c")
+            return replace(snapshot, topics={**snapshot.topics, state.name: state})
+
+        return change
+
+    (claim,) = seen(grown(was), grown(6))
+    assert any("copy the records of connect-configs to a new topic" in step.text for step in claim.next) is is_told
+
+
 EXTERNAL = "listener.name.external.max.connections"
 
 

@@ -25,7 +25,7 @@ from console.model.quota import QuotaEntity
 from console.model.severity import Certainty, Severity
 from console.model.snapshot import Snapshot
 from console.model.subjects import COMPATIBILITY, NONE, SubjectTarget, level_of
-from console.model.system_topics import COMPACT, is_of_application, may_be_of_application
+from console.model.system_topics import COMPACT, is_of_application, may_be_of_application, system_topic
 from console.plan import record_risks, risk_rules, topic_risks
 from console.plan.amounts import size, utc_time
 from console.plan.edits import CommitOffset
@@ -1576,6 +1576,12 @@ def _way_back_of_topic(made: _Made, topic: str, snapshot: Snapshot) -> cause.Nex
         return cause.Next(
             "find the client that asks for it by name, such as an exporter or a consumer, and stop that; or set "
             f"{AUTO_CREATE}=false in server.properties of all brokers: only a restart reads it"
+        )
+    system = system_topic(topic) if first.place.key == PARTITIONS and first.was == "1" else None
+    if system is not None and system.grown:
+        return cause.Next(
+            f"partitions can't be removed: copy the records of {topic} to a new topic with 1 partition, let "
+            f"{system.owner} use that one, and only then delete {topic}"
         )
     if topic == OFFSETS and first.became is not None:
         return cause.Next(
