@@ -35,7 +35,7 @@ OURS, DUCKDB, FROM_JSON, POLARS = "kac lake update", "duckdb", "spark", "polars"
 AT_THE_MARGIN = {DUCKDB: 1.3, FROM_JSON: 0.5}
 """Peer -> maximum ratio of the CPU time that kac takes for an additional line to the CPU time of the peer."""
 WALL, MANY = 2.0, 8_000_000
-"""Maximum ratio of the wall time to DuckDB's, and the number of lines for which it is checked."""
+"""Maximum ratio of kac's wall time to DuckDB's, and the minimum number of lines from which it is checked."""
 JAVA_MIB, WORKER_MIB, TOGETHER_MIB = 900.0, 150.0, 1638.0
 _PEERS = Path(__file__).parent / "peers" / "request_logs.py"
 _KEY = "second, principal, client_id, api"

@@ -71,7 +71,7 @@ async def _any_group(link: Link) -> bool:
 
 async def _denied_groups(link: Link, names: Sequence[str]) -> dict[str, Failure]:
     """Return group -> failure for groups that the principal may not describe. Any broker checks this before it checks
-    whether it is their coordinator, and creates nothing.
+    whether it is the group's coordinator; unlike FindCoordinator, the request never creates the offsets topic.
     """
     found: dict[str, Failure] = {}
     for some in parts(tuple(names), DESCRIBED_AT_ONCE):
@@ -129,8 +129,8 @@ async def _topic_of_offsets(link: Link) -> cluster.Topic | None:
 
 
 def _unled(topic: cluster.Topic | None) -> dict[str, Failure]:
-    """Return the failure for the groups whose partition of the offsets topic has no leader; empty if all partitions
-    have a leader, or the topic is unknown.
+    """Return the name of the offsets topic -> a failure, if some of its partitions have no leader, so that their groups
+    can't be listed; empty if all partitions have a leader, or the topic is unknown.
     """
     down = [each.number for each in topic.partitions if each.leader < 0] if topic is not None else []
     if topic is None or not down:

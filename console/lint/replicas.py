@@ -253,12 +253,16 @@ def _one_of_three(seen: Seen) -> Iterator[Found]:
 
 
 def _is_safe_default(seen: Seen, place: Place) -> bool:
-    """Return whether 2 can become the default of min.insync.replicas: brokers alter the key at once, and no topic that
-    inherits it has exactly two replicas, whose writes would fail with one of them away.
+    """Return whether 2 is a safe default of min.insync.replicas: the key is dynamic for the whole cluster, and no topic
+    that inherits it has two replicas (one broker away stops its writes) or, with brokers before 3.7, one (no write with
+    acks=all passes).
     """
+    enough = are_all_enough(seen.snapshot.versions.values())
     inheriting = (topic for configs, topics in seen.sets if _inherits_isr(configs) for topic in topics)
     alterable = update_mode(BROKER, place.key) is UpdateMode.CLUSTER_WIDE
-    return alterable and all(topic.replication != 2 for topic in inheriting)
+    return alterable and not any(
+        topic.replication == 2 or is_isr_impossible(2, topic.replication, are_all_enough=enough) for topic in inheriting
+    )
 
 
 def _inherits_isr(configs: ConfigSet) -> bool:

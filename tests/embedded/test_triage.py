@@ -460,7 +460,7 @@ async def test_a_listener_that_was_not_reached_is_asked_again_after_a_minute(tmp
             await read()
             assert len(asked.listeners) == 2
 
-        # The same with a listener that is reached: it answers with TLS at another address.
+        # Let the first broker's listener answer with TLS, at another address: kac asks it again only after an hour.
         server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=secure)
         async with server:
             port = server.sockets[0].getsockname()[1]

@@ -240,7 +240,9 @@ def test_a_move_keeps_what_the_context_means(
 
 
 def test_a_poll_of_the_lake_sees_no_throttle_of_a_move(cluster: ThreadedCluster) -> None:
-    """A throttle of copies between log directories is not taken for a used one if no directory copies."""
+    """A poll records a throttle of copies between log directories as a config if no directory copies, and omits the
+    throttles of the running move.
+    """
     context = Context("here", "test", settings_of(cluster), journal=False)
 
     def poll() -> collect.Observation:

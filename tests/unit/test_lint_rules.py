@@ -6,7 +6,8 @@ from msgspec.structs import replace
 from console.lint.report import lint, unread
 from console.lint.rule import Rule, Seen
 from console.lint.rules import BY_NAME, RULES
-from console.model.codes import BROKER, TOPIC
+from console.model.codes import BROKER, STATIC_BROKER_CONFIG, TOPIC
+from console.model.config import topic_resource
 from console.model.failure import Failure
 from console.model.parts import Part
 from console.model.snapshot import ReadFailure
@@ -14,7 +15,7 @@ from console.plan.compile import predict
 from console.plan.plan import Plan
 from console.plan.staged import UNREAD, Staged
 from console.present.names import target
-from tests.support.lint_cases import CASES, healthy, made
+from tests.support.lint_cases import CASES, healthy, made, placed, with_config
 
 
 def subjects(rule: Rule, seen: Seen) -> list[str]:
@@ -46,6 +47,28 @@ def test_a_rule_finds_what_it_is_for_and_a_remedy_of_edits_ends_it(rule: Rule) -
         left = [(each.subject, each.key) for each in rule.find(after)]
         if rule.name != "token-expiring":  # the brokers limit the renewal of a token
             assert (found.subject, found.key) not in left
+
+
+@pytest.mark.parametrize(
+    ("replicas", "release", "is_offered"),
+    [
+        ((1, 2, 3), "3.6", True),
+        ((1, 2), "4.3", False),
+        ((1,), "4.3", True),
+        ((1,), "3.6", False),
+    ],
+)
+def test_a_default_of_two_in_sync_is_offered_only_if_it_stops_no_topic(
+    replicas: tuple[int, ...], release: str, *, is_offered: bool
+) -> None:
+    """All topics inherit 1. Brokers before 3.7 refuse writes with acks=all to a topic of one replica below 2."""
+    seen = made([placed(replicas, name="small")])
+    for name in ("orders", "carts", "small"):
+        seen = with_config(seen, topic_resource(name), "min.insync.replicas", "1", STATIC_BROKER_CONFIG)
+    versions = {each: replace(known, release=release) for each, known in seen.snapshot.versions.items()}
+    seen = replace(seen, snapshot=replace(seen.snapshot, versions=versions))
+    found = [*BY_NAME["min-isr-one"].find(seen)]
+    assert [bool(each.edits) for each in found if target(each.subject) == "broker <default>"] == [is_offered]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)

@@ -1337,10 +1337,12 @@ def test_a_producer_that_does_not_come_back_after_a_restart_has_the_brokers_file
 
 
 def gone(*, had_members: bool = True, back_at: int = 1_000, begins: int = -1, minutes: str = "1") -> Change:
-    """Return a change: a group without members is gone from `WHEN` on.
+    """Return a change: a group that has offsets and no members is gone from the tick `WHEN` until `back_at`.
 
     Args:
-        begins: the offset with which it comes back.
+        had_members: whether kac saw members of it before.
+        back_at: the tick at which it comes back with members; 1,000 stands for never.
+        begins: the offset with which it comes back; -1 for no commit.
         minutes: the time for which brokers keep its offsets.
     """
 

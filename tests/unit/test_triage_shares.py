@@ -1,5 +1,5 @@
-"""Tests of share groups that begin at the end of a topic: the cause is possible, and only if no group reads the
-records.
+"""Tests of share groups that begin at the end of a topic: triage names this cause as possible, and only if no other
+group reads the records.
 """
 
 import pytest

@@ -160,7 +160,8 @@ _CONNECTS = (
     "super.users",
     "allow.everyone.if.no.acl.found",
 )
-"""Configs of brokers' listeners that matter when a client connects; a connected client is not affected."""
+"""Configs of brokers that decide whether a client gets in when it connects, and as which principal; a client that is
+connected already is not affected."""
 _LISTS = ("ssl.enabled.protocols", "ssl.cipher.suites", "sasl.enabled.mechanisms", "listener.security.protocol.map")
 """Those whose value is a list of what brokers take."""
 _OPENS = ("super.users", "allow.everyone.if.no.acl.found")

@@ -69,7 +69,9 @@ def _what_passes(topic: model_cluster.Topic) -> str:
 
 
 def _min_isr_of_all(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield one claim for all topics that require every replica in sync and have fewer alive, besides absences."""
+    """Yield one claim for all topics whose min ISR is their number of replicas, two or more, and that have a partition
+    below it with a replica down. Triage shows it next to the claim about the broker that is away.
+    """
     snapshot = observations.last.snapshot
     away = triage_symptoms.gone(snapshot) | observations.last.silent
     hit: dict[str, list[triage_symptoms.Symptom]] = {}
