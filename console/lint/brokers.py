@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from console.lint.places import broker_values, on_brokers, whose, without_own
-from console.lint.rule import AT_WORK, Found, Seen, rule
+from console.lint.rule import AT_ONCE, AT_WORK, Found, Seen, rule
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.broker_matrix import BrokerRow, broker_matrix
 from console.model.certificates import client_protocols
@@ -84,6 +84,7 @@ def _auto_create(seen: Seen) -> Iterator[Found]:
     why="The offsets' topic grows without end, and a broker that starts reads all of it before groups can work",
     needs=_CONFIGS,
     source="brokerconfigs_log.cleaner.enable",
+    stands_after=AT_ONCE,
 )
 def _no_cleaner(seen: Seen) -> Iterator[Found]:
     what = "nothing is compacted, the topics of coordinators neither: they grow, and are read whole at each start"

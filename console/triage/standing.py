@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 STANDING = tuple(rule for rule in RULES if rule.stands_after is not None)
 """The rules whose findings are causes of a verdict."""
 _ARISING = (
-    "cleaner-off",
     "compaction-never",
     "leaders-uneven",
     "one-rack",

@@ -103,6 +103,13 @@ def test_a_broker_that_stops_answering_again_and_again_is_named_in_between(
     assert not probed([USUAL] * 60, [*silent, *[()] * (60 - len(silent))]).causes, "after a long rest it is over"
 
 
+@pytest.mark.parametrize(("seconds", "severity"), [(1, Severity.INFO), (4, Severity.WARNING)])
+def test_short_pauses_of_a_broker_that_stays_in_sync_are_information(seconds: int, severity: Severity) -> None:
+    silent = [*([*[()] * 10, *[(2,)] * seconds, *[()] * 10] * 5), ()]
+    (named,) = probed([USUAL] * len(silent), silent).causes
+    assert (named.claim.title, named.claim.severity) == ("broker 2 stops answering again and again", severity)
+
+
 LED = {topic: tuple(1 + number % 3 for number in range(6)) for topic in ("orders", "clicks")}
 """Topic -> the leader of each partition."""
 

@@ -662,6 +662,10 @@ def _ms(seconds: float) -> str:
     return f"{float(f'{seconds * 1000:.2g}'):,.0f} ms"
 
 
+FELT = 2.0
+"""Median of the seconds without an answer from which on clients feel the pauses, if replicas stay in sync."""
+
+
 def _stutters(observations: Observations) -> Iterator[cause.Claim]:
     """Yield brokers that stopped answering again and again, while they answer: each time for less than a session, so
     that they are not fenced.
@@ -685,12 +689,14 @@ def _stutters(observations: Observations) -> Iterator[cause.Claim]:
             for each in observations.intervals.get((symptoms.BROKER_GONE, subject), ())
         )
         fits = any(each.brokers == (broker,) for each in observations.of(symptoms.UNDER_REPLICATED))
+        lasted = [(each.ended - each.began).total_seconds() for each in mine if each.ended is not None]
+        is_short = not fits and bool(lasted) and middle(lasted) < FELT
         if (symptoms.BROKER_SILENT, subject) in observations.seen or is_over or was_gone or len(alone) < OFTEN:
             continue
         yield cause.Claim(
             cause="broker-unresponsive",
             subject=subject,
-            severity=Severity.HIGH if fits else Severity.WARNING,
+            severity=Severity.HIGH if fits else Severity.INFO if is_short else Severity.WARNING,
             certainty=Certainty.LIKELY,
             title=f"broker {broker} stops answering again and again",
             since=mine[0].began,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from console.model.cluster import Group, Topic
-from console.model.config import ConfigResource, ConfigSet, broker_resource, entry_in, text_in, topic_resource
+from console.model.config import ConfigResource, ConfigSet, broker_resource, text_in, topic_resource
 from console.model.coordinators import OFFSETS
 from console.model.lag_trend import LagTrend, Place
 from console.model.numbers import first_few, long_number, plural, time_of_day
@@ -214,7 +214,8 @@ def _place_of_growth(
 def _at_maximum(group: Group, configs: Mapping[ConfigResource, ConfigSet]) -> _Found | None:
     """Return that the coordinator refuses further members of a group; None if it takes more, or that is unknown."""
     key = _MOST_MEMBERS.get(group.type, "")
-    entry = entry_in(configs, broker_resource(group.coordinator), key)
+    found = configs.get(broker_resource(group.coordinator))
+    entry = found.get(key) if found is not None else None
     most, members = long_number(entry.value) if entry is not None else None, len(group.members or ())
     if most is None or not 0 < most <= members:
         return None
