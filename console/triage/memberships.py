@@ -124,7 +124,7 @@ def memberships_after(known: Memberships, before: Snapshot, now: Snapshot, at: d
                 holdings[name] = {**held, **_held(was)}
             if departed := _departed(held, was, group, at):
                 departures[name] = (*departures.get(name, ()), *departed)[-MOST_DEPARTURES:]
-            if newcomers := _newcomers(was, group):
+            if newcomers := _newcomers({*(_members(was) or ()), *held}, group):
                 every = {**joined.get(name, {}), **dict.fromkeys(newcomers, at)}
                 joined[name] = dict([*every.items()][-MOST_DEPARTURES:])
             mine = _left_after(left.pop(name, None), was, group, at)
@@ -140,10 +140,10 @@ def _held(was: Group | None) -> dict[str, frozenset[Place]]:
     return {each.member_id: frozenset(each.assignment) for each in members or () if each.assignment}
 
 
-def _newcomers(was: Group | None, group: Group) -> Set[str]:
-    """Return the client ids and hosts of members of a group that had other members, and none of these."""
-    before, now = _members(was), _members(group)
-    return {*map(who, now.values())} - {*map(who, before.values())} if before and now else frozenset()
+def _newcomers(known: Set[str], group: Group) -> Set[str]:
+    """Return client id and host of the members that joined a group with other members. known: the former member ids."""
+    members = _members(group) or {}
+    return frozenset(who(each) for id_, each in members.items() if id_ not in known) if known else frozenset()
 
 
 def _departed(

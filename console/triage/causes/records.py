@@ -320,6 +320,7 @@ def _open_one_of(observations: Observations, mine: list[Wait]) -> triage_cause.C
             else None,
             *_who_waits(first),
         ),
+        alone=True,  # the wait was seen, also if no group has a symptom of it yet
         # Leave out the partitions of committed offsets: an application that reads and writes nearly always has an open
         # transaction there.
         predicted=tuple(each for wait in mine if wait.place[0] != OFFSETS for each in _predictions_of_waiting(wait)),
