@@ -274,7 +274,7 @@ def test_a_majority_that_is_lost(release: str, away: tuple[int, int], capsys: py
             assert "no leader of the quorum answers, which alone can change it" in said
         if release == "3.9":  # a static quorum: each node's config lists the voters
             cluster.call(lambda one: one.state.set_feature(KRAFT_VERSION, 0))
-        found = json.loads(kac(capsys, "triage", *at(cluster), "--for", "2s", "--output", "json", code=4))
+        found = json.loads(kac(capsys, "triage", *at(cluster), "--for", "4s", "--output", "json", code=4))
         lost = next(each for each in found["causes"] if each["cause"] == "quorum-lost")
         facts = "; ".join(each["fact"] for each in lost["evidence"])
         listed = json.loads(kac(capsys, "run", *at(cluster), "-e", "list quorum", "--output", "json", code=1))
