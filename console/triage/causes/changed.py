@@ -33,6 +33,7 @@ from console.plan.values import items_of
 from console.triage import cause, dependencies
 from console.triage import symptoms as triage_symptoms
 from console.triage.causes.records import brokers_with
+from console.triage.causes.slow_groups import MOST_MEMBERS
 from console.triage.changed_places import owner_of
 from console.triage.config_changes import HIDDEN
 from console.triage.connection_limits import CONNECTION_LIMITS, NEW_CONNECTIONS
@@ -116,12 +117,9 @@ _SHORTER = frozenset(
 """Configs of a group whose lower value may hold up its members: they need more time for their records."""
 _IS_LOWER = frozenset(
     {
-        "group.max.size",
+        *MOST_MEMBERS.values(),
         "group.max.session.timeout.ms",
-        "group.consumer.max.size",
         "group.consumer.max.session.timeout.ms",
-        "group.streams.max.size",
-        "group.share.max.size",
     }
 )
 """Limits of brokers above which they refuse members of groups."""

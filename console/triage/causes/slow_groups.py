@@ -71,7 +71,7 @@ _PLACES = {
 }
 
 
-_MOST_MEMBERS = {
+MOST_MEMBERS = {
     CLASSIC: "group.max.size",
     "consumer": "group.consumer.max.size",
     "share": "group.share.max.size",
@@ -213,7 +213,7 @@ def _place_of_growth(
 
 def _at_maximum(group: Group, configs: Mapping[ConfigResource, ConfigSet]) -> _Found | None:
     """Return that the coordinator refuses further members of a group; None if it takes more, or that is unknown."""
-    key = _MOST_MEMBERS.get(group.type, "")
+    key = MOST_MEMBERS.get(group.type, "")
     found = configs.get(broker_resource(group.coordinator))
     entry = found.get(key) if found is not None else None
     most, members = long_number(entry.value) if entry is not None else None, len(group.members or ())
