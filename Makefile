@@ -61,9 +61,12 @@ test: look-for-java dev-venv  ## checks, fast tests, and on real brokers what ev
 	  $(if $(ALL),$(BIN)/python -m tests.support.kafka_classes || exit 1;) \
 	  $(call again,$(SLOW) -m '$(if $(ALL),(broker or slow),core) and not long')
 
-# Before anything takes time: an environment, and all of the fast tests.
+# Before anything takes time: an environment, and all of the fast tests. With ALL=1 the jars are fetched and the store
+# of S3 is built while pip, which uses one processor, makes the environment.
 look-for-java:
 	@$(PYTHON) -m tests.support.kafka_jars --java
+	@$(if $(ALL),mkdir -p .cache; { $(PYTHON) -m tests.support.kafka_jars; \
+	  $(PYTHON) -m tests.support.s3_store; } > .cache/fetched.log 2>&1 &)
 
 test-brokers: dev-venv  ## what else needs real brokers, or is slow
 	@$(BIN)/python -m tests.support.kafka_jars
