@@ -85,7 +85,7 @@ class Recorded:
     folders: tuple[Path, ...]
 
 
-@pytest.fixture(params=[kafka_jars.KAFKA_4_3, kafka_jars.KAFKA_3_9])
+@pytest.fixture(params=[kafka_jars.KAFKA_4_3, pytest.param(kafka_jars.KAFKA_3_9, marks=pytest.mark.long)])
 def logs(request: pytest.FixtureRequest) -> Iterator[Recorded]:
     """The logs of a real cluster, recorded again if a file changes that makes the recording."""
     version: str = request.param
@@ -145,6 +145,8 @@ def test_every_record_is_what_dump_log_segments_shows(logs: Recorded) -> None:
     assert len(in_log) == len(set(in_log))
 
 
+# The schemas and the jars change only with a commit that records the schemas again.
+@pytest.mark.long
 def test_the_schemas_are_those_of_the_newest_release_and_have_all_of_the_others() -> None:
     try:
         of = {

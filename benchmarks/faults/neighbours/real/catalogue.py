@@ -15,9 +15,6 @@ REAL_NEIGHBOURS: dict[str, RealNeighbour] = {
     )
 }
 
-CHOSEN = ("a group that was given up",)
-"""The neighbours of `make test-brokers`: only a quick one."""
-
 NOT_MADE = {
     "observers": "brokers of Apache Kafka refuse the key that says so",
     "a controller that hands over": "the laboratory's controllers are brokers: the leader would not answer either",

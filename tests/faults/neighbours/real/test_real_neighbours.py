@@ -9,7 +9,7 @@ from benchmarks.faults.laboratory import Laboratory
 from benchmarks.faults.neighbours import ILL, WELL, troubles
 from benchmarks.faults.neighbours.catalogue import NEIGHBOURS
 from benchmarks.faults.neighbours.real import can_have, tried_on
-from benchmarks.faults.neighbours.real.catalogue import CHOSEN, NOT_MADE, REAL_NEIGHBOURS
+from benchmarks.faults.neighbours.real.catalogue import NOT_MADE, REAL_NEIGHBOURS
 from tests.support.kafka_jars import RELEASES
 
 
@@ -24,15 +24,6 @@ async def is_told_apart(lab: Laboratory, name: str) -> None:
     assert any(neighbour.ill.fits(told.cause, told.subject) for told in ill.told), ill.told
 
 
-@pytest.mark.broker
-@pytest.mark.asyncio(loop_scope="session")
-@pytest.mark.parametrize("lab", ["4.3"], indirect=True)
-@pytest.mark.parametrize("name", CHOSEN)
-@pytest.mark.takes(50)
-async def test_quick_ones(lab: Laboratory, name: str) -> None:
-    await is_told_apart(lab, name)
-
-
 @pytest.mark.long
 @pytest.mark.broker
 @pytest.mark.asyncio(loop_scope="session")
@@ -45,7 +36,6 @@ async def test_all_of_them(lab: Laboratory, name: str) -> None:
 
 
 def test_each_neighbour_is_made_or_it_is_said_why_not() -> None:
-    assert {*CHOSEN} <= REAL_NEIGHBOURS.keys()
     assert not REAL_NEIGHBOURS.keys() & NOT_MADE.keys()
     assert REAL_NEIGHBOURS.keys() | NOT_MADE.keys() == NEIGHBOURS.keys()
 
