@@ -13,7 +13,7 @@ from console.model.codes import AclOperation, AclResourceType, PatternType, Perm
 
 
 class Acl(NamedTuple):
-    """One binding. `principal` is ``Type:name``; `host` is an address or ``*``."""
+    """One ACL binding. `principal` is ``Type:name``; `host` is an address or ``*``."""
 
     resource_type: AclResourceType
     resource_name: str
@@ -34,14 +34,14 @@ CLUSTER_NAME = "kafka-cluster"
 def has_type(principal: str) -> bool:
     """Return whether a principal has the form ``TYPE:NAME``.
 
-    Brokers before 3.9 accepted other forms in an ACL; a single such ACL on a resource makes StandardAuthorizer fail on
-    every decision about that resource.
+    Brokers before 3.9 accepted other forms in an ACL. One ACL with such a principal on a resource makes
+    StandardAuthorizer fail on every decision about that resource.
     """
     return ":" in principal
 
 
 _FILTERS_ONLY = (0, 1)
-"""The codes UNKNOWN and ANY, which every enumeration of ACLs has."""
+"""The codes UNKNOWN and ANY, which every enumeration of ACL fields has, and which only filters may contain."""
 _MATCH = 2
 
 
@@ -63,12 +63,13 @@ def resource_text(type_: AclResourceType, name: str) -> str:
 
 
 _EMPTY = "''"
-"""An empty name as users type it."""
+"""The form in which texts show an empty name: two quotes, as users type it."""
 
 
 def beyond_one(acl: Acl) -> str:
-    """Return the part of a binding that would also match other bindings if it were used as a filter, such as ``pattern
-    type ANY``; ``""`` for a binding that matches only itself."""
+    """Return the field of a binding that would make it match further bindings if it were used as a filter, such as
+    ``pattern type ANY`` or ``no principal``; ``""`` for a binding that would match only itself.
+    """
     codes = {
         "resource type": acl.resource_type,
         "pattern type": acl.pattern_type,
@@ -84,7 +85,7 @@ def beyond_one(acl: Acl) -> str:
 
 
 class AclFilter(Struct, frozen=True):
-    """A filter for bindings; the defaults match all (DescribeAclsRequest: null matches any)."""
+    """A filter for bindings. The defaults match every binding: code 1 is ANY, and None matches any text."""
 
     resource_type: AclResourceType = field(default_factory=lambda: AclResourceType(1))
     resource_name: str | None = None
@@ -96,7 +97,9 @@ class AclFilter(Struct, frozen=True):
 
 
 def filter_for(acl: Acl) -> AclFilter:
-    """Return the filter that matches exactly this binding, if `beyond_one` finds nothing in it."""
+    """Return the filter that matches exactly this binding. It matches other bindings too if `beyond_one` returns a text
+    for the binding.
+    """
     return AclFilter(
         acl.resource_type,
         acl.resource_name,
@@ -109,9 +112,12 @@ def filter_for(acl: Acl) -> AclFilter:
 
 
 def acl_differences(old: Sequence[Acl], new: Sequence[Acl]) -> tuple[list[Acl], list[Acl]]:
-    """Return the ACLs that only the first of two sorted sequences has, and those that only the second one has, sorted.
+    """Return the ACLs that only the first sequence has, and the ACLs that only the second one has, both sorted.
 
-    Usually one ACL of thousands differs: the common beginning and end are not put into sets.
+    Usually one ACL of thousands differs, so the common beginning and the common end are not put into sets.
+
+    Args:
+        old, new: sorted ACLs.
     """
     begin = _alike(old, new)
     old, new = old[begin:], new[begin:]
@@ -121,5 +127,5 @@ def acl_differences(old: Sequence[Acl], new: Sequence[Acl]) -> tuple[list[Acl], 
 
 
 def _alike(one: Sequence[Acl], other: Sequence[Acl]) -> int:
-    """Return the length of the common beginning of two sequences."""
+    """Return the number of items at the beginning that two sequences have in common."""
     return next(compress(count(), map(ne, one, other)), min(len(one), len(other)))

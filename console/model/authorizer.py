@@ -37,7 +37,8 @@ IMPLIED_BY: Mapping[AclOperation, frozenset[AclOperation]] = {
     AclOperation.parse("DESCRIBE"): frozenset(_operations("READ", "WRITE", "DELETE", "ALTER")),
     AclOperation.parse("DESCRIBE_CONFIGS"): frozenset(_operations("ALTER_CONFIGS")),
 }
-"""Operation -> the operations that imply it if an ACL allows them; denying these does not deny it."""
+"""Operation -> the operations that imply it in an ACL that allows. A deny of one of these does not deny the operation.
+"""
 
 OPERATIONS_OF: Mapping[AclResourceType, tuple[AclOperation, ...]] = {
     AclResourceType.parse(type_): _operations(*names.split())
@@ -50,11 +51,13 @@ OPERATIONS_OF: Mapping[AclResourceType, tuple[AclOperation, ...]] = {
         "USER": "CREATE_TOKENS DESCRIBE_TOKENS",
     }.items()
 }
-"""The operations that brokers check on each type of resource (AclEntry.supportedOperations), without ALL."""
+"""Type of resource -> the operations that brokers check on it (AclEntry.supportedOperations), without ALL."""
 
 
 class Pattern(NamedTuple):
-    """The resources that an ACL applies to (ResourcePattern)."""
+    """A resource pattern (ResourcePattern): the type, the kind of pattern and the name by which an ACL selects
+    resources.
+    """
 
     resource_type: AclResourceType
     pattern_type: PatternType
@@ -67,8 +70,9 @@ def pattern_of(acl: Acl) -> Pattern:
 
 
 def covering(type_: AclResourceType, name: str) -> Iterator[Pattern]:
-    """Yield the patterns that cover a name, without the literal pattern of the name itself (ResourcePatternFilter with
-    MATCH)."""
+    """Yield the wildcard pattern and every prefixed pattern that match a name, as a filter with the pattern type MATCH
+    finds them; the literal pattern of the name itself is left out.
+    """
     if name != WILDCARD:
         yield Pattern(type_, LITERAL, WILDCARD)
     for length in range(1, len(name) + 1):
@@ -98,15 +102,17 @@ def covers(pattern: Pattern, type_: AclResourceType, name: str) -> bool:
 
 
 def grants(acl: Acl, operation: AclOperation) -> bool:
-    """Return whether an ACL, allow or deny, is about an operation: by its own operation, by ALL, or, for an allow, by
-    implication."""
+    """Return whether an ACL, allow or deny, applies to an operation: the ACL names the operation or ALL, or it is an
+    allow of an operation that implies this one.
+    """
     if acl.operation in (ALL, operation):
         return True
     return acl.permission == ALLOW and acl.operation in IMPLIED_BY.get(operation, ())
 
 
 def granted(acl: Acl) -> tuple[AclOperation, ...]:
-    """Return the operations that an ACL is about, among those that brokers check on its type of resource.
+    """Return the operations that an ACL, allow or deny, applies to, among those that brokers check on its type of
+    resource.
 
     Returns:
         At least one: the ACL's own operation if brokers never check it on this type.
@@ -121,7 +127,7 @@ def address_as_compared(text: str) -> str | None:
     It is the form of InetAddress.getHostAddress: IPv6 without ``::``, an IPv4-mapped address as IPv4.
 
     Returns:
-        None if the text is not an address: no client ever has it.
+        None if the text is not an address, so that no client can have it.
     """
     try:
         found = ipaddress.ip_address(text)
@@ -142,8 +148,9 @@ _RANGE = re.compile(r"[0-9A-Fa-f:.]{2,45}/[0-9]{1,3}")
 
 @lru_cache(4_096)
 def range_of(host: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-    """Return the network of an ACL's host in the form ``10.0.0.0/8``, which brokers accept from 4.4 on (CidrUtils);
-    None for any other text."""
+    """Return the network that an ACL's host such as ``10.0.0.0/8`` denotes; None for a host in any other form. Brokers
+    accept networks as hosts from 4.4 on (CidrUtils).
+    """
     if _RANGE.fullmatch(host) is None:
         return None
     try:
@@ -162,7 +169,7 @@ def is_compared(host: str, *, ranges: bool) -> bool:
 
 
 def host_within(host: str, other: str, *, ranges: bool) -> bool:
-    """Return whether another host also matches every client that one host matches.
+    """Return whether `other` matches every client that `host` matches.
 
     Args:
         host: the host of an ACL, or the address of a client.
@@ -203,12 +210,14 @@ _MOST_TRIED = 64
 
 
 def is_pattern(acl: Acl) -> bool:
-    """Return whether an ACL can be about more than one resource."""
+    """Return whether an ACL can apply to more than one resource: its name is a prefix, or ``*``."""
     return acl.pattern_type == PREFIXED or acl.resource_name == WILDCARD
 
 
 def is_within(pattern: Pattern, acl: Acl) -> bool:
-    """Return whether an ACL with a prefix or ``*`` also covers all resources that a pattern covers."""
+    """Return whether an ACL with a prefix or ``*`` covers all resources that a pattern covers; False for any other
+    ACL.
+    """
     if not is_pattern(acl) or pattern.resource_type != acl.resource_type:
         return False
     if acl.pattern_type != PREFIXED:
@@ -217,7 +226,8 @@ def is_within(pattern: Pattern, acl: Acl) -> bool:
 
 
 def within_whole(acl: Acl, other: Acl, *, ranges: bool) -> bool:
-    """Return whether another ACL makes an ACL redundant: it has the same or wider principal, host, operations, pattern.
+    """Return whether `other` covers everything that `acl` covers: it has the same or a wider principal, host, set of
+    operations and resource pattern.
 
     Permissions are not compared.
 
@@ -235,11 +245,11 @@ def within_whole(acl: Acl, other: Acl, *, ranges: bool) -> bool:
 
 
 class Request(NamedTuple):
-    """A client's request, as the authorizer sees it."""
+    """The values of a client's request by which the authorizer decides."""
 
     principal: str
     host: str | None
-    """The client's address; None for an address that no ACL has."""
+    """The client's address; None for an address that no ACL names, so that only ACLs for the host ``*`` apply."""
     operation: AclOperation
     resource_type: AclResourceType
     resource_name: str
@@ -249,11 +259,11 @@ class Decision(NamedTuple):
     """The decision of the ACLs on a request."""
 
     allowed: bool | None
-    """Whether the request is allowed; None if no ACL decides."""
+    """Whether the request is allowed; None if no ACL applies to it."""
     by: tuple[Acl, ...]
-    """The ACLs that decide: every deny that matches, or else every allow."""
+    """The ACLs that decide: all denies that apply to the request, or all allows that apply if no deny does."""
     overridden: tuple[Acl, ...]
-    """The allows that a deny overrides."""
+    """The allows that apply to the request, but have no effect because a deny applies too."""
     has_acls: bool
     """Whether the resource has an ACL of any principal. If not, ``allow.everyone.if.no.acl.found`` decides; if so, a
     request that no ACL decides is denied.
@@ -261,7 +271,9 @@ class Decision(NamedTuple):
 
 
 class AclIndex:
-    """ACLs by pattern and principal: a decision looks up the prefixes of one name instead of scanning all ACLs."""
+    """ACLs by pattern and principal: a decision looks up the patterns that apply to one name instead of scanning all
+    ACLs.
+    """
 
     def __init__(self, acls: Iterable[Acl], *, ranges: bool = False) -> None:
         """Index the ACLs.
@@ -291,10 +303,10 @@ class AclIndex:
         self._prefix_lengths = {type_: sorted(found) for type_, found in lengths.items()}
 
     def changed(self, removed: Sequence[Acl], added: Sequence[Acl]) -> AclIndex:
-        """Return the index after a change; it shares all unchanged parts.
+        """Return a new index with a change applied; it shares unchanged data with this one, which stays as it is.
 
         Args:
-            removed: ACLs to leave out; those that are not in the index are ignored.
+            removed: ACLs to leave out; an ACL that is not in the index is ignored.
             added: ACLs to add, after the removal; an ACL that is in the index already is not duplicated.
         """
         index = AclIndex((), ranges=self.ranges)
@@ -325,11 +337,11 @@ class AclIndex:
                 self._acls.pop(pattern, None)
 
     def patterns(self) -> Iterable[Pattern]:
-        """Return the patterns of all ACLs."""
+        """Return the distinct resource patterns of all ACLs in the index."""
         return self._acls.keys()
 
     def patterns_of(self, principal: str) -> Sequence[Pattern]:
-        """Return the patterns of a principal's own ACLs."""
+        """Return the patterns of the ACLs that name this principal; empty if no ACL does."""
         return self._by_principal.get(principal, ())
 
     @cached_property
@@ -337,7 +349,7 @@ class AclIndex:
         return grouped((principal, pattern) for pattern, there in self._acls.items() for principal in there)
 
     def patterns_on(self, type_: AclResourceType, name: str) -> Iterator[Pattern]:
-        """Yield the patterns that apply to a resource, among those that an ACL has."""
+        """Yield the patterns of indexed ACLs that apply to a resource."""
         if (pattern := Pattern(type_, LITERAL, name)) in self._acls:
             yield pattern
         if not name.startswith(WILDCARD) and (pattern := Pattern(type_, LITERAL, WILDCARD)) in self._acls:
@@ -348,12 +360,11 @@ class AclIndex:
                 yield pattern
 
     def principals_at(self, pattern: Pattern) -> Mapping[str, list[Acl]]:
-        """Return the ACLs with exactly this pattern, by principal."""
+        """Return principal -> its ACLs with exactly this pattern; empty if no ACL has the pattern."""
         return self._acls.get(pattern, {})
 
     def of(self, principal: str, type_: AclResourceType, name: str) -> Iterator[Acl]:
-        """Yield the ACLs that apply to a principal on a resource: its own and those of ``User:*``, with any host and
-        any operation."""
+        """Yield the ACLs on a resource that name a principal or ``User:*``, with any host and any operation."""
         who = (principal,) if principal == EVERYBODY else (principal, EVERYBODY)
         for pattern in self.patterns_on(type_, name):
             there = self._acls[pattern]
@@ -367,8 +378,9 @@ class AclIndex:
                 yield acl
 
     def _is_from(self, acl: Acl, host: str | None) -> bool:
-        """Return whether an ACL applies to a client's address; for an unknown address (None), whether it applies to all
-        hosts."""
+        """Return whether the host of an ACL matches a client's address. For the address None, only the host ``*``
+        matches.
+        """
         if acl.host in (WILDCARD, host):
             return True
         return self.ranges and host is not None and host_within(host, acl.host, ranges=True)
@@ -377,7 +389,8 @@ class AclIndex:
         """Return the decision of the ACLs on a request, like `decide` without its reasons: it stops at the first deny.
 
         Returns:
-            None if no ACL applies: ``super.users`` and ``allow.everyone.if.no.acl.found`` decide, which brokers hide.
+            True or False; None if no ACL applies. The brokers' configs ``super.users`` and
+            ``allow.everyone.if.no.acl.found`` then decide, which DescribeConfigs does not return.
         """
         allowed = None
         # Continue after an allow: any deny takes precedence (StandardAuthorizerData.findResult).
@@ -390,13 +403,14 @@ class AclIndex:
     def decide(self, request: Request) -> Decision:
         """Return the decision of the ACLs on a request, with the ACLs that decide and the ACLs that these override.
 
-        The decision leaves out ``super.users`` and ``allow.everyone.if.no.acl.found``, settings that brokers hide.
+        The decision ignores the brokers' configs ``super.users`` and ``allow.everyone.if.no.acl.found``, which
+        DescribeConfigs does not return.
 
         Args:
             request: a host of None matches only the ACLs for all hosts.
 
         Returns:
-            The decision. `allowed` is None if no ACL applies; `has_acls` then shows which setting of the brokers
+            The decision. `allowed` is None if no ACL applies; `has_acls` then shows which config of the brokers
             decides.
         """
         found = [*self.matching(request)]
@@ -410,17 +424,17 @@ class AclIndex:
     def allows_somewhere(
         self, principal: str, host: str | None, operation: AclOperation, type_: AclResourceType
     ) -> bool:
-        """Return whether a principal may do something on at least one resource of a type
+        """Return whether a principal may perform an operation on at least one resource of a type
         (Authorizer.authorizeByResourceType, KIP-679).
 
         Kafka first checks the operation on a resource with the name ``hardcode``: the caller has to do that.
 
         Args:
-            host: the client's address; None to take only the ACLs for all hosts into account.
+            host: the client's address; None to consider only the ACLs for all hosts.
             operation: compared literally, without operations that imply it.
 
         Returns:
-            True if an allow is not wholly covered by a deny.
+            True if an ACL allows the operation on a pattern that no deny covers completely.
         """
         denied = set(self._patterns_that(DENY, principal, host, operation, type_))
         if Pattern(type_, LITERAL, WILDCARD) in denied:
@@ -448,7 +462,9 @@ class AclIndex:
 
 
 def _wider(pattern: Pattern) -> Iterator[Pattern]:
-    """Yield a pattern itself, then every prefix that covers it."""
+    """Yield a pattern itself, then every prefixed pattern that covers all its resources; the wildcard pattern is not
+    among them.
+    """
     yield pattern
     if pattern.name != WILDCARD or pattern.pattern_type == PREFIXED:
         for length in range(1, len(pattern.name) + 1):

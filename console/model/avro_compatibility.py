@@ -26,16 +26,16 @@ _PROMOTED: Mapping[str, frozenset[str]] = {
     "string": frozenset({"bytes"}),
     "bytes": frozenset({"string"}),
 }
-"""Type of a reader -> other types of writers that it reads."""
+"""Type of a reader -> the other types in which a writer may have written the value."""
 DEEPEST = 60
 MOST_TYPES = 20_000
 """Maximum number of types and fields in a schema."""
 MOST_PATHS = 2_000
 """Maximum number of places in a schema that are compared for display."""
 MOST_COMPARISONS = 100_000
-"""Maximum number of pairs of types that are compared of two schemas: this takes some tenths of a second."""
+"""Maximum number of pairs of types that one comparison of two schemas examines: this takes some tenths of a second."""
 MOST_PROBLEMS = 100
-"""Maximum number of problems of two records that are reported."""
+"""Maximum number of problems that are reported for a pair of records."""
 ITEMS, VALUES = "[]", "{}"
 """The steps of a path into an array and into a map."""
 
@@ -50,7 +50,7 @@ class AvroField(NamedTuple):
     name: str
     type: AvroType
     default: str | None = None
-    """The default as JSON; None without a default."""
+    """The default as JSON; None if the field has no default."""
     aliases: tuple[str, ...] = ()
 
 
@@ -58,13 +58,14 @@ class AvroType(Struct, frozen=True):
     """A type of an Avro schema.
 
     Attributes:
-        kind: a primitive, ``record``, ``enum``, ``fixed``, ``array``, ``map``, ``union``, or ``named`` for a type that
-            is defined elsewhere in the schema.
-        name: the full name of a record, an enum or a fixed; for ``named``, that of the type that is defined elsewhere.
-        parts: the items of an array, the values of a map, the branches of a union.
-        symbols, default: the symbols of an enum, and its default; None without one.
+        kind: a primitive, ``record``, ``enum``, ``fixed``, ``array``, ``map``, ``union``, or ``named`` for a reference
+            to a type that is defined elsewhere in the schema.
+        name: the full name of a record, an enum or a fixed; for ``named``, that of the type to which it refers; ``""``
+            for other kinds.
+        parts: the items of an array, the values of a map, the branches of a union; empty for other kinds.
+        symbols, default: the symbols of an enum, and its default symbol; None if it has no default.
         size: the bytes of a fixed.
-        logical: the logical type; ``""`` without one.
+        logical: the logical type; ``""`` if it has none.
     """
 
     kind: str
@@ -79,13 +80,13 @@ class AvroType(Struct, frozen=True):
 
 
 class AvroSchema(Struct, frozen=True):
-    """A schema with the types that it defines or refers to, by their full names."""
+    """A parsed schema: its root type, and the types that it defines or refers to, by their full names."""
 
     root: AvroType
     named: Mapping[str, AvroType]
 
     def meant(self, type_: AvroType) -> AvroType:
-        """Return the type that another type names; the type itself if it names none."""
+        """Return the definition of a type of the kind ``named``; any other type is returned itself."""
         return self.named[type_.name] if type_.kind == "named" else type_
 
 
@@ -93,7 +94,7 @@ class Problem(NamedTuple):
     """The reason why a reader can't read a writer's records."""
 
     path: str
-    """The path of the field; ``""`` for the whole schema."""
+    """The path of the field in the reader's schema; ``""`` for the whole schema."""
     why: str
 
     def __str__(self) -> str:
@@ -120,14 +121,14 @@ def avro_schema(text: str, references: Iterable[str] = ()) -> AvroSchema:
 
 
 class _Reading:
-    """The state of reading a schema. named: the types that were defined so far."""
+    """The state of parsing a schema. named: full name -> the type defined so far."""
 
     def __init__(self) -> None:
         self.named: dict[str, AvroType] = {}
         self._count = 0
 
     def read(self, text: str) -> AvroType:
-        """Return the type of a text. Raises NotAvro."""
+        """Return the root type of a schema's text. Raises NotAvro."""
         try:
             document = json_as(text, object)
         except ValueError:
@@ -232,15 +233,17 @@ def _texts(found: object) -> tuple[str, ...]:
 
 
 def problems(reader: AvroSchema, writer: AvroSchema) -> tuple[Problem, ...]:
-    """Return the reasons why a reader's schema can't read records of a writer's; empty if it can read all."""
+    """Return the reasons why the reader's schema can't read records of the writer's schema; empty if it can read
+    all.
+    """
     return tuple(dict.fromkeys(_Resolution(reader, writer).between(reader.root, writer.root, "")))
 
 
 class _Resolution:
     """The comparison of a reader's schema with a writer's.
 
-    known: pairs of records -> their problems, with paths that begin at the records; empty while they are compared. A
-    record that many fields have is compared once, as in Java: otherwise a chain of 30 records would take 2^30
+    known: pair of record names -> the problems of the pair, with paths that begin at the records; empty while the pair
+    is being compared. Each pair is compared once, as in Java: otherwise a chain of 30 records would take 2^30
     comparisons.
     """
 
@@ -250,8 +253,8 @@ class _Resolution:
         self._left = MOST_COMPARISONS
 
     def between(self, reads: AvroType, wrote: AvroType, path: str) -> Iterator[Problem]:
-        """Yield the problems of a reader's type with a writer's. Once too many types were compared, yield one problem
-        that says so.
+        """Yield the problems of reading values of the type `wrote` as the type `reads`. Once `MOST_COMPARISONS` pairs
+        of types were compared, yield one problem that says so.
         """
         self._left -= 1
         if self._left <= 0:
@@ -315,13 +318,14 @@ def _is_named_alike(reads: AvroType, wrote: AvroType) -> bool:
 
 
 class Break(NamedTuple):
-    """A problem that readers of a version have with records of another version."""
+    """An incompatibility of a new version with a former one."""
 
     version: int
     """The number of the former version."""
     of_old: bool
-    """Whether readers of the former version can't read new records; otherwise readers of the new version can't read
-    former ones."""
+    """True if readers of the former version can't read new records; False if readers of the new version can't read
+    records of the former version.
+    """
     problem: Problem
 
     def __str__(self) -> str:
@@ -331,11 +335,11 @@ class Break(NamedTuple):
 
 
 def breaks(level: str, new: AvroSchema, old: Sequence[tuple[int, AvroSchema]]) -> tuple[Break, ...]:
-    """Return the problems of a new version by a compatibility level, compared with the newest version first; empty if
-    it has none, the level is NONE, or there is no other version.
+    """Return the incompatibilities of a new version that a compatibility level forbids, those with the newest former
+    version first; empty if there are none, the level is NONE, or there is no other version.
 
     Args:
-        level: the compatibility level, as ``BACKWARD_TRANSITIVE``; an unknown one counts as NONE.
+        level: the compatibility level, as ``BACKWARD_TRANSITIVE``; an unknown level counts as NONE.
         old: the numbers and schemas of the other versions, the oldest first: a transitive level checks all of them, any
             other level the newest.
     """
@@ -355,7 +359,7 @@ def breaks(level: str, new: AvroSchema, old: Sequence[tuple[int, AvroSchema]]) -
 
 
 class Difference(NamedTuple):
-    """A place at which two versions differ."""
+    """A place (field, item or value) at which two versions of a schema differ."""
 
     path: str
     old: str
@@ -363,9 +367,9 @@ class Difference(NamedTuple):
     new: str
     """The type in the new version, with its default; ``""`` if the version does not have the place."""
     new_readers: str
-    """The consequence for readers with the new version that read old records."""
+    """The consequence, as text, for readers with the new version that read old records."""
     old_readers: str
-    """The consequence for readers with the old version that read new records."""
+    """The consequence, as text, for readers with the old version that read new records."""
     breaks_new: bool
     breaks_old: bool
 
@@ -379,10 +383,11 @@ SAME = "the same"
 
 
 def compare(old: AvroSchema, new: AvroSchema, *, whole: bool = False) -> tuple[Difference, ...]:
-    """Return the differences of two versions, place by place, in the order of the new one.
+    """Return the differences of two versions of a schema, first the places of the new version in its order, then the
+    places that only the old version has.
 
     Args:
-        whole: whether to return also the places that do not differ, with `SAME` as the effect on readers.
+        whole: whether to return also the places that do not differ, with `SAME` as the consequence for readers.
     """
     before, after = _places(old), _places(new)
     of_new, of_old = _by_path(problems(new, old)), _by_path(problems(old, new))
@@ -409,7 +414,7 @@ def compare(old: AvroSchema, new: AvroSchema, *, whole: bool = False) -> tuple[D
 
 def _meaning(mine: _Seen | None, other: _Seen | None) -> str:
     """Return, as text, how a reader treats a difference that is not a problem. mine: the place in the reader's schema;
-    other: the place in the writer's schema; None if the schema does not have it.
+    other: the place in the writer's schema; each is None if that schema does not have the place.
     """
     if mine is None:
         return "skip it"
@@ -426,7 +431,9 @@ def _by_path(found: Iterable[Problem]) -> dict[str, str]:
 
 
 def _places(schema: AvroSchema) -> dict[str, _Seen]:
-    """Return path -> the type there; a record that contains itself is entered once."""
+    """Return the path of each place in a schema -> its type and default. A record that contains itself is entered once;
+    at most `MOST_PATHS` places are returned.
+    """
     found: dict[str, _Seen] = {}
     entered = count()
 
@@ -460,7 +467,9 @@ def _shown(seen: _Seen | None) -> str:
 
 
 def _short(type_: AvroType) -> str:
-    """Return a type as text: ``long``, ``union of null, string``, ``enum Colour of RED, BLUE``."""
+    """Return a type as text: ``long``, ``union of null, string``, ``enum Colour of RED, BLUE``; of a record only its
+    name.
+    """
     match type_.kind:
         case "union":
             return f"union of {', '.join(_short(each) for each in type_.parts)}"

@@ -1,12 +1,13 @@
-"""Keys of brokers: their synonyms by layer, the topic keys that inherit from them, and when a change takes effect.
+"""Keys of brokers: their synonyms, the topic keys that inherit from them, and when a change takes effect.
 
-Synonyms follow ConfigHelper, DynamicBrokerConfig.brokerConfigSynonyms and ServerTopicConfigSynonyms: a key may be set
-under several names, each at several sources; for a topic's key the broker lists the first synonym and its successors,
-so that a value from ``log.retention.hours`` alone is described as a default without synonyms.
+Synonyms follow ConfigHelper, DynamicBrokerConfig.brokerConfigSynonyms and ServerTopicConfigSynonyms. A broker's key may
+have several names, and each name may be set at several sources. For a topic's key a broker lists the first synonym and
+those after it, so that it describes a value from ``log.retention.hours`` alone as a default without synonyms.
 
-Update modes are the union of several releases (DynamicBrokerConfig's sets, in `dynamic_keys`). An older broker may
-still refuse a key, and a newer one may alter more: for keys that a broker defines, its description decides. It does
-not for others: brokers describe keys with a listener's prefix, and dynamic-only keys, as read-only.
+The sets of keys in `dynamic_keys` are the union of several releases (DynamicBrokerConfig), so an older broker may
+refuse a key, and a newer one may alter more keys. For a key that a broker defines, the broker's description decides
+whether it can be altered. For keys with a listener's prefix and for dynamic-only keys the sets decide, because brokers
+describe these keys as read-only.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ from console.model.codes import (
 from console.model.config import ConfigEntry, ConfigSet, Synonym
 
 PRECEDENCE = tuple(map(ConfigSource, BROKER.entity.sources))
-"""The sources of a broker's key, the strongest first."""
+"""The sources of a broker's key, the one with the highest precedence first."""
 
 
 class BrokerKey(NamedTuple):
-    """A broker's key that a topic's key inherits from; `factor` converts its number to the topic's unit."""
+    """A broker's key from which a topic's key inherits. `factor` is the number by which the broker's value is
+    multiplied to get the topic's unit.
+    """
 
     name: str
     factor: int = 1
@@ -80,8 +83,9 @@ TOPIC_SYNONYMS: Mapping[str, tuple[BrokerKey, ...]] = {
     "remote.copy.lag.bytes": (BrokerKey("log.remote.copy.lag.bytes"),),
     "max.decompressed.message.bytes": (BrokerKey("max.decompressed.message.bytes"),),
 }
-"""Topic key -> the broker keys that it inherits from, the strongest first. A topic key that is missing here has a
-default that no setting of brokers changes."""
+"""Topic key -> the broker keys that it inherits from, the one with the highest precedence first. A topic key that is
+missing here has a default that no config of brokers changes.
+"""
 
 _BROKER_GROUPS = (
     ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
@@ -103,7 +107,9 @@ _MECHANISM_KEYS = (
 
 
 def broker_synonyms(key: str) -> tuple[str, ...]:
-    """Return the names under which a broker reads the value of one of its keys, the strongest first."""
+    """Return the names under which a broker reads the value of one of its keys, the one with the highest precedence
+    first.
+    """
     known = _BROKER_SYNONYMS.get(key)
     if known is not None:
         return known
@@ -119,7 +125,9 @@ def names_touched(names: Iterable[str]) -> frozenset[str]:
 
 
 def listener_base(key: str) -> str | None:
-    """Return a key without its listener's prefix (and its SASL mechanism's); None if it has no listener's prefix."""
+    """Return a key without ``listener.name.NAME.`` and without the name of a SASL mechanism after it; None if the key
+    does not begin with ``listener.name.``.
+    """
     # Nothing marks the end of the mechanism's name: compare the end of the key, as
     # DynamicBrokerConfig.brokerConfigSynonyms does.
     under = _LISTENER_KEY.fullmatch(key)
@@ -137,12 +145,12 @@ def broker_key_of(resource_type: ResourceType, key: str) -> str | None:
 
 
 Layers = Callable[[str], Iterable[Synonym]]
-"""Returns the values of a name, one for each source that has it."""
+"""A function from a name to the values under this name, one for each source that sets it."""
 
 
 def layers_of(configs: ConfigSet) -> Layers:
-    """Return a function that takes a name, and returns the values under exactly that name in a broker's
-    described set.
+    """Return a function that takes a name, and returns the synonyms with exactly that name in a broker's configs, one
+    for each source that sets it.
     """
 
     def layers(name: str) -> Iterable[Synonym]:
@@ -156,12 +164,12 @@ def chain(layers: Layers, key: str) -> tuple[Synonym, ...]:
     """Return the synonyms that a broker describes for one of its own keys.
 
     Args:
-        layers: the values of a name, one for each source that sets it.
+        layers: a function from a name to its values, one for each source that sets it.
         key: a broker's key.
 
     Returns:
-        The synonyms by source (`PRECEDENCE`), then by name, beginning with the first under the key's own name, as
-        ConfigHelper returns them; empty if no source sets that name.
+        The synonyms by source (`PRECEDENCE`), then by name, beginning with the first one whose name is `key`, as
+        ConfigHelper returns them; empty if no source sets `key` itself.
     """
     from console.model.grouping import grouped
 
@@ -179,7 +187,9 @@ def chain(layers: Layers, key: str) -> tuple[Synonym, ...]:
 
 
 class UpdateMode(Enum):
-    """KIP-226's update modes, and two other cases."""
+    """Where a key can be set, and whether a change needs a restart: KIP-226's modes (read-only, per-broker,
+    cluster-wide) and the cases that they leave out.
+    """
 
     AT_ONCE = "at once"
     """A key of another resource than a broker: it takes effect without a restart."""
@@ -196,11 +206,12 @@ class UpdateMode(Enum):
 
 
 def update_mode(resource_type: ResourceType, key: str, entry: ConfigEntry | None = None) -> UpdateMode:
-    """Return the update mode of a key of this type of resource: `AT_ONCE` for a resource that is no broker.
+    """Return the update mode of a key: `AT_ONCE` for every key of a resource that is no broker.
 
     Args:
-        entry: the key in the broker's description, None if it was not read. Only a key that it describes as read-only
-            needs a restart; a key that the broker does not know (type 0, hidden value) belongs to a plug-in.
+        entry: the key in the broker's description; None if it was not read. It decides for a key that the broker
+            defines and describes as read-only (`RESTART`), and for a key that the broker does not define (type 0:
+            `CUSTOM`).
     """
     if resource_type != BROKER:
         return UpdateMode.AT_ONCE
@@ -234,8 +245,9 @@ _ALTERED = frozenset({UpdateMode.CLUSTER_WIDE, UpdateMode.PER_BROKER})
 
 
 def as_altered(configs: ConfigSet) -> ConfigSet:
-    """Return a broker's set with `read_only` cleared for the keys that brokers alter at once though they describe them
-    as read-only."""
+    """Return a broker's configs with `read_only` set to False for the keys that the broker describes as read-only, but
+    alters without a restart; the same object if there are no such keys.
+    """
     wrong = {e.name for e in configs if e.read_only and update_mode(BROKER, e.name, e) in _ALTERED}
     if not wrong:
         return configs

@@ -1,4 +1,4 @@
-"""The keys in which the brokers of a cluster differ, and the brokers with unusual values. Pure."""
+"""The keys in which the configs of brokers differ, and the brokers with unusual values. Pure."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ class BrokerRow(NamedTuple):
 
     key: str
     values: Mapping[int, ConfigEntry | None]
-    """Broker -> its value; None if the broker does not list the key."""
+    """Broker -> its entry of the key; None if the broker does not list the key."""
     odd: frozenset[int]
-    """The brokers without the most frequent value; empty if several values are equally frequent."""
+    """The brokers with another value than the most frequent one; empty if two or more values are the most frequent."""
 
 
 _Held = tuple[str | None, bool] | None
-"""A value and whether it is hidden; None if a broker does not list the key."""
+"""The value of a broker's key and whether the broker hides it; None if the broker does not list the key."""
 
 
 def broker_matrix(sets: Mapping[int, ConfigSet], every: bool = False) -> tuple[BrokerRow, ...]:
-    """Return the keys in which brokers differ, sorted by key.
+    """Return the keys in which brokers differ, sorted by key; empty if they do not differ.
 
     Args:
-        sets: the configs of each broker that was read, by broker id.
-        every: whether to include keys that differ between brokers by nature.
+        sets: broker id -> the configs of the broker; brokers that were not read are missing.
+        every: whether to include keys that always differ between brokers, such as ``broker.id``.
     """
     keys = sorted({entry.name for entries in sets.values() for entry in entries})
     rows = []

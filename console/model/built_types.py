@@ -19,10 +19,11 @@ _BUILT: set[Any] = set()
 
 
 def built(form: Form) -> Form:
-    """Return a type, for `msgspec.convert` or a decoder, whose fields msgspec knows.
+    """Return the type that was passed, after msgspec has built its fields; `msgspec.convert` and decoders in other
+    threads may then use it.
 
     Args:
-        form: a type as msgspec takes it; types that only a `dec_hook` knows may be in it.
+        form: a type that msgspec accepts; it may contain types that only a `dec_hook` can decode.
     """
     if form not in _BUILT:
         with _ALONE:

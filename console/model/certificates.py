@@ -45,8 +45,8 @@ class Certificate(NamedTuple):
     """The end of its validity, UTC."""
 
     def ends_soon(self, now: datetime) -> bool:
-        """Return whether the certificate is due for renewal: it ends within 30 days, or within the last fifth of its
-        validity if that is shorter.
+        """Return whether the certificate is due for renewal: less than 30 days, or less than a fifth of its whole
+        validity if that is shorter, are left until it ends.
 
         Args:
             now: the present time, with its zone.
@@ -54,8 +54,8 @@ class Certificate(NamedTuple):
         return self.ends - now < min(MONTH, (self.ends - self.begins) / 5)
 
     def ends_now(self, now: datetime) -> bool:
-        """Return whether little time is left to renew the certificate: less than a week or, if its whole validity is
-        short because a program replaces it, less than a twentieth of that.
+        """Return whether the certificate ends very soon: less than a week, or less than a twentieth of its whole
+        validity if that is shorter (as in certificates that a program renews), is left.
 
         Args:
             now: the present time, with its zone.
@@ -64,7 +64,7 @@ class Certificate(NamedTuple):
 
 
 def advertised(broker: int, configs: ConfigSet) -> Iterator[Listener]:
-    """Yield the listeners that a broker advertises, without those of controllers.
+    """Yield the listeners that a broker advertises, except the controllers' listeners.
 
     Args:
         broker: the broker's id.
@@ -100,8 +100,8 @@ def speaks_tls(configs: ConfigSet, listener: str) -> bool:
 
 
 def client_protocols(configs: ConfigSet) -> dict[str, str]:
-    """Return the security protocol of each listener that a broker opens to clients and other brokers, by its name in
-    upper case; without those of controllers.
+    """Return name of a listener -> its security protocol, both in upper case, for the listeners that a broker opens to
+    clients and other brokers; the controllers' listeners are left out.
 
     Args:
         configs: the configs of the broker.
@@ -113,13 +113,12 @@ def client_protocols(configs: ConfigSet) -> dict[str, str]:
 
 
 def _of_controllers(configs: ConfigSet) -> frozenset[str]:
-    """Return the names of the listeners of controllers, in upper case."""
+    """Return the names of the controllers' listeners (``controller.listener.names``), in upper case."""
     return frozenset(each.strip().upper() for each in text_in(configs, "controller.listener.names").split(","))
 
 
 def _protocols(configs: ConfigSet) -> dict[str, str]:
-    """Return the security protocol of each listener, names and protocols in upper case
-    (listener.security.protocol.map)."""
+    """Return name of a listener -> its security protocol, both in upper case (listener.security.protocol.map)."""
     pairs = (
         part.split(":", 1) for part in text_in(configs, "listener.security.protocol.map").split(",") if ":" in part
     )

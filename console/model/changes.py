@@ -1,5 +1,5 @@
-"""Changes as plain data: a plan compiles into requests, and the client sends them. One request here is one request on
-the wire, unless its docstring says otherwise.
+"""Requests that change a cluster, as plain data: a plan compiles into them, and the client sends them. One request here
+is one request on the wire, unless its docstring says otherwise.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from console.model.quota import QuotaEntity
 from console.model.secret import Contents, MaybeSecret, Secret
 
 ConfigValue = str | Secret | None
-"""A value to send; None only for DELETE."""
+"""The value of an operation on a key; None only for DELETE."""
 
 
 class ConfigOp(Struct, frozen=True):
-    """One key of one resource: SET, DELETE, APPEND or SUBTRACT."""
+    """An operation on one key of a resource: SET, DELETE, APPEND or SUBTRACT."""
 
     key: str
     op: AlterOp
@@ -35,18 +35,22 @@ class ConfigOp(Struct, frozen=True):
 
 
 class ChangeRequest(Struct, frozen=True):
-    """A request that changes a cluster. Most have Kafka's own name."""
+    """A request that changes a cluster. Most of these classes have Kafka's name of the request."""
 
     sender: ClassVar[str]
-    """The module of `console.admin` whose ``SENDERS`` sends it; it is imported when the first such request is sent."""
+    """The name of the module in `console.admin` whose ``SENDERS`` has the function that sends the request."""
     kafka_name: ClassVar[str] = ""
-    """Kafka's name of the request if it differs from the name of the class."""
+    """Kafka's name of the request; ``""`` if it is the name of the class."""
     is_loss: ClassVar[bool] = False
-    """Whether it removes something that an operator may want back."""
+    """Whether the request removes something that an operator may want back."""
     counted: ClassVar[tuple[str, ...]] = ()
-    """The field whose items are counted, the singular noun, and the plural if that is irregular."""
+    """The field whose items `content` counts, the singular noun for them, and the plural if that is irregular; empty
+    for no count.
+    """
     about: ClassVar[str] = ""
-    """Text after the count, or in place of it, formatted with the request: ``broker {0.broker_id}``."""
+    """Text of `content` after the count, or in place of it, as a format string with the request as argument 0: ``broker
+    {0.broker_id}``.
+    """
 
     @property
     def api(self) -> str:
@@ -69,14 +73,17 @@ class AlterConfigs(ChangeRequest, frozen=True):
 
     ops: Mapping[ConfigResource, tuple[ConfigOp, ...]]
     broker: int | None = None
-    """The broker that has to receive the request, as it contains that broker's own resource; None for any."""
+    """The broker that has to receive the request, because the request contains that broker's own resource; None if any
+    broker may receive it.
+    """
     prior: Mapping[ConfigResource, Mapping[str, str | None]] = msgspec.field(default_factory=dict)
-    """Overrides of each resource as they were read, key -> value (None if hidden). The legacy AlterConfigs request
-    needs them, because it replaces all overrides. Empty if brokers are known to support the incremental request."""
+    """Resource -> its overrides before the change, key -> value (None if hidden). The legacy AlterConfigs request needs
+    them, because it replaces all overrides. Empty if brokers are known to support the incremental request.
+    """
 
     @property
     def content(self) -> str:
-        """The number of keys and of resources, and the broker."""
+        """The number of keys and of entities, and the broker that has to receive the request, if there is one."""
         where = f", to broker {self.broker}" if self.broker is not None else ""
         keys = plural(sum(map(len, self.ops.values())), "key")
         return f"{keys} of {plural(len(self.ops), 'entity', 'entities')}{where}"
@@ -93,7 +100,9 @@ class AlterQuotas(ChangeRequest, frozen=True):
 
 
 class NewTopic(Struct, frozen=True):
-    """A topic to create: partitions with replication (-1: the broker's default), or assignments, never both."""
+    """A topic to create: either the number of partitions and the replication factor (each -1 for the broker's default),
+    or `assignments`, never both.
+    """
 
     name: str
     partitions: int = -1
@@ -102,30 +111,34 @@ class NewTopic(Struct, frozen=True):
     """The brokers of partition i at index i; the first broker is the preferred leader."""
     configs: Mapping[str, MaybeSecret] = msgspec.field(default_factory=dict)
     timeout_ms: int | None = None
-    """The milliseconds that brokers may take to create it; None for the request's own default."""
+    """The milliseconds that brokers may take to create it; None for the timeout of the CreateTopics request."""
 
 
 class OwnTarget(Struct, frozen=True):
-    """A target with its own type: two targets with one name (``topic orders``, ``group orders``) are never equal."""
+    """The subject of a change that is not the configs of a resource. Each class is a type of its own, so that a topic
+    and a group with the same name are never equal.
+    """
 
     text: ClassVar[str] = ""
-    """The text that names the target in a line, formatted with the target: ``feature {0.name}``."""
+    """The name of the target in a message, as a format string with the target as argument 0: ``feature {0.name}``."""
     part: ClassVar[Part | None] = None
-    """The part of the snapshot that shows it, which is the name of a view on the screen; None if several parts do."""
+    """The part of the snapshot that contains the target, which is also the name of a view on the screen; None if
+    several parts contain it.
+    """
 
     @property
     def resource(self) -> ConfigResource | None:
-        """The config resource that is the same entity for an operator; None without one."""
+        """The config resource that an operator regards as the same entity; None if there is no such resource."""
         return None
 
     @property
     def data(self) -> dict[str, Data]:
-        """The target as JSON; empty if its fields already represent it."""
+        """The target as JSON; empty if the fields of the target are its JSON."""
         return {}
 
     @property
     def title(self) -> str:
-        """The target's name in a line; names in it are untrusted and not escaped."""
+        """The name of the target in a message; names in it are untrusted and not escaped."""
         return self.text.format(self)
 
 
@@ -138,7 +151,7 @@ class TopicTarget(OwnTarget, frozen=True):
 
     @property
     def resource(self) -> ConfigResource:
-        """The topic's configs."""
+        """The config resource of the topic."""
         return topic_resource(self.name)
 
 
@@ -183,16 +196,16 @@ class NewRecords(OwnTarget, frozen=True):
     topic: str
     number: int
     batch: int = 0
-    """The number of these records among the batches of a plan for the partition, from 0 on."""
+    """The position of the batch among the batches of a plan for this partition, from 0."""
 
     @property
     def title(self) -> str:
-        """The partition, and the batch if it is not the first."""
+        """The partition, and the number of the batch unless it is 0."""
         return f"new records of {self.topic}/{self.number}" + (f" batch {self.batch + 1}" if self.batch else "")
 
 
 class ProducerTarget(OwnTarget, frozen=True):
-    """A target that is a producer's transaction in a partition."""
+    """A target that is a producer's open transaction in a partition."""
 
     text: ClassVar[str] = "producer {0.producer_id} on {0.topic}/{0.number}"
 
@@ -208,7 +221,7 @@ class GroupTarget(OwnTarget, frozen=True):
 
     @property
     def title(self) -> str:
-        """The group; a name may be empty."""
+        """The group's name, visible also if it is empty."""
         return f"group {self.name or repr('')}"
 
 
@@ -221,7 +234,7 @@ class GroupOffsetTarget(OwnTarget, frozen=True):
 
     @property
     def title(self) -> str:
-        """The group and the partition; a group's name may be empty."""
+        """The group and the partition; the group's name is visible also if it is empty."""
         return f"group {self.group or repr('')} {self.topic}/{self.number}"
 
 
@@ -252,12 +265,12 @@ class VoterTarget(OwnTarget, frozen=True):
 
     @property
     def title(self) -> str:
-        """The voter and its directory."""
+        """The voter's id and its directory id."""
         return f"voter {self.id} with directory {self.directory_id or 'unknown'}"
 
 
 class CreateTopics(ChangeRequest, frozen=True):
-    """A CreateTopics request. timeout_ms: milliseconds that the broker may take."""
+    """A CreateTopics request. timeout_ms: the milliseconds that the broker may take."""
 
     sender: ClassVar[str] = "topics"
     counted: ClassVar[tuple[str, ...]] = ("topics", "topic")
@@ -285,7 +298,9 @@ class CreatePartitions(ChangeRequest, frozen=True):
 
     counts: Mapping[str, int]
     was: Mapping[str, int] = msgspec.field(default_factory=dict)
-    """Topic -> the former number, to resolve an unknown outcome."""
+    """Topic -> the number of partitions before the request. If no response arrives, kac compares the topic with it to
+    find the outcome.
+    """
     timeout_ms: int = 30_000
 
 
@@ -324,7 +339,7 @@ class AlterScram(ChangeRequest, frozen=True):
     kafka_name: ClassVar[str] = "AlterUserScramCredentials"
 
     upserts: Mapping[ScramUser, tuple[int, Secret]]
-    """Credential -> iterations and password."""
+    """Credential -> (iterations, password)."""
     deletions: tuple[ScramUser, ...] = ()
 
     @property
@@ -345,7 +360,9 @@ class ElectLeaders(ChangeRequest, frozen=True):
 
 
 class AlterReassignments(ChangeRequest, frozen=True):
-    """An AlterPartitionReassignments request. moves: partition -> new replicas; None cancels its move."""
+    """An AlterPartitionReassignments request. moves: partition -> its new replicas; None cancels the partition's
+    reassignment.
+    """
 
     sender: ClassVar[str] = "partitions"
     kafka_name: ClassVar[str] = "AlterPartitionReassignments"
@@ -353,8 +370,9 @@ class AlterReassignments(ChangeRequest, frozen=True):
 
     moves: Mapping[MoveTarget, tuple[int, ...] | None]
     original: Mapping[MoveTarget, tuple[int, ...]] = msgspec.field(default_factory=dict)
-    """The replicas before a move that is cancelled, to resolve an unknown outcome: a move that completed leaves other
-    replicas."""
+    """Partition whose reassignment is cancelled -> its replicas before that reassignment. If no response arrives, kac
+    compares the partition with them: a reassignment that completed instead leaves other replicas.
+    """
     timeout_ms: int = 30_000
 
 
@@ -373,8 +391,8 @@ class AlterReplicaDirs(ChangeRequest, frozen=True):
 class AbortTransaction(ChangeRequest, frozen=True):
     """A WriteTxnMarkers request with an abort marker for a producer's open transaction in a partition.
 
-    The epochs and the start offset are from the description by the partition's leader; coordinator_epoch is -1 before
-    the first marker of the producer.
+    The epochs and the start offset come from the partition leader's description of the producer (DescribeProducers);
+    coordinator_epoch is -1 before the first marker of the producer.
     """
 
     sender: ClassVar[str] = "transactions"
@@ -403,7 +421,7 @@ class CommitOffsets(_OfGroup, frozen=True):
 
     offsets: Mapping[GroupOffsetTarget, CommittedOffset]
     topic_ids: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Topic -> the id of the intended topic, as far as known."""
+    """Topic -> its id when the change was planned; topics with an unknown id are missing."""
 
 
 class DeleteOffsets(_OfGroup, frozen=True):
@@ -425,7 +443,7 @@ class AlterShareGroupOffsets(_OfGroup, frozen=True):
 
 class DeleteShareGroupOffsets(_OfGroup, frozen=True):
     """A DeleteShareGroupOffsets request. Brokers delete the offsets of whole topics, so the targets are all partitions
-    of their topics.
+    of the topics.
     """
 
     counted: ClassVar[tuple[str, ...]] = ("targets", "offset")
@@ -493,7 +511,7 @@ class UpdateFeatures(ChangeRequest, frozen=True):
 
     levels: Mapping[str, int]
     lowered: frozenset[str] = frozenset()
-    """The features to downgrade."""
+    """The features whose new level is lower: the request has to declare these as downgrades."""
     timeout_ms: int = 60_000
 
 
@@ -511,11 +529,11 @@ class AddVoter(_OfVoter, frozen=True):
     kafka_name: ClassVar[str] = "AddRaftVoter"
 
     listener: str
-    """The name of the listener for other voters."""
+    """The name of the listener at which the other voters reach the new voter."""
     host: str
-    """The host of that listener."""
+    """The host of `listener`."""
     port: int
-    """The port of that listener."""
+    """The port of `listener`."""
     timeout_ms: int = 30_000
 
 
@@ -526,21 +544,22 @@ class RemoveVoter(_OfVoter, frozen=True):
 
 
 Target = ConfigResource | QuotaEntity | Acl | PartitionTarget | OwnTarget
-"""The subject of an edit or an outcome: the configs of a resource, a quota entity, a binding, a partition's leader, and
-so on. Each is the key of a slot."""
+"""The subject of an edit or an outcome: the configs of a resource, a quota entity, an ACL, a partition's leader, and so
+on. A plan holds at most one edit for each target.
+"""
 
 
 class ShownOnce(NamedTuple):
     """A secret that a broker returned for a new entity; kac shows it once and never stores it."""
 
     entity: str
-    """The sort of the entity: ``token``."""
+    """The sort of the entity, such as ``token``."""
     id: str
     what: str
-    """The name of the secret: ``HMAC``."""
+    """The name of the secret, such as ``HMAC``."""
     secret: Secret
     elsewhere: str
-    """The place where an operator can see the secret again."""
+    """The place where an operator can see the secret again, as text."""
 
 
 class Status(StrEnum):
@@ -552,7 +571,7 @@ class Status(StrEnum):
     FAILED = "failed"
     """A broker responded with an error."""
     NOT_APPLIED = "not applied"
-    """No request was sent, or nothing had to be done."""
+    """kac sent no request, or the cluster already had the wanted state."""
     UNKNOWN = "unknown"
     """The request was sent, no response arrived, and the cluster did not show the change in time; it may still take
     effect."""
@@ -560,15 +579,15 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result for one target of one request. VALID and UNCHECKED are results of validate-only: UNCHECKED if the
-    protocol has no validate-only for this change.
+    """The result for one target of one request. VALID and UNCHECKED are results of a validate-only request: UNCHECKED
+    if the protocol has no validate-only mode for this change.
     """
 
     target: Target
     status: Status
     failure: Failure | None = None
     topic_id: str | None = field(default=None, compare=False)
-    """The id of the created topic; None if unknown."""
+    """The id of the created topic; None if unknown, and for other changes."""
     made: ShownOnce | None = field(default=None, compare=False)
     """A secret of the new entity, for the operator alone: journals, logs and the data forms of results leave it out;
     None for other changes."""

@@ -21,8 +21,8 @@ from console.model.failure import Failure
 
 
 class ReplicaSize(NamedTuple):
-    """A replica on disk: its size in bytes, its offset lag (records), and whether it is a copy that is on its way into
-    another directory of the broker (a future replica).
+    """A replica on disk: its size in bytes, its offset lag in records, and whether it is a future replica, which is a
+    copy that the broker writes to move the replica into another of its directories.
     """
 
     topic: str
@@ -33,7 +33,9 @@ class ReplicaSize(NamedTuple):
 
 
 class ReplicaSizes(Sequence[ReplicaSize]):
-    """An immutable sequence of replica sizes, 25 bytes each: a fifth of the memory of objects."""
+    """An immutable sequence of `ReplicaSize`, which takes 25 bytes for each, a fifth of the memory that the objects
+    would take.
+    """
 
     __slots__ = ("_futures", "_lags", "_names", "_partitions", "_places", "_sizes")
 
@@ -70,7 +72,7 @@ class ReplicaSizes(Sequence[ReplicaSize]):
         return map(ReplicaSize, topics, self._partitions, self._sizes, self._lags, map(bool, self._futures))
 
     def on_disk(self) -> Iterator[tuple[str, int, int]]:
-        """Yield topic, partition and bytes of each replica, without copies from another directory of the broker."""
+        """Yield topic, partition and bytes of each replica, without future replicas (copies for another directory)."""
         topics = map(self._names.__getitem__, self._places)
         each = zip(topics, self._partitions, self._sizes, strict=True)
         return compress(each, map(not_, self._futures)) if self.moving else each
@@ -87,12 +89,12 @@ class ReplicaSizes(Sequence[ReplicaSize]):
         return f"ReplicaSizes({list(self)!r})"
 
     def of(self, topics: Container[str]) -> Iterator[ReplicaSize]:
-        """Yield the replicas of these topics."""
+        """Yield the replicas of these topics, future replicas included."""
         wanted = {place for place, name in enumerate(self._names) if name in topics}
         return (self[index] for index, place in enumerate(self._places) if place in wanted)
 
     def by_topic(self) -> Mapping[str, int]:
-        """Return the bytes of all replicas of each topic."""
+        """Return topic -> the bytes of all its replicas, future replicas included."""
         totals = [0] * len(self._names)
         for place, size in zip(self._places, self._sizes, strict=True):
             totals[place] += size
@@ -100,7 +102,7 @@ class ReplicaSizes(Sequence[ReplicaSize]):
 
     @property
     def moving(self) -> bool:
-        """Whether one of the replicas is a copy from another directory (a future replica)."""
+        """Whether the sequence contains a future replica."""
         return 1 in self._futures
 
 
@@ -122,28 +124,28 @@ class ReplicaDir(Struct, frozen=True):
 
     path: str
     future: str = ""
-    """The directory into which the broker copies the replica; ``""`` without a copy."""
+    """The directory into which the broker copies the replica; ``""`` if it does not copy it."""
     replicas: tuple[int, ...] = ()
-    """The brokers of the partition."""
+    """The ids of the brokers that have replicas of the partition."""
 
     @property
     def destination(self) -> str:
-        """The directory once the copy is done."""
+        """The directory that has the replica after a running copy; the present directory if there is no copy."""
         return self.future or self.path
 
 
 class Silence(NamedTuple):
-    """The known brokers that do not respond."""
+    """The known brokers that do not respond, and the reasons as far as kac found them."""
 
     brokers: frozenset[int] = frozenset()
     refusing: frozenset[int] = frozenset()
-    """The silent brokers whose hosts refuse connections."""
+    """Those of the silent brokers whose hosts refuse connections."""
     closing: frozenset[int] = frozenset()
-    """The silent brokers that close each new connection without a response."""
+    """Those of the silent brokers that close each new connection without a response."""
     denying: frozenset[int] = frozenset()
-    """The silent brokers that refuse the login."""
+    """Those of the silent brokers that refuse the login."""
     took: Mapping[int, float] = MappingProxyType({})
-    """Broker -> the seconds until its answer on a new connection."""
+    """Broker -> the seconds that its response took on a new connection."""
 
 
 class ClusterInfo(Struct, frozen=True):
@@ -151,8 +153,9 @@ class ClusterInfo(Struct, frozen=True):
 
     cluster_id: str | None
     controller_id: int
-    """The id in the response; -1 if the response has none. In KRaft mode it is any live broker: the active controller
-    is `Quorum.leader_id`."""
+    """The controller's id in the response; -1 if the response has none. In KRaft mode brokers return any live broker;
+    the active controller is `Quorum.leader_id`.
+    """
     brokers: tuple[Broker, ...]
     operations: frozenset[str] | None = None
     """The operations on the cluster that the connected principal may do, by Kafka's names; None if the broker does not
@@ -160,15 +163,16 @@ class ClusterInfo(Struct, frozen=True):
     shows_fenced: bool = False
     """Whether `brokers` includes registered brokers that are down (since Kafka 4.0, KIP-1073)."""
     controllers: tuple[Broker, ...] = ()
-    """The registered controllers, if a controller responded (KIP-919). It lists no brokers, and `controller_id` is then
-    the active controller."""
+    """The registered controllers if a controller responded (KIP-919), empty if a broker did. A controller lists no
+    brokers, and its `controller_id` is the active controller.
+    """
 
 
 class BrokerVersion(Struct, frozen=True):
     """The API versions of one broker, from its ApiVersions response."""
 
     release: str
-    """Kafka's release as far as the versions show it ("4.3", "3.9", "≥ 4.4")."""
+    """Kafka's release, as far as the API versions determine it ("4.3", "3.9", "≥ 4.4")."""
     apis: Mapping[int, tuple[int, int]]
     """API key -> (lowest, highest version)."""
     supported_features: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -183,7 +187,7 @@ class QuorumReplica(Struct, frozen=True):
     id: int
     log_end_offset: int
     lag: int
-    """The number of records that it lacks compared with the leader."""
+    """The number of records of the metadata log that the leader has and this replica lacks."""
     last_fetch_ms: int = -1
     """The time of its last fetch, Unix milliseconds; -1 if unknown."""
     last_caught_up_ms: int = -1
@@ -193,8 +197,8 @@ class QuorumReplica(Struct, frozen=True):
 
 
 class VoterEndpoint(NamedTuple):
-    """The address at which the other voters reach a voter: a controller's listener, which clients may be unable to
-    reach.
+    """The address at which the other voters reach a voter: a listener of a controller. Clients may be unable to reach
+    it.
     """
 
     id: int
@@ -212,12 +216,13 @@ class Quorum(Struct, frozen=True):
     voters: tuple[QuorumReplica, ...]
     observers: tuple[QuorumReplica, ...]
     endpoints: tuple[VoterEndpoint, ...] = ()
-    """The endpoints of voters, since Kafka 3.9; if a controller responded, also the endpoints of controllers that are
-    observers."""
+    """The endpoints of voters, since Kafka 3.9, else empty; if a controller responded, also the endpoints of
+    controllers that are observers.
+    """
 
 
 class NodeFeatures(Struct, frozen=True):
-    """The features that a node supports: name -> (lowest, highest level)."""
+    """The features that a node supports: name -> (lowest, highest level), or the reason why they are unknown."""
 
     id: int
     address: str = ""
@@ -233,7 +238,7 @@ class ClusterFeatures(Struct, frozen=True):
     """The features of a cluster (KIP-584)."""
 
     finalized: Mapping[str, int]
-    """Name -> level, without features at level 0."""
+    """Name of a feature -> its finalized level; features at level 0 are missing."""
     nodes: tuple[NodeFeatures, ...]
     epoch: int = -1
     """The epoch of the finalized features; -1 if no node has any."""
@@ -244,13 +249,13 @@ class Partition(NamedTuple):
 
     number: int
     leader: int
-    """The broker that leads the partition; -1 without a leader."""
+    """The id of the broker that leads the partition; -1 if it has no leader."""
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     offline: tuple[int, ...] = ()
     leader_epoch: int = -1
     error: str = ""
-    """Kafka's name of the partition's error; ``""`` without one."""
+    """Kafka's name of the error that the broker returned for the partition; ``""`` if it returned none."""
     observers: tuple[int, ...] = ()
     """The replicas that are outside the ISR by design (`model.observers`)."""
 
@@ -270,7 +275,7 @@ class Topic(Struct, frozen=True):
 
     @property
     def replication(self) -> int:
-        """The replication factor: the number of replicas of the first partition, 0 without partitions."""
+        """The number of replicas of the first partition; 0 if the topic has no partitions."""
         return len(self.partitions[0].replicas) if self.partitions else 0
 
     @property
@@ -285,11 +290,11 @@ class Topic(Struct, frozen=True):
 
 
 def is_gone(before: Topic | None, now: Topic | None) -> bool:
-    """Return whether a topic no longer exists. Its id decides, since another topic may have its name now; brokers
-    before 2.8 have no ids.
+    """Return whether the topic `before` no longer exists: no topic has its name, or the topic of that name has another
+    id. Brokers before 2.8 have no ids; then the name alone decides.
 
     Args:
-        before: the topic; None if it did not exist.
+        before: the topic; None if it did not exist, then the result is False.
         now: the topic that has its name now; None if no topic has it.
     """
     if before is None or now is None:
@@ -320,32 +325,36 @@ class LogDir(Struct, frozen=True, dict=True):
     path: str
     replicas: ReplicaSizes
     total_bytes: int = -1
-    """The size of the disk; -1 if the broker does not report it (before v4)."""
+    """The size of the disk in bytes; -1 if the broker does not report it (DescribeLogDirs before v4)."""
     usable_bytes: int = -1
-    """The free bytes of the disk; -1 if the broker does not report them (before v4)."""
+    """The free bytes of the disk; -1 if the broker does not report them (DescribeLogDirs before v4)."""
     failure: Failure | None = None
     cordoned: bool = False
-    """Whether it takes no new replicas (cordoned, since Kafka 4.3)."""
+    """Whether the directory is cordoned: the broker places no new replicas there (since Kafka 4.3)."""
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
-        """The bytes of the replicas, by topic."""
+        """Topic -> the bytes of its replicas in the directory, future replicas included."""
         return self.replicas.by_topic()
 
     @cached_property
     def size(self) -> int:
-        """The bytes of all replicas."""
+        """The bytes of all replicas in the directory, future replicas included."""
         return sum(self.sizes.values())
 
 
 class LogDirListing(Struct, frozen=True):
-    """The log directories of the brokers that responded, by broker id, and the failures of the others."""
+    """Broker id -> its log directories, for the brokers that responded; broker id -> the failure, for those that did
+    not.
+    """
 
     dirs: Mapping[int, tuple[LogDir, ...]]
     failures: Mapping[int, Failure] = field(default_factory=dict)
 
     def replica_sizes(self) -> dict[tuple[str, int], list[int]]:
-        """Return the bytes of each partition's replicas; one that is being moved to another directory counts once."""
+        """Return (topic, partition) -> the bytes of each of its replicas, in no particular order; future replicas are
+        left out.
+        """
         sizes: dict[tuple[str, int], list[int]] = {}
         for replica in (replica for dirs in self.dirs.values() for each in dirs for replica in each.replicas):
             if not replica.is_future:
@@ -364,8 +373,8 @@ class Reassignment(Struct, frozen=True):
 
 
 def original(move: Reassignment) -> tuple[int, ...]:
-    """Return the replicas before a move, without the added ones (PartitionReassignmentRevert), in the brokers' order:
-    those that the move keeps come first.
+    """Return the replicas before a move, without the added ones (PartitionReassignmentRevert), in the order of the
+    broker's response: first the replicas that the move keeps.
     """
     return tuple(replica for replica in move.replicas if replica not in move.adding)
 
@@ -376,10 +385,10 @@ def destination(move: Reassignment) -> tuple[int, ...]:
 
 
 def settled(topic: Topic, moves: Iterable[Reassignment]) -> Topic:
-    """Return a topic with the replicas that its partitions have once the running moves are done.
+    """Return a topic with the replicas that its partitions have once the given moves are done.
 
     Args:
-        moves: the running moves of the topic's partitions.
+        moves: running moves of the topic's partitions.
     """
     then = {move.partition: destination(move) for move in moves}
     if not then:
@@ -389,7 +398,7 @@ def settled(topic: Topic, moves: Iterable[Reassignment]) -> Topic:
 
 
 class ReplicaLogs(Struct, frozen=True):
-    """The state of the replicas of one partition, by broker, for the brokers that responded."""
+    """The state of the replicas of one partition, by broker; brokers that did not respond are missing."""
 
     ends: Mapping[int, int] = field(default_factory=dict)
     """Broker -> the log end offset of its replica, not the high watermark."""
@@ -400,7 +409,9 @@ class ReplicaLogs(Struct, frozen=True):
     the feature (KIP-966).
     """
     last_known: tuple[int, ...] | None = None
-    """The replicas that last led or were in the ISR; None and empty as for `eligible`."""
+    """The last known eligible leader replicas: the replicas that last led or were in the ISR. None if unknown, empty in
+    clusters without the feature (KIP-966).
+    """
 
 
 Places = tuple[tuple[str, int], ...]
@@ -408,7 +419,9 @@ Places = tuple[tuple[str, int], ...]
 
 
 class StreamsTasks(NamedTuple):
-    """The tasks of a member of a streams group: (subtopology id, partition) pairs by role (KIP-1071)."""
+    """The tasks that a member of a streams group has, or is to have, in each role: (subtopology id, partition) pairs
+    (KIP-1071).
+    """
 
     active: Places = ()
     standby: Places = ()
@@ -430,8 +443,8 @@ class Subtopology(NamedTuple):
 
 
 class StreamsNode(NamedTuple):
-    """A node of the topology of a streams group as its application built it; a plug-in of brokers keeps it
-    (KIP-1331).
+    """A node of the topology of a streams group, as the application built it. Brokers return it only if they have a
+    plug-in that stores topologies (KIP-1331).
     """
 
     subtopology: str
@@ -440,14 +453,16 @@ class StreamsNode(NamedTuple):
     role: str
     """``source``, ``processor`` or ``sink``."""
     topics: tuple[str, ...] = ()
-    """The topics that a source reads or a sink writes; empty if the application decides at run time."""
+    """The topics that a source reads or a sink writes; empty for a processor, and if the application chooses topics at
+    run time.
+    """
     stores: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
-    """The nodes that follow it."""
+    """The names of the nodes to which it forwards records."""
 
 
 class GroupMember(Struct, frozen=True):
-    """A member of a group and its assignment: (topic, partition) pairs."""
+    """A member of a group and its assignment: sorted (topic, partition) pairs."""
 
     member_id: str
     client_id: str
@@ -466,18 +481,19 @@ class GroupMember(Struct, frozen=True):
     topology_epoch: int = -1
     """The epoch of the topology that a member of a streams group has; -1 for other members."""
     process: str = ""
-    """The process id of a member of a streams group; ``""`` for other members."""
+    """The id of the process that a member of a streams group runs in; ``""`` for other members."""
     protocol: str = ""
-    """The protocol of the member, if its group may have members of two protocols (``classic`` and the group's own);
-    ``""`` if brokers do not report it."""
+    """``classic`` or the name of the group's own protocol, if the group may have members of both; ``""`` if brokers do
+    not report it.
+    """
     topics: tuple[str, ...] = ()
-    """The topics to which it subscribes by name."""
+    """The topics to which it subscribes by name; empty if it subscribes to no topic by name."""
     regex: str = ""
-    """The regular expression to which it subscribes; ``""`` without one."""
+    """The regular expression to which it subscribes; ``""`` if it does not subscribe by one."""
 
     @property
     def has_target(self) -> bool:
-        """Whether the member has its target assignment; True if the protocol has no targets."""
+        """Whether the member's assignment is its target assignment; True if the protocol has no targets."""
         return (self.target is None or self.assignment == self.target) and self.tasks == self.target_tasks
 
 
@@ -496,18 +512,19 @@ class Group(Struct, frozen=True):
     epoch: int = -1
     """The group epoch; -1 if the protocol has none."""
     assignment_epoch: int = -1
-    """The epoch of the target assignment. It is lower than the group epoch while the coordinator has yet to compute the
-    target (KIP-848); -1 if the protocol has none."""
+    """The epoch of the target assignment; -1 if the protocol has none. It is lower than the group epoch until the
+    coordinator has computed the target for that epoch (KIP-848).
+    """
     assignor: str = ""
-    """The assignor that computed the target."""
+    """The assignor that computed the target assignment; ``""`` if unknown."""
     topology_epoch: int = -1
-    """The epoch of a streams group's topology; -1 for other groups, and without a topology."""
+    """The epoch of a streams group's topology; -1 for other groups, and if the group has no topology."""
     topology: tuple[Subtopology, ...] | None = None
     """The topology of a streams group, as its members reported it; None until the group was described."""
     nodes: tuple[StreamsNode, ...] | None = None
-    """The nodes of the topology; None if they were not requested."""
+    """The nodes of the topology; None if they were not requested, or brokers return none."""
     no_nodes: str = ""
-    """The reason why brokers return no nodes; ``""`` without one."""
+    """The reason why brokers return no nodes; ``""`` if they return them or were not asked."""
 
     @property
     def is_vacant(self) -> bool:
@@ -516,72 +533,79 @@ class Group(Struct, frozen=True):
 
     @property
     def behind(self) -> tuple[GroupMember, ...]:
-        """The members that have not reached the group epoch: others may wait for partitions that they still have."""
+        """The members that have not reached the group epoch. Other members may wait for partitions that these still
+        own.
+        """
         return tuple(member for member in self.members or () if 0 <= member.epoch < self.epoch)
 
     @property
     def late_members(self) -> int:
-        """The number of members whose assignment is not their target."""
+        """The number of members whose assignment differs from their target assignment."""
         return sum(1 for member in self.members or () if not member.has_target)
 
 
 class ScramListing(Struct, frozen=True):
-    """The credentials of SCRAM users that have any, by user; and the failure for each user that the broker could not
-    describe."""
+    """User -> its SCRAM credentials, for the users that have any; and user -> the failure, for the users that the
+    broker could not describe.
+    """
 
     users: Mapping[str, tuple[ScramCredential, ...]]
     failures: Mapping[str, Failure] = field(default_factory=dict)
 
 
 class GroupListing(Struct, frozen=True):
-    """Groups by name, and the failures of groups and brokers."""
+    """Name -> group, and the failures to read groups or to get the groups of a broker."""
 
     groups: Mapping[str, Group]
     failures: Mapping[str, Failure] = field(default_factory=dict)
-    """The failures to read groups, by the name of a group, by ``broker N``, or by the name of the coordinators'
-    topic."""
+    """Name of a group, ``broker N``, or name of the coordinators' topic -> the failure to read it."""
     offsets: Topic | None = None
-    """The coordinators' topic at that time; None if unknown."""
+    """The topic ``__consumer_offsets`` as it was when the groups were listed; None if unknown."""
 
 
 class PartitionLag(NamedTuple):
-    """A group's position in a partition; -1 for an unknown number (no commit, or the leader did not respond)."""
+    """A group's position in a partition: offsets, and the lag in records; -1 for each number that is unknown (no
+    commit, or the leader did not respond).
+    """
 
     topic: str
     partition: int
     committed: int
-    """The next offset to read. For a share group: the start offset; `lag` then leaves out later records that are
-    acknowledged already."""
+    """The committed offset: the next offset to read. For a share group it is the start offset, and `lag` leaves out
+    later records that the group has acknowledged.
+    """
     end: int
     lag: int
     member: str = ""
 
 
 class GroupLag(Struct, frozen=True):
-    """A group's lag by partition, and the failures of the reads."""
+    """A group's lag by partition, and the failures to read some of it."""
 
     partitions: tuple[PartitionLag, ...]
     failures: tuple[Failure, ...] = ()
 
     @property
     def total(self) -> int:
-        """Records behind, over the partitions with a known lag."""
+        """The sum of the lags in records, over the partitions with a known lag."""
         return sum(p.lag for p in self.partitions if p.lag > 0)
 
     @property
     def is_unknown(self) -> bool:
-        """Whether the lag of every partition is unknown."""
+        """Whether the lag of every partition is unknown; False for a group without commits, whose lag is 0."""
         # A group without partitions and failures has no commits: its lag is known to be 0.
         return bool(self.failures or self.partitions) and all(p.lag < 0 for p in self.partitions)
 
     @property
     def known_total(self) -> int | None:
-        """`total`; None if the lag of every partition is unknown."""
+        """The sum of the known lags in records; None if the lag of every partition is unknown."""
         return None if self.is_unknown else self.total
 
     @property
     def is_part(self) -> bool:
-        """Whether `known_total` leaves out partitions with an unknown lag, so that the real total may be higher."""
+        """Whether the lag of some partitions is unknown, but not of all, so that the real total may be higher than
+        `known_total`.
+        """
         return not self.is_unknown and (bool(self.failures) or any(p.lag < 0 for p in self.partitions))
 
 
@@ -590,14 +614,14 @@ class CommittedOffset(NamedTuple):
 
     offset: int
     leader_epoch: int = -1
-    """The epoch of the leader; -1 if unknown."""
+    """The leader epoch that was committed with the offset; -1 if unknown."""
     metadata: str = ""
-    """The metadata from the client that committed it."""
+    """The text that the client committed with the offset."""
 
 
 class GroupPosition(Struct, frozen=True):
-    """A described group, None if it does not exist, and its committed offsets by (topic, partition): the start offsets
-    of a share group.
+    """A group with its members, None if it does not exist, and (topic, partition) -> its committed offset, or the start
+    offset in a share group.
     """
 
     group: Group | None
@@ -610,7 +634,7 @@ class GroupOffset(NamedTuple):
     """The state of a group in one partition."""
 
     committed: CommittedOffset | None
-    """The committed offset; None without a commit."""
+    """The committed offset; None if the group has none in the partition."""
     log: LogRange | None = None
     """The start and end offset of the partition; None if unknown."""
     type: str = ""
@@ -618,7 +642,7 @@ class GroupOffset(NamedTuple):
     protocol: str = ""
     """The protocol type of a classic group; ``""`` if it never had members."""
     members: tuple[str, ...] = ()
-    """The members of the whole group, as text."""
+    """The members of the whole group, each as a text for messages."""
 
 
 class GroupPolls(Struct, frozen=True):
@@ -631,12 +655,12 @@ class GroupPolls(Struct, frozen=True):
 
     @property
     def names(self) -> frozenset[str]:
-        """The groups of the poll."""
+        """The names of all groups of which the poll has a description, a lag, or a failure."""
         return frozenset((*self.groups, *self.lags, *self.failures, *self.lag_failures))
 
 
 class ScramCredential(NamedTuple):
-    """A broker's description of a SCRAM credential: never the password."""
+    """A SCRAM credential as a broker describes it: the mechanism and the iterations, never the password."""
 
     mechanism: ScramMechanism
     iterations: int
@@ -646,7 +670,7 @@ class ScramCredential(NamedTuple):
 
 
 class LogRange(NamedTuple):
-    """The offsets of a partition's first record and of its end, where the next record goes."""
+    """The offset of a partition's first record, and its end offset, which the next record gets."""
 
     start: int
     end: int
@@ -668,15 +692,15 @@ class TieredOffsets(NamedTuple):
 
 
 class LogSpan(NamedTuple):
-    """The start and the end of a partition's log, and its first offset since a time."""
+    """The start offset and the end offset of a partition's log, and its first offset since a given time."""
 
     earliest: int
-    """The offset of the first record."""
+    """The offset of the first record in the log."""
     latest: int
-    """The end offset."""
+    """The end offset of the log."""
     since: int
-    """The offset of the first record that is not older than a time; the end if all are older."""
+    """The offset of the first record that is not older than the given time; the end offset if all records are older."""
     began: int = 0
-    """The lowest offset at which the segment with that record can begin, since brokers also roll segments by time; 0
-    if unknown.
+    """A lower bound, as an offset, for the start of the segment that contains the record at `since`; 0 if unknown.
+    Brokers also roll segments by time.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _UNKNOWN = re.compile(r"UNKNOWN\(([0-9]{1,4})\)")
-"""Matches the form in which `Code.name` shows the code of a newer broker."""
+"""Matches ``UNKNOWN(n)``, the form in which `Code.name` shows a code that kac has no name for."""
 
 
 class Code(int):
@@ -29,7 +29,7 @@ class Code(int):
 
     @property
     def name(self) -> str:
-        """Kafka's name, as JSON output shows it."""
+        """Kafka's name in upper case, or ``UNKNOWN(n)``."""
         return self.NAMES.get(int(self), f"UNKNOWN({int(self)})")
 
     @property
@@ -39,7 +39,7 @@ class Code(int):
 
     @classmethod
     def parse(cls, name: str) -> Self:
-        """Return the code of a name, in any case, with ``-`` for ``_``; also parses ``UNKNOWN(n)``.
+        """Return the code for a name in any case, with ``-`` or ``_``; also for ``UNKNOWN(n)``.
 
         Raises:
             ValueError: Kafka has no such name.
@@ -56,7 +56,7 @@ class Code(int):
 
     @property
     def json(self) -> str | int:
-        """The form in kac's files: the name, or the number if it has no name."""
+        """The form in kac's files: the name, or the number for a code that kac has no name for."""
         return self.NAMES.get(self, int(self))
 
     @classmethod
@@ -83,7 +83,9 @@ class ResourceType(Code):
 
     @property
     def entity(self) -> EntityType:
-        """The record of the type; for a type of a newer broker, a record with its number only."""
+        """The record of the type in `console.model.entity_types`; for a type that kac does not know, a record with only
+        its number.
+        """
         return BY_NUMBER.get(self) or unknown(int(self))
 
 
@@ -96,7 +98,7 @@ CONNECTOR = ResourceType(1001)
 SCHEMA = ResourceType(1002)
 CONNECT_LOGGER = ResourceType(1004)
 IN_RESOURCE_LISTS = tuple(ResourceType(number) for number, each in BY_NUMBER.items() if each.listed is not None)
-"""The types whose entities ListConfigResources lists."""
+"""The types whose entities the API ListConfigResources lists."""
 
 
 class ConfigSource(Code):
@@ -162,11 +164,11 @@ class AclResourceType(Code):
 ACL_TYPES = {
     name.lower().replace("_", "-"): AclResourceType(code) for code, name in AclResourceType.NAMES.items() if code > 1
 }
-"""kac's word -> the type of resource of an ACL."""
+"""kac's word for a type of resource of an ACL -> the type."""
 
 
 class PatternType(Code):
-    """The comparison of an ACL's resource name (PatternType); ANY and MATCH occur in filters only."""
+    """How the resource name of an ACL is compared (PatternType); ANY and MATCH occur in filters only."""
 
     NAMES: ClassVar[dict[int, str]] = {1: "ANY", 2: "MATCH", 3: "LITERAL", 4: "PREFIXED"}
 

@@ -16,24 +16,24 @@ from console.model.numbers import long_number
 
 
 class ConfigResource(NamedTuple):
-    """A resource with configs. The cluster-wide broker default is ``(BROKER, "")``."""
+    """An entity with configs, by its type and name. The cluster-wide default of brokers is ``(BROKER, "")``."""
 
     type: codes.ResourceType
     name: str
 
     @property
     def is_cluster_default(self) -> bool:
-        """Whether this is the default that all brokers inherit."""
+        """Whether this is the cluster-wide default from which all brokers inherit."""
         return self.type == codes.BROKER and self.name == ""
 
     @property
     def is_default(self) -> bool:
-        """Whether this is the default of all entities of its type."""
+        """Whether this is the default from which all entities of its type inherit."""
         return self.name == "" and self.type in _DEFAULT_SOURCES
 
 
 ConfigPlace = tuple[ConfigResource, str]
-"""An entity, and a key of its configs."""
+"""(config resource, key)."""
 
 
 CLUSTER_DEFAULT = ConfigResource(codes.BROKER, "")
@@ -50,7 +50,9 @@ def broker_resource(broker_id: int) -> ConfigResource:
 
 
 class Synonym(NamedTuple):
-    """A value that applies, or would apply, to a key, with its name at the source."""
+    """A value that a source has for a key, under the name that the source uses. It applies unless a source of higher
+    precedence has a value.
+    """
 
     name: str
     value: str | None
@@ -67,7 +69,7 @@ _NO_SOURCE = codes.ConfigSource(0)
 def own_source(resource: ConfigResource) -> codes.ConfigSource:
     """Return the source that marks a value as an override of this very resource.
 
-    The values of a type's default have their own source, which is not that of a single entity.
+    A type's default has another source than a single entity of the type.
 
     Returns:
         Source 0 (UNKNOWN) for an unknown type.
@@ -78,8 +80,8 @@ def own_source(resource: ConfigResource) -> codes.ConfigSource:
 
 
 class ConfigEntry(Struct, frozen=True):
-    """One key of a resource in the description of a broker. It does not refer to its resource, so that equal sets are
-    shared.
+    """One key of a resource as a broker describes it. The entry has no reference to its resource, so that resources
+    with equal configs can share one object.
     """
 
     name: str
@@ -96,7 +98,7 @@ class ConfigEntry(Struct, frozen=True):
 
     @property
     def is_default(self) -> bool:
-        """KIP-133's flag: no source sets the key."""
+        """Whether no source sets the key, so that Kafka's default applies (the flag of KIP-133)."""
         return self.source == codes.DEFAULT_CONFIG
 
     @property
@@ -119,7 +121,7 @@ class ConfigSet(Struct, frozen=True, dict=True):
         return self._by_name.get(name)
 
     def overrides(self, resource: ConfigResource) -> tuple[ConfigEntry, ...]:
-        """Return the entries that this resource itself sets."""
+        """Return the entries that this resource itself sets, sorted by name."""
         source = own_source(resource)
         return tuple(entry for entry in self.entries if entry.source == source)
 
@@ -128,7 +130,9 @@ class ConfigSet(Struct, frozen=True, dict=True):
         return Counter(entry.source for entry in self.entries)
 
     def count_overrides(self, resource: ConfigResource) -> int:
-        """Return the number of overrides, counted once for all resources that share the set."""
+        """Return the number of entries that this resource itself sets. The count is cached for all resources that share
+        the set.
+        """
         return self._by_source.get(own_source(resource), 0)
 
     def __iter__(self) -> Iterator[ConfigEntry]:
@@ -148,10 +152,10 @@ def own_value(entry: ConfigEntry | None, resource: ConfigResource) -> Synonym | 
 
     Args:
         entry: the entry of the key; None if the set has no such key.
-        resource: the resource that the entry belongs to.
+        resource: the resource to which the entry belongs.
 
     Returns:
-        None if the resource inherits its value. A `Synonym` with a value of None has a hidden value.
+        None if the resource does not set the key. If the broker hides the value, the `Synonym` has the value None.
     """
     if entry is None or not is_override(entry, resource):
         return None
@@ -159,19 +163,19 @@ def own_value(entry: ConfigEntry | None, resource: ConfigResource) -> Synonym | 
 
 
 def entry_in(configs: Mapping[ConfigResource, ConfigSet], resource: ConfigResource, key: str) -> ConfigEntry | None:
-    """Return the entry of a key of a resource; None if it has none, or its configs were not read."""
+    """Return the entry of a resource's key; None if the resource has no such key, or its configs were not read."""
     found = configs.get(resource)
     return found.get(key) if found is not None else None
 
 
 def text_in(configs: ConfigSet, key: str) -> str:
-    """Return the value of a key; ``""`` if it has none, or a hidden one."""
+    """Return the value of a key; ``""`` if the key is missing, hidden or has no value."""
     entry = configs.get(key)
     return (entry.value or "") if entry is not None else ""
 
 
 def number_in(configs: ConfigSet, key: str) -> int | None:
-    """Return the value of a key as a number; None if it has none, or another value."""
+    """Return the value of a key as an integer; None if the key is missing, hidden, or its value is not an integer."""
     return long_number(text_in(configs, key))
 
 
@@ -187,7 +191,7 @@ def min_isr(configs: Mapping[ConfigResource, ConfigSet], topic: str) -> int | No
     """Return the effective ``min.insync.replicas`` of a topic.
 
     Args:
-        configs: described sets, including those of topics.
+        configs: resource -> its configs; other resources than topics are ignored.
 
     Returns:
         None if the topic's configs were not read, or the value is not a number.
@@ -197,9 +201,11 @@ def min_isr(configs: Mapping[ConfigResource, ConfigSet], topic: str) -> int | No
 
 
 class ConfigListing(Struct, frozen=True):
-    """The response to DescribeConfigs: a set or a failure for each resource."""
+    """The response to DescribeConfigs: for each resource its configs, or a failure."""
 
     sets: Mapping[ConfigResource, ConfigSet]
     failures: Mapping[ConfigResource, Failure] = field(default_factory=dict)
     described_by: int | None = None
-    """The broker whose inherited values the topics show; None if all brokers described themselves."""
+    """The broker that described the topics, so that their inherited values are this broker's; None if all brokers
+    described themselves.
+    """

@@ -22,7 +22,7 @@ from console.model.parts import Part
 from console.model.secret import MaybeSecret
 
 ConnectorOffset = tuple[Mapping[str, Any], Mapping[str, Any] | None]
-"""A partition and its offset, both in the connector's own form; None to delete the offset."""
+"""A source partition and its offset, both as the connector itself defines them; an offset of None is deleted."""
 
 RUNNING, PAUSED, STOPPED, FAILED, UNASSIGNED = "RUNNING", "PAUSED", "STOPPED", "FAILED", "UNASSIGNED"
 """The states of a connector or a task (AbstractStatus.State); only a connector can be STOPPED (KIP-875)."""
@@ -42,17 +42,17 @@ class Task(Struct, frozen=True):
     state: str
     worker: str
     trace: str = ""
-    """The stack trace of a failed task, bounded; ``""`` without one."""
+    """The stack trace of a failed task, shortened; ``""`` if the task has none."""
 
 
 class Connector(Struct, frozen=True):
     """A connector with the state of its tasks.
 
     Attributes:
-        name: the name without its cluster.
-        kind: `SOURCE`, `SINK`, or another word of the worker's.
+        name: the name without its Connect cluster.
+        kind: `SOURCE`, `SINK`, or another word that a worker reports.
         worker: ``host:port`` of the worker that runs it.
-        trace: the trace of a failed connector.
+        trace: the stack trace of a failed connector; ``""`` if it has none.
         topics: the topics that it has used since they were last reset (KIP-558).
     """
 
@@ -65,12 +65,12 @@ class Connector(Struct, frozen=True):
     topics: tuple[str, ...] = ()
 
     def tasks_in(self, state: str) -> tuple[Task, ...]:
-        """Return the connector's tasks in a state."""
+        """Return the connector's tasks in a state, such as ``FAILED``."""
         return tuple(task for task in self.tasks if task.state == state)
 
     @property
     def wanted_state(self) -> str:
-        """The state that an operator last gave the connector: `RUNNING`, `PAUSED` or `STOPPED`."""
+        """The state that an operator last requested: `RUNNING`, `PAUSED` or `STOPPED`."""
         return self.state if self.state in (PAUSED, STOPPED) else RUNNING
 
     @property
@@ -89,12 +89,12 @@ class Plugin(Struct, frozen=True):
 
 
 class Worker(Struct, frozen=True):
-    """A worker at an address of the settings.
+    """A worker of Kafka Connect at an address from the settings of the context.
 
     Attributes:
         address: the URL of the worker.
         version, commit: the version of Kafka, and its commit.
-        kafka_cluster_id: the id of the Kafka cluster that it works with.
+        kafka_cluster_id: the id of the Kafka cluster to which it connects.
         failure: the reason why it did not answer; None if it did.
     """
 
@@ -112,7 +112,7 @@ class ConnectCluster(Struct, frozen=True):
     workers: tuple[Worker, ...] = ()
     connectors: Mapping[str, Connector] = field(default_factory=dict)
     plugins: tuple[Plugin, ...] = ()
-    """The plugins of the worker that answered."""
+    """The plugins that are installed on the worker that answered."""
 
     @property
     def version(self) -> str:
@@ -121,8 +121,8 @@ class ConnectCluster(Struct, frozen=True):
 
 
 class ConnectListing(NamedTuple):
-    """The answers of the Connect clusters, the configs of their connectors, and cluster -> the reason why it did not
-    answer.
+    """The Connect clusters that answered, by name; the configs of their connectors; and cluster -> the failure, for
+    those that did not answer.
     """
 
     clusters: Mapping[str, ConnectCluster]
@@ -131,33 +131,34 @@ class ConnectListing(NamedTuple):
 
 
 class StatesSeen(Struct, frozen=True):
-    """The states of a connector and its tasks, and the time since which they are known."""
+    """The states of a connector and its tasks, and the time at which kac first saw them."""
 
     states: tuple[str, ...]
     """The state of the connector itself, then those of its tasks."""
     since: datetime
     """The time at which kac first saw them, UTC."""
     is_first: bool = False
-    """Whether the first read of its cluster showed these states: they may be older."""
+    """Whether kac saw these states at its first read of the cluster, so that they may be older than `since`."""
 
 
 class Logger(NamedTuple):
-    """A logger of the worker that answered."""
+    """A logger of Kafka Connect, with its level on the worker that answered."""
 
     name: str
     level: str
     changed_ms: int | None = None
-    """The time at which its level was last changed, ms since 1970; None if it was not."""
+    """The time at which its level was last changed, ms since 1970; None if it was never changed."""
 
 
 def states_seen(
     known: Mapping[str, StatesSeen], clusters: Mapping[str, ConnectCluster], read: Collection[str], at: datetime
 ) -> dict[str, StatesSeen]:
-    """Return the states of all connectors, by kac's name; unchanged states keep their time.
+    """Return ``CLUSTER/NAME`` of each connector -> its states. A connector whose states are unchanged keeps its former
+    value with the former time.
 
     Args:
-        known: the states after the last read.
-        read: the clusters that an earlier read showed.
+        known: the result of the previous read; empty at the first one.
+        read: the names of the Connect clusters that an earlier read showed.
         at: the time of this read, UTC.
     """
     found = {}
@@ -183,18 +184,20 @@ _CAUSE = "Caused by:"
 
 
 def full_name(cluster: str, connector: str) -> str:
-    """Return kac's name of a connector."""
+    """Return kac's name of a connector, ``CLUSTER/NAME``."""
     return f"{cluster}/{connector}"
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """Return the cluster and the connector of kac's name; the cluster is ``""`` without a slash."""
+    """Return the cluster and the connector of a name ``CLUSTER/NAME``; the cluster is ``""`` if the name has no
+    slash.
+    """
     cluster, slash, connector = name.partition("/")
     return (cluster, connector) if slash else ("", name)
 
 
 def is_connector_name(name: str) -> bool:
-    """Return whether a name has a cluster and a connector."""
+    """Return whether a name has the form ``CLUSTER/NAME`` with neither side empty."""
     return all(split_name(name))
 
 
@@ -204,32 +207,38 @@ def connector_resource(cluster: str, connector: str) -> ConfigResource:
 
 
 def connector_in(clusters: Mapping[str, ConnectCluster], name: str) -> Connector | None:
-    """Return a connector by kac's name; None if it was not read."""
+    """Return a connector by its name ``CLUSTER/NAME``; None if it does not exist or was not read."""
     cluster, connector = split_name(name)
     found = clusters.get(cluster)
     return None if found is None else found.connectors.get(connector)
 
 
 def sink_group(connector: str, config: ConfigSet | None) -> str:
-    """Return the consumer group of a sink: the one in its config, else Connect's default. connector: the name without
-    the cluster.
+    """Return the consumer group of a sink connector: the one in its config, else Connect's default ``connect-NAME``.
+    connector: the name without the cluster.
     """
     return value_of(config, "consumer.override.group.id") or f"connect-{connector}"
 
 
 def value_of(config: ConfigSet | None, key: str) -> str:
-    """Return the value of a key in a connector's config; ``""`` if it is unknown, hidden or has no value."""
+    """Return the value of a key in a connector's config; ``""`` if the config is None, or the key is missing, hidden or
+    has no value.
+    """
     entry = None if config is None else config.get(key)
     return (entry.value if entry is not None else None) or ""
 
 
 def listed_topics(config: ConfigSet | None) -> tuple[str, ...]:
-    """Return the topics that the config of a sink lists; empty if the config is unknown or has a pattern instead."""
+    """Return the topics that the config of a sink lists; empty if the config is None or has a regular expression
+    instead.
+    """
     return tuple(filter(None, map(str.strip, value_of(config, TOPICS).split(","))))
 
 
 def dead_letters(config: ConfigSet | None) -> str:
-    """Return the topic for the records that a sink can't process; ``""`` without one."""
+    """Return the dead-letter topic of a sink, for the records that it can't process; ``""`` if the config names
+    none.
+    """
     return value_of(config, DEAD_LETTERS)
 
 
@@ -237,11 +246,12 @@ ROOT_LOGGER = "root"
 
 
 def logger_entry(levels: ConfigSet, name: str) -> ConfigEntry | None:
-    """Return a logger of a Connect cluster with its own level, else with that of the nearest logger above it; None if
-    neither the logger nor one above it sets a level.
+    """Return the entry of a logger of a Connect cluster: with the level that the logger itself sets, else with that of
+    the nearest parent logger that sets one; None if no such logger sets a level.
 
     Args:
-        levels: the levels of the loggers that set their own.
+        levels: the loggers that set a level themselves, each with its level as value.
+        name: the name of the logger.
     """
     above = name
     while (found := levels.get(above)) is None and above != ROOT_LOGGER:
@@ -250,8 +260,8 @@ def logger_entry(levels: ConfigSet, name: str) -> ConfigEntry | None:
 
 
 def plugin_version(plugins: Collection[Plugin], class_name: str) -> str:
-    """Return the installed version of the class that a config names; several versions with commas, ``""`` if the worker
-    reports none.
+    """Return the installed version of the class that a config names; several versions are separated by commas. Return
+    ``""`` if no plugin has this class, or the worker reports no version.
     """
     found = {each.version for each in plugins if is_class(each.class_name, class_name)}
     return ", ".join(sorted(found - {""}))
@@ -272,21 +282,21 @@ def is_class(plugin: str, named: str) -> bool:
 
 
 class _PartOfConnector(OwnTarget, frozen=True):
-    """A connector or a part of it."""
+    """The target of a change: a connector, or its offsets."""
 
     part: ClassVar[Part | None] = Part.CONNECT
 
     name: str
-    """kac's name of the connector."""
+    """The connector's name ``CLUSTER/NAME``."""
 
     @property
     def resource(self) -> ConfigResource:
-        """The connector's config."""
+        """The config resource of the connector."""
         return connector_resource(*split_name(self.name))
 
 
 class ConnectorTarget(_PartOfConnector, frozen=True):
-    """A connector itself, not its config."""
+    """The target of a change: a connector itself, not its config."""
 
     text: ClassVar[str] = "connector {0.name}"
 
@@ -297,7 +307,7 @@ class ConnectorTarget(_PartOfConnector, frozen=True):
 
 
 class ConnectTarget(OwnTarget, frozen=True):
-    """A Connect cluster as a whole."""
+    """The target of a change: a Connect cluster as a whole."""
 
     text: ClassVar[str] = "Connect {0.name}"
     part: ClassVar[Part | None] = Part.CONNECT
@@ -311,7 +321,7 @@ class ConnectTarget(OwnTarget, frozen=True):
 
 
 class ConnectorOffsetsTarget(_PartOfConnector, frozen=True):
-    """The offsets of a connector (KIP-875)."""
+    """The target of a change: the offsets of a connector (KIP-875)."""
 
     text: ClassVar[str] = "offsets of connector {0.name}"
 
@@ -324,7 +334,7 @@ class _OfConnector(ChangeRequest, frozen=True):
 
 
 class AlterConnectors(ChangeRequest, frozen=True):
-    """Changes of single keys of connectors' configs: PATCH for each connector (KIP-477)."""
+    """Changes of single keys of connectors' configs: a PATCH request for each connector (KIP-477)."""
 
     sender: ClassVar[str] = "connect"
     kafka_name: ClassVar[str] = "PATCH /connectors/NAME/config"
@@ -334,7 +344,9 @@ class AlterConnectors(ChangeRequest, frozen=True):
 
 
 class AlterConnectLoggers(ChangeRequest, frozen=True):
-    """Levels of loggers of a Connect cluster (KIP-495): at all its workers at once from Kafka 3.7 on (KIP-976)."""
+    """Changes of loggers' levels in a Connect cluster (KIP-495): at all its workers at once from Kafka 3.7 on
+    (KIP-976), before that at one worker.
+    """
 
     sender: ClassVar[str] = "connect"
     kafka_name: ClassVar[str] = "PUT /admin/loggers/NAME"
@@ -354,7 +366,7 @@ class CreateConnector(_OfConnector, frozen=True):
 
     config: Mapping[str, MaybeSecret]
     state: str = ""
-    """The first state (KIP-980); ``""`` for RUNNING."""
+    """The initial state (KIP-980); ``""`` for RUNNING."""
 
 
 class DeleteConnector(_OfConnector, frozen=True):
@@ -377,9 +389,9 @@ class RestartConnector(_OfConnector, frozen=True):
     """Restarts a connector with some of its tasks (KIP-745).
 
     Attributes:
-        only_failed: whether only failed instances restart.
-        tasks: whether its tasks restart.
-        task: the only task to restart, then not the connector itself; None for the connector.
+        only_failed: whether only a connector and tasks that have failed are restarted.
+        tasks: whether the tasks are restarted too.
+        task: the number of the only task to restart, without the connector itself; None to restart the connector.
     """
 
     kafka_name: ClassVar[str] = "POST /connectors/NAME/restart"
@@ -390,9 +402,9 @@ class RestartConnector(_OfConnector, frozen=True):
 
 
 class AlterConnectorOffsets(_OfConnector, frozen=True):
-    """PATCH /connectors/NAME/offsets, or DELETE for all offsets; the connector has to be STOPPED (KIP-875)."""
+    """PATCH /connectors/NAME/offsets, or DELETE for all offsets. The connector has to be STOPPED (KIP-875)."""
 
     kafka_name: ClassVar[str] = "PATCH /connectors/NAME/offsets"
 
     offsets: tuple[ConnectorOffset, ...] | None = None
-    """The offsets; None to delete all."""
+    """The new offsets; None to delete all offsets."""

@@ -1,4 +1,4 @@
-"""Configs and offsets of connectors in texts, as Connect's REST API and its standalone worker take them. Pure.
+"""Parses configs and offsets of connectors in the forms that Connect's REST API and its standalone worker accept. Pure.
 
 A config is JSON, ``{"name": …, "config": {…}}`` or the config alone, or Java's properties.
 """
@@ -14,7 +14,7 @@ from console.model.java_properties import parse_properties
 from console.model.numbers import json_text
 
 _BODY = frozenset({"name", "config", "initial_state", "tasks", "type"})
-"""The members of a connector in the REST API, of requests and of responses."""
+"""The members of the JSON object that describes a connector in requests and responses of the REST API."""
 STATES = {"": "", RUNNING: "", PAUSED: PAUSED, STOPPED: STOPPED}
 
 
@@ -29,7 +29,9 @@ class ConnectorText(NamedTuple):
 
 
 def is_body(data: object) -> bool:
-    """Return whether data is a connector as the REST API takes it: with its name, or its config alone."""
+    """Return whether data is a connector in a form that the REST API accepts: an object with its name and config, or
+    its config alone.
+    """
     if not isinstance(data, Mapping):
         return False
     config = data.get("config")
@@ -37,8 +39,10 @@ def is_body(data: object) -> bool:
 
 
 def of_body(data: Mapping[str, Any]) -> ConnectorText:
-    """Return the connector in the body of a request. Raises ValueError if it has no config, a value of which a worker
-    takes none, or an unknown initial state.
+    """Return the connector in the body of a request.
+
+    Raises:
+        ValueError: it has no config, a value that a worker does not accept, or an unknown initial state.
     """
     body = data if CLASS in data else data.get("config")
     if not isinstance(body, Mapping):
@@ -52,8 +56,8 @@ def of_body(data: Mapping[str, Any]) -> ConnectorText:
 
 
 def _text(key: str, value: object) -> str:
-    """Return a value as the worker reads it: numbers and truth values as their texts. Raises ValueError for null, an
-    object or a list.
+    """Return a value of a config as the text that a worker reads: numbers and booleans are converted. Raises ValueError
+    for null, an object or a list.
     """
     if isinstance(value, str):
         return value
@@ -63,8 +67,10 @@ def _text(key: str, value: object) -> str:
 
 
 def of_text(text: str) -> ConnectorText:
-    """Return the connector in the text of a file. Raises ValueError if the text is neither the JSON nor the properties
-    of a connector.
+    """Return the connector that the text of a file describes.
+
+    Raises:
+        ValueError: the text is neither JSON nor Java properties, or describes no connector.
     """
     if text.lstrip().startswith("{"):
         data = json_of(text)
@@ -82,8 +88,10 @@ def of_text(text: str) -> ConnectorText:
 
 
 def offsets_of(text: str) -> tuple[ConnectorOffset, ...]:
-    """Parse offsets as ``GET /connectors/NAME/offsets`` returns them, or their list alone. Raises ValueError for
-    another text, and if there are no offsets in it.
+    """Parse offsets in the form that ``GET /connectors/NAME/offsets`` returns, or only their list.
+
+    Raises:
+        ValueError: the text has another form, or no offsets.
     """
     data = json_of(text)
     found = data.get("offsets") if isinstance(data, dict) else data

@@ -1,4 +1,6 @@
-"""The partition of a coordinator's topic for a group or a transactional id, and groups that no listing has. Pure."""
+"""Computes the partition of a coordinator's topic for a group or a transactional id, and finds groups that a listing
+could not show. Pure.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +27,18 @@ def java_hash(text: str) -> int:
 # Cached: each refresh looks up the same groups, and hashing a long name is a loop in Python.
 @lru_cache(65_536)
 def partition_of(name: str, partitions: int) -> int:
-    """Return the partition of the coordinators' topic that a group or a transactional id belongs to (Utils.abs of its
-    hash)."""
+    """Return the number of the partition, of the topic ``__consumer_offsets`` or ``__transaction_state``, that a group
+    or a transactional id belongs to (Utils.abs of its hash). partitions: the number of partitions of that topic.
+    """
     value = java_hash(name)
     # Java can't negate this number; Kafka's Utils.abs returns 0.
     return 0 if value == _MIN_INT else abs(value) % partitions
 
 
 def unlisted(groups: Mapping[str, Group], listing: GroupListing) -> dict[str, Group]:
-    """Return the known groups that may exist though the listing lacks them: their broker did not respond (``broker
-    2``), or their partition of the offsets topic has no leader."""
+    """Return the known groups that may still exist although a listing may lack them: their coordinator did not respond,
+    or their partition of the offsets topic has no leader. groups: the known groups, by name.
+    """
     partitions = listing.offsets.partitions if listing.offsets is not None else ()
     down = {each.number for each in partitions if each.leader < 0}
     return {

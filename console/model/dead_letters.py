@@ -1,8 +1,9 @@
-"""Dead letters: the headers by which tools say where a record failed and why, and the record that is sent again. Pure.
+"""Dead letters: the headers by which tools say where a record failed and why, and the record that a redrive sends
+again. Pure.
 
-The names are those of Spring's DeadLetterPublishingRecoverer (``KafkaHeaders``), of Kafka Connect's
+The names of the headers are those of Spring's DeadLetterPublishingRecoverer (``KafkaHeaders``), of Kafka Connect's
 DeadLetterQueueReporter, of Kafka Streams' ExceptionHandlerUtils (KIP-1034), and of the brokers' ShareGroupDLQManager
-(KIP-1191, Kafka 4.4); and kac's own, of records that a group or a deletion passes over.
+(KIP-1191, Kafka 4.4); and kac's own, for records that an operator lets a group skip, or deletes.
 """
 
 from __future__ import annotations
@@ -19,24 +20,24 @@ from console.model.numbers import LAST_MS, json_text, plural
 from console.model.records import Header, Record
 
 LONGEST = 300
-"""Maximum length in characters of an exception, and of the name of a group or topic, that is kept."""
+"""Maximum length in characters of a text from a header: an exception, the name of a group or a topic."""
 GROUP_PREFIX = "kac-redrive-"
 _HASH = 12
-"""Number of characters of a selection's hash."""
+"""Number of characters of the hash in the name of a redrive's group."""
 
 
 class Convention(Struct, frozen=True):
-    """The headers of one tool.
+    """The headers that one tool writes into dead letters.
 
     Attributes:
         name: the name of the tool.
         topic, partition, offset: the headers with the place of the record that failed.
-        exceptions: the headers with the exception's class, the one nearest to the cause first.
+        exceptions: the headers with the exception's class, the one nearest to the root cause first.
         message: the header with the exception's text.
         group: the header with the group that failed; ``b""`` if the tool writes no such header.
-        drops: the beginning of the names of this tool's headers: a record that is sent again has none of them.
+        drops: prefixes of the names of this tool's headers, which a redrive removes from a letter.
         is_binary: whether partition and offset are big-endian numbers; text otherwise.
-        may_be_empty: whether the contents of a letter without key and value were not copied.
+        may_be_empty: whether a letter without key and value means that the tool did not copy the contents.
     """
 
     name: str
@@ -52,7 +53,7 @@ class Convention(Struct, frozen=True):
 
     @property
     def told_by(self) -> tuple[bytes, ...]:
-        """The names of the headers that may have the exception, in the order in which to look for them."""
+        """The names of the headers that may contain the exception, in the order in which to look for them."""
         return (*self.exceptions, self.message)
 
 
@@ -78,13 +79,15 @@ def _prefixed(
     group: bytes = b"",
     may_be_empty: bool = False,
 ) -> Convention:
-    """Return a convention whose headers all begin with a prefix. message: the rest of the header with the text."""
+    """Return a convention whose headers all begin with a prefix. message, group: the rest of the names of the headers
+    with the text and the group.
+    """
     places = prefix + b"topic", prefix + b"partition", prefix + b"offset"
     return Convention(name, *places, exceptions, prefix + message, group, (prefix,), may_be_empty=may_be_empty)
 
 
 CONVENTIONS = (
-    # kac's own convention comes first: a record that was passed over may itself be a letter of another tool.
+    # kac's own convention comes first: a record that a group skipped may itself be a dead letter of another tool.
     _prefixed(PASSED_OVER, _OWN, group=_OWN + b"group"),
     Convention(
         "Spring Kafka",
@@ -112,12 +115,12 @@ CONVENTIONS = (
     _prefixed("Kafka Streams", _STREAMS, (_STREAMS + b"exception",)),
     _prefixed("share group", _SHARE, group=_SHARE + b"group", may_be_empty=True),
 )
-"""The conventions. If a letter has headers of several, the first of these counts."""
+"""The known conventions. If a letter has headers of several, the first of these conventions applies."""
 _DROPS = tuple(dict.fromkeys(each for convention in CONVENTIONS for each in convention.drops))
 
 
 class Origin(Struct, frozen=True):
-    """The place at which a letter failed, by its headers."""
+    """The place at which the record in a dead letter failed, and why, by the letter's headers."""
 
     convention: str
     topic: str
@@ -131,11 +134,13 @@ class Origin(Struct, frozen=True):
     group: str = ""
     """The group that failed to process the record; ``""`` if unknown."""
     by: bytes = b""
-    """The header with the exception."""
+    """The name of the header with the exception; ``b""`` if unknown."""
 
 
 def origin_of(record: Record) -> Origin | None:
-    """Return the place at which a letter failed; None if it has no convention's headers."""
+    """Return the place at which the record in a dead letter failed; None if the record has no headers of a known
+    convention.
+    """
     headers = dict(record.headers)  # if a name occurs twice, its last value counts, as for the tools themselves
     for each in CONVENTIONS:
         topic = _text(headers.get(each.topic))
@@ -160,8 +165,8 @@ def _text(data: bytes | None) -> str:
 
 
 def _number(data: bytes | None, size: int) -> int:
-    """Return the number in a header's value; -1 for None, and for other bytes. size: the number of its bytes if it is
-    binary; 0 for text.
+    """Return the number in a header's value; -1 for None, and for bytes that are no such number. size: the number of
+    its bytes if the tool writes it in binary; 0 if the tool writes text.
     """
     if data is None:
         return -1
@@ -171,12 +176,12 @@ def _number(data: bytes | None, size: int) -> int:
 
 
 def letter_of(record: Record, group: str | None) -> NewRecord:
-    """Return the letter for a record that a plan passes over: its key, value and headers, and new headers with its
-    place and its time. The letter goes to the partition of its key, and its own time is that of sending, so that
-    retention keeps it.
+    """Return the dead letter for a record that a plan lets a group skip, or deletes: its key, value and headers, and
+    kac's headers with its place and time. The letter has no partition and no time of its own: it gets the partition of
+    its key and the time at which it is sent, so that retention keeps it.
 
     Args:
-        group: the group that continues behind the record; None if the record is deleted.
+        group: the group that skips the record; None if the record is deleted.
     """
     why = "deleted" if group is None else f"skipped by group {group}"
     own = {
@@ -192,11 +197,12 @@ def letter_of(record: Record, group: str | None) -> NewRecord:
 
 
 def application_headers(headers: tuple[Header, ...], origin: Origin | None) -> tuple[Header, ...]:
-    """Return the headers with which a redrive sends a letter again: without those of any convention. A record that was
-    passed over loses only kac's own headers: it may be a letter of another tool, which gets it as it was.
+    """Return the headers with which a redrive sends a letter again: without the headers of any tool's convention. A
+    letter that kac itself wrote (`PASSED_OVER`) loses only kac's headers, because the record may have been a letter of
+    another tool.
 
     Args:
-        origin: the origin of the letter; None for a letter without one.
+        origin: the origin of the letter; None if it has none.
     """
     drops = (_OWN,) if origin is not None and origin.convention == PASSED_OVER else _DROPS
     return tuple(each for each in headers if not each[0].startswith(drops))
@@ -206,18 +212,18 @@ def application_headers(headers: tuple[Header, ...], origin: Origin | None) -> t
 
 
 class Redrive(Struct, frozen=True, tag="redrive"):
-    """The goal that the letters of a topic are sent again, once.
+    """The goal of an operation that sends the letters of a dead-letter topic again, each once.
 
     Attributes:
         topic: the dead-letter topic.
-        where: a condition for the letters; ``""`` for all.
+        where: a condition that selects letters; ``""`` for all.
         to: the topic that gets the letters; ``""`` for the original topic of each.
-        ends: the end of each partition when the redrive began: later letters are not sent.
-        topic_id: the id of the dead-letter topic at that time; ``""`` if brokers have no topic ids. A topic with
-            another id and the same name has other letters.
-        reached: the first offset of each partition that earlier operations did not look at, by the journal.
-        behind: the last of these operations; 0 for none.
-        noted: the letters that they sent, by the journal.
+        ends: partition and its end offset when the redrive began: later letters are not sent.
+        topic_id: the id of the dead-letter topic when the redrive began; ``""`` if brokers have no topic ids. A topic
+            with the same name and another id has other letters.
+        reached: partition and the first offset that no earlier operation looked at, by the journal.
+        behind: the number of the last of these earlier operations; 0 if there is none.
+        noted: the number of letters that they sent, by the journal.
     """
 
     topic: str
@@ -231,8 +237,8 @@ class Redrive(Struct, frozen=True, tag="redrive"):
 
     @property
     def group(self) -> str:
-        """The name of the group with the redrive's positions, also its transactional id: the same for the same letters
-        and target.
+        """The name of the group that holds the redrive's positions, also its transactional id. Redrives with the same
+        topic, condition and target have the same name.
         """
         about = json_text([self.where, self.to]).encode()
         return f"{GROUP_PREFIX}{self.topic}-{sha256(about).hexdigest()[:_HASH]}"
@@ -242,12 +248,12 @@ class Redrive(Struct, frozen=True, tag="redrive"):
 
 
 def is_selection_of(group: str, topic: str) -> bool:
-    """Return whether a group is that of a redrive of a topic."""
+    """Return whether a group's name is that of a redrive of a topic."""
     return group.startswith(f"{GROUP_PREFIX}{topic}-") and len(group) == len(GROUP_PREFIX) + len(topic) + 1 + _HASH
 
 
 class Stays(StrEnum):
-    """The reasons why a letter stays in the dead-letter topic."""
+    """The reasons why a redrive leaves a letter in the dead-letter topic."""
 
     NOT_CHOSEN = "not chosen"
     NO_ORIGIN = "without headers that name a topic"
@@ -259,9 +265,11 @@ class Stays(StrEnum):
 
 
 IN_THE_WAY = (Stays.NO_ORIGIN, Stays.NO_TOPIC, Stays.UNSEEN)
-"""Reasons because of which a redrive stops at a chosen letter instead of passing over it."""
+"""Reasons that prevent a redrive from beginning if they apply to a selected letter; other reasons only pass over the
+letter.
+"""
 UNSEEN = -1
-"""Stands for the number of partitions of a topic that the principal may not describe."""
+"""In place of a number of partitions: the principal may not describe the topic."""
 
 
 class Letter(Struct, frozen=True):
@@ -269,20 +277,20 @@ class Letter(Struct, frozen=True):
 
     partition: int
     offset: int
-    """The offset in the dead-letter topic."""
+    """The offset of the letter in the dead-letter topic."""
     target: str
     record: NewRecord
 
 
 def addressed(record: Record, goal: Redrive, partitions: Mapping[str, int], *, is_chosen: bool) -> Letter | Stays:
-    """Return a letter as it is sent, or the reason why it stays.
+    """Return a letter in the form in which a redrive sends it, or the reason why it stays in the dead-letter topic.
 
     A letter to its original topic goes to the partition in which it failed, if the topic still has that partition; any
-    other letter goes to the partition of its key. Its time is that of sending.
+    other letter goes to the partition of its key. Its timestamp is the time of sending.
 
     Args:
-        record: the record as the broker sent it.
-        partitions: the number of partitions of each topic that exists, or `UNSEEN`.
+        record: the record of the dead-letter topic as the broker sent it.
+        partitions: topic -> the number of its partitions, or `UNSEEN`; topics that do not exist are missing.
         is_chosen: whether the operator's selection includes the letter.
     """
     if not is_chosen:
@@ -328,8 +336,8 @@ class Position(Struct, frozen=True):
     """The progress of a redrive in a partition, from the offset that its group committed.
 
     Attributes:
-        offset: the first letter that was not looked at.
-        sent, stayed: the numbers of letters before it that were sent, and that stay.
+        offset: the offset of the first letter that the redrive has not looked at.
+        sent, stayed: the numbers of letters before `offset` that were sent, and that stayed in the topic.
     """
 
     offset: int
@@ -338,12 +346,14 @@ class Position(Struct, frozen=True):
 
     @property
     def metadata(self) -> str:
-        """The counts, as the metadata of the committed offset."""
+        """The two counts as text, which is the metadata of the committed offset."""
         return f"kac sent={self.sent} stayed={self.stayed}"
 
 
 def position_of(offset: int, metadata: str) -> Position:
-    """Return the position of a committed offset. Counts that kac did not write are zero."""
+    """Return the position for a committed offset and its metadata. The counts are 0 if kac did not write the
+    metadata.
+    """
     words = dict(each.partition("=")[::2] for each in metadata.split()[1:]) if metadata.startswith("kac ") else {}
     counts = (words.get(name, "") for name in ("sent", "stayed"))
     return Position(offset, *(int(each) if each.isdecimal() and len(each) < 20 else 0 for each in counts))
@@ -352,12 +362,13 @@ def position_of(offset: int, metadata: str) -> Position:
 def moved_on(
     positions: Mapping[int, Position], looked_at: Mapping[int, int], letters: list[Letter], stayed: Mapping[int, int]
 ) -> dict[int, Position]:
-    """Return the positions after a part of the letters.
+    """Return partition -> its position after a redrive has handled a batch of letters.
 
     Args:
-        looked_at: the first offset of each partition that was not looked at.
-        letters: the letters that are sent.
-        stayed: partition -> the number of its letters that stay.
+        positions: partition -> its position before the batch.
+        looked_at: partition -> the first offset after the batch.
+        letters: the letters of the batch that are sent.
+        stayed: partition -> the number of letters of the batch that stay.
     """
     sent: dict[int, int] = {}
     for each in letters:
@@ -375,12 +386,12 @@ def moved_on(
 # -- the contents of a dead-letter topic -------------------------------------------------------------------------------
 
 MOST_PILES = 500
-"""Maximum number of rows of a survey; all further letters are in the row without topic and exception."""
+"""Maximum number of piles of a survey; all further letters are in one pile, whose topic and exception are `MORE`."""
 MORE = "…"
 
 
 class Age(StrEnum):
-    """The time since a letter was written."""
+    """The class of a letter's age: the time since it was written."""
 
     HOUR = "last hour"
     DAY = "last day"
@@ -391,12 +402,12 @@ class Age(StrEnum):
 
 _HOUR = 3_600_000
 _UP_TO = {Age.HOUR: _HOUR, Age.DAY: 24 * _HOUR, Age.WEEK: 7 * 24 * _HOUR}
-"""Age -> its upper bound in milliseconds; a letter has the first age that fits."""
+"""Age -> its upper bound in milliseconds; the first age whose bound is not exceeded applies."""
 
 
 def age_of(timestamp: int, now: int) -> Age:
-    """Return the age of a letter. timestamp, now: ms since 1970; the age of a timestamp outside of the calendar is
-    unknown.
+    """Return the age of a letter; `UNKNOWN` for a timestamp before 1970 or after the last day of the calendar.
+    timestamp, now: ms since 1970.
     """
     if not 0 <= timestamp <= LAST_MS:
         return Age.UNKNOWN
@@ -404,15 +415,15 @@ def age_of(timestamp: int, now: int) -> Age:
 
 
 class Pile(Struct):
-    """The letters of one original topic, exception and age.
+    """The letters of a survey that have the same original topic, exception and age.
 
     Attributes:
-        by: the name of the header with the exception; ``b""`` without one.
+        by: the name of the header with the exception; ``b""`` if the letters have none.
         count: the number of letters.
-        chosen: the number of letters that are sent.
-        first, last: the earliest and the latest time of the letters, ms since 1970; -1 without any.
+        chosen: the number of letters that a redrive sends.
+        first, last: the earliest and the latest timestamp of the letters, ms since 1970; -1 if no letter has one.
         example: partition and offset of one of the letters in the dead-letter topic.
-        message: the text of the example's exception.
+        message: the text of the exception of `example`.
     """
 
     topic: str
@@ -429,12 +440,12 @@ class Pile(Struct):
 
 
 class Heap(Struct):
-    """The letters that are sent to one partition."""
+    """The letters that a redrive sends to one partition."""
 
     sizes: list[int] = field(default_factory=list)
     """The size of each letter, in bytes."""
     keys: set[bytes] = field(default_factory=set)
-    """The distinct keys."""
+    """Hashes of the distinct keys, 8 bytes each."""
     nulls: int = 0
     keyless: int = 0
 
@@ -443,17 +454,17 @@ _Kind = tuple[str, str, str, bytes, Age]
 
 
 class Survey(Struct):
-    """The letters that a redrive found and would send.
+    """The letters that a redrive found, and those that it would send.
 
     Attributes:
         now: the time from which ages count, ms since 1970, a whole minute.
-        piles: the piles by convention, original topic, exception, its header, and age.
-        heaps: the heaps by topic and partition.
+        piles: (convention, original topic, exception, header of the exception, age) -> the pile.
+        heaps: (topic, partition) -> the letters that the redrive sends there.
         stays: reason -> the number of letters that stay because of it.
-        failed: topic -> the groups in which its letters failed.
-        before: the number of letters that this selection sent before.
-        others: group of another selection of the topic -> the number of letters that it sent.
-        unread: the number of other selections that were not read; None if not all of them could be listed.
+        failed: topic that gets letters -> the groups that failed to process them.
+        before: the number of letters that earlier redrives with the same selection sent.
+        others: group of a redrive with another selection of the topic -> the number of letters that it sent.
+        unread: the number of other redrives whose counts were not read; None if not all of them could be listed.
     """
 
     now: int = 0
@@ -467,27 +478,29 @@ class Survey(Struct):
 
     @property
     def count(self) -> int:
-        """The number of letters."""
+        """The number of letters that were found."""
         return sum(each.count for each in self.piles.values())
 
     @property
     def chosen(self) -> int:
-        """The number of letters that are sent."""
+        """The number of letters that the redrive would send."""
         return sum(each.chosen for each in self.piles.values())
 
     @property
     def in_the_way(self) -> tuple[str, ...]:
-        """The reasons why a redrive can't begin, a line each: chosen letters that have no place to go to."""
+        """The reasons why a redrive can't begin, one line each: selected letters without a topic to send them to. Empty
+        if it can begin.
+        """
         return tuple(
             f"{plural(self.stays[why], 'chosen letter')} {why.value}" for why in IN_THE_WAY if self.stays.get(why)
         )
 
     def add(self, record: Record, found: Letter | Stays, partitions: Mapping[str, int]) -> None:
-        """Count a letter.
+        """Add one letter to the counts.
 
         Args:
-            found: the result of `addressed`.
-            partitions: the number of partitions of each topic that exists.
+            found: the result of `addressed` for the letter.
+            partitions: topic -> the number of its partitions.
         """
         origin, age = origin_of(record) or Origin("", ""), age_of(record.timestamp, self.now)
         about = origin.convention, origin.topic, origin.exception, origin.by, age
@@ -522,10 +535,11 @@ class Survey(Struct):
 
 
 def condition_of(pile: Pile, found: Survey) -> str:
-    """Return the condition that holds for the letters of a pile, and for no others of the survey.
+    """Return a condition on records, in the language of `where`, that holds for the letters of a pile and for no other
+    letters of the survey.
 
     Raises:
-        ValueError: the pile has letters of several kinds.
+        ValueError: the pile is the one that collects all further letters (`MOST_PILES`).
     """
     if pile.topic == MORE:
         raise ValueError(f"the row has letters of many kinds: more than {MOST_PILES} are not told apart")
@@ -556,7 +570,7 @@ def _is_empty(header: bytes) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a literal of a condition."""
+    """Return a text as a string literal in the language of conditions."""
     made = []
     for each in text:
         if each in '"\\':

@@ -16,36 +16,45 @@ from console.model.schemas import NotDecoded
 
 _LETTERS = {each: NUMBERS[each] for each in ("int16", "int32", "int64")} | {"float32": "f", "float64": "d"}
 NUMBER_TYPES = tuple(_LETTERS)
-"""The types of numbers as Java's serializers write them, big-endian: Short, Integer, Long, Float, Double."""
+"""The types of numbers that a rule may name, written as Java's serializers do, big-endian: Short, Integer, Long, Float,
+Double.
+"""
 PROTOBUF, AVRO, COMMAND = "protobuf", "avro", "command"
 
 
 class DecodeRule(Struct, frozen=True):
-    """A rule for keys or for values."""
+    """A rule that says how to decode the keys or the values of some topics."""
 
     topic: str
-    """A glob for the names of topics."""
+    """A glob pattern for the names of topics."""
     part: str
     """The part of the record: ``key`` or ``value``."""
     kind: str
     """PROTOBUF, AVRO, COMMAND, or one of `NUMBER_TYPES`."""
     place: str
-    """The file and line of the rule, for messages."""
+    """The file and line that contain the rule, for messages."""
     file: str = ""
-    """The absolute path of the schema; for a command, the folder of the file that has the rule; ``""`` for numbers."""
+    """The absolute path of the schema; for a command, the folder of the file that contains the rule; ``""`` for
+    numbers.
+    """
     message: str = ""
     """The full name of a Protobuf message; ``""`` for other kinds."""
     command: tuple[str, ...] = ()
-    """The program and its arguments."""
+    """The program and its arguments; empty for other kinds."""
 
     def fits(self, topic: str, part: str) -> bool:
-        """Return whether the rule is for this part of a topic's records."""
+        """Return whether the rule applies to the keys or values of a topic. part: ``key`` or ``value``."""
         return self.part == part and fnmatchcase(topic, self.topic)
 
 
 def number_json(kind: str, data: bytes) -> bytes:
-    """Return the JSON of a number; a text for NaN and infinities. kind: one of NUMBER_TYPES. Raises NotDecoded if
-    `data` has another size.
+    """Return a number, which `data` contains in big-endian bytes, as JSON; NaN and infinities as JSON strings.
+
+    Args:
+        kind: one of `NUMBER_TYPES`.
+
+    Raises:
+        NotDecoded: `data` has another size than the type.
     """
     form = struct.Struct(f">{_LETTERS[kind]}")
     if len(data) != form.size:
@@ -57,7 +66,7 @@ def number_json(kind: str, data: bytes) -> bytes:
 
 
 def _shortest(number: float) -> float:
-    """Return the number with the fewest digits that is the same in four bytes, as Java prints it."""
+    """Return the number with the fewest decimal digits that rounds to the same 4-byte float; Java prints floats so."""
     packed = struct.pack(">f", number)
     return next(each for digits in range(1, 10) if _packed(each := float(f"{number:.{digits}g}")) == packed)
 

@@ -19,15 +19,17 @@ def same(some: Sequence[object], others: Sequence[object]) -> bool:
 
 
 class Derived(Generic[T]):
-    """A value that is computed again when one of its inputs is another object."""
+    """A cached value that is computed again when one of its inputs is another object than before."""
 
     def __init__(self, first: T) -> None:
-        """Create a derived value. first: the value before any input is known."""
+        """Create the cache. first: the cached value before the first call of `of`."""
         self._value = first
         self._made_of: tuple[object, ...] = ()
 
     def of(self, parts: tuple[object, ...], make: Callable[[], T]) -> T:
-        """Return the value for these inputs: the last one, if they are the same objects."""
+        """Return ``make()`` for these inputs, or the previous result if all inputs are the same objects as in the
+        previous call.
+        """
         if not same(parts, self._made_of):
             self._value, self._made_of = make(), parts
         return self._value

@@ -11,13 +11,13 @@ V = TypeVar("V")
 
 
 def differing(old: Mapping[K, V], new: Mapping[K, V]) -> list[tuple[K, V | None, V | None]]:
-    """Return the keys whose values are not the same object, with the value before and after.
+    """Return the keys whose values are not the same object, each with its value before and after.
 
     Args:
-        old, new: None is not a value in either.
+        old, new: mappings whose values are never None.
 
     Returns:
-        Changes in the order of `new`, then the keys that it lacks; None for a missing value.
+        (key, old value, new value) in the order of `new`, then the keys that only `old` has. A missing value is None.
     """
     if old is new:
         return []

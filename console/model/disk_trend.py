@@ -1,4 +1,6 @@
-"""The trend of a log directory's usable bytes: a sample for each poll, and the time until the disk is full. Pure."""
+"""The trend of a log directory's usable bytes, from one sample for each poll, and the time until the disk is full.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +10,16 @@ from typing import NamedTuple
 from msgspec import Struct
 
 KEPT = timedelta(minutes=30)
-"""Maximum age of samples."""
+"""Maximum age of the samples that are kept."""
 MOST_SAMPLES = 32
 SOON = 24 * 3600.0
 """Maximum seconds until a disk is full for which kac reports it."""
 FORESIGHT = 30
-"""Maximum extrapolation, as a multiple of the time that a trend covers: a trend of half a minute, in which a file was
-written, counts for a quarter of an hour."""
+"""Maximum seconds to a full disk that a trend can forecast, as a multiple of the seconds that the trend covers: a trend
+of 30 s, which may come from one written file, forecasts at most 15 minutes.
+"""
 LEAST = 30.0
-"""Minimum seconds that the trend of a disk must cover."""
+"""Minimum seconds that the samples of a disk must cover for a forecast."""
 
 
 class DirSample(Struct, frozen=True):
@@ -25,12 +28,13 @@ class DirSample(Struct, frozen=True):
     at: datetime
     usable: int
     held: int = -1
-    """The bytes of its replicas; -1 if unknown."""
+    """The bytes of the replicas in the directory; -1 if unknown."""
 
 
 def sampled(before: tuple[DirSample, ...], sample: DirSample) -> tuple[DirSample, ...]:
-    """Return the samples with one added and those older than `KEPT` dropped, at most `MOST_SAMPLES`; only the new
-    one if the clock went back."""
+    """Return the samples with a new one added, without those older than `KEPT`, and at most `MOST_SAMPLES` of them;
+    only the new sample if its time is before that of the last one.
+    """
     if before and sample.at < before[-1].at:
         return (sample,)
     kept = [each for each in before if each.at > sample.at - KEPT]
@@ -39,10 +43,10 @@ def sampled(before: tuple[DirSample, ...], sample: DirSample) -> tuple[DirSample
 
 
 def seconds_left(samples: tuple[DirSample, ...]) -> float | None:
-    """Return the seconds until a directory is full at the rate of the samples.
+    """Return the seconds until a directory is full at the rate between the first and the last sample.
 
     Returns:
-        None if the directory does not fill, or the rate is unknown.
+        None if the usable bytes do not decrease, or the samples cover less than `LEAST` seconds.
     """
     return _seconds_left(samples, samples[0].usable - samples[-1].usable) if samples else None
 
@@ -60,14 +64,18 @@ def _covered(samples: tuple[DirSample, ...]) -> float:
 
 
 class Growth(NamedTuple):
-    """The bytes that were used up over a time, and the growth of the replicas, which is a part of them."""
+    """The decrease of a disk's usable bytes over a time (`used`), and the growth of the replicas on it in bytes
+    (`held`).
+    """
 
     used: int
     held: int
 
 
 def growth(samples: tuple[DirSample, ...]) -> Growth | None:
-    """Return the growth from the first to the last sample; None if unknown."""
+    """Return the changes from the first to the last sample; None if there are fewer than two samples, or the size of
+    the replicas is unknown in one of these two.
+    """
     if len(samples) < 2 or samples[0].held < 0 or samples[-1].held < 0:
         return None
     return Growth(samples[0].usable - samples[-1].usable, samples[-1].held - samples[0].held)
@@ -76,11 +84,12 @@ def growth(samples: tuple[DirSample, ...]) -> Growth | None:
 def foreseen(samples: tuple[DirSample, ...]) -> float | None:
     """Return the seconds until a directory is full, if the trend is reliable.
 
-    Logs grow until segments are deleted: bytes that were freed before may be freed again, and do not count as used.
+    Logs grow until segments are deleted. So the bytes that were used since the largest deletion, up to its size, do not
+    count: the next deletion is likely to free them again.
 
     Returns:
-        None if the directory does not fill, or the rate is unknown, also if the time is more than 30 (`FORESIGHT`)
-        times the time that the trend covers, and for a disk that is emptied again and again.
+        None if the directory does not fill, the rate is unknown, or the result would exceed `FORESIGHT` times the
+        seconds that the trend covers.
     """
     if not samples:
         return None
@@ -89,7 +98,9 @@ def foreseen(samples: tuple[DirSample, ...]) -> float | None:
 
 
 def _may_come_back(samples: tuple[DirSample, ...]) -> int:
-    """Return the bytes that were used since the largest rise, limited to the size of that rise."""
+    """Return the bytes that were used since the largest rise of the usable bytes, at most the size of that rise; 0 if
+    there was no rise.
+    """
     # Usable bytes of a busy broker are a sawtooth: they fall as logs grow, and jump when retention deletes segments,
     # every log.retention.check.interval.ms (5 minutes). The fall since the last jump is likely to be undone by the
     # next.

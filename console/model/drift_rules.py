@@ -1,5 +1,5 @@
-"""The severity of differences between peers, and differences that are expected: for the tables of a lake, and for the
-present state of brokers. Regular expressions with the same meaning in Java and Python.
+"""The severity of config differences between entities that should be alike, and the differences that are expected. The
+tables of the lake and the comparison of brokers use them, so the regular expressions mean the same in Java and Python.
 """
 
 from __future__ import annotations
@@ -20,32 +20,36 @@ BY_PATTERN = (
     ("medium", r"^(auto\.create\.topics\.enable|delete\.topic\.enable|compression\.type|:partitions|num\.partitions)$"),
     ("medium", r"(delete\.retention|compaction\.lag|segment\.(bytes|ms)$|\.throttled\.|remote\.)"),
 )
-"""Severity and pattern of a key; a key without a match has low severity."""
+"""Severity and the pattern of the keys that have it; a key that matches no pattern has low severity."""
 
 OF_MOVES = (
     r"(leader|follower)\.replication\.throttled\.(replicas|rate)|replica\.alter\.log\.dirs\.io\.max\.bytes\.per\.second"
 )
-"""Matches the keys that moves set and remove. If no move uses them, they are leftovers, which kac reports as such."""
+"""Matches the keys that tools set during a reassignment and remove after it. kac reports them separately if no
+reassignment runs.
+"""
 OF_EACH_BROKER = (
     r"^(:.*|(broker|node)\.id|(advertised\.)?(host\.name|port|listeners)|controller\.listener\.names|process\.roles"
     r"|(metadata\.)?log\.dirs?|broker\.rack|(listener\.name\.[^.]+\.)?ssl\.(key|keystore)\..*"
     rf"|(listener\.name\.[^.]+\.)?(.*\.)?sasl\.kerberos\..*|{OF_MOVES})$"
 )
-"""Matches keys that differ between brokers by nature."""
+"""Matches keys that are different on each broker by design, such as ``broker.id``."""
 
 
 def severity_of(entity_type: str, attr: str) -> str:
-    """Return the severity of a difference: high, medium or low."""
+    """Return the severity of a difference: ``high``, ``medium`` or ``low``."""
     if entity_type == "acl":
         return "high"
     return next((name for name, pattern in BY_PATTERN if re.search(pattern, attr)), "low")
 
 
 def is_of_moves(attr: str) -> bool:
-    """Return whether a key limits moves, so that tools set it for a move and remove it afterwards."""
+    """Return whether a key throttles reassignments, so that tools set it during a reassignment and remove it
+    afterwards.
+    """
     return re.fullmatch(OF_MOVES, attr) is not None
 
 
 def is_of_each_broker(attr: str) -> bool:
-    """Return whether brokers differ in this key by nature."""
+    """Return whether a key is different on each broker by design, such as ``broker.id``."""
     return re.search(OF_EACH_BROKER, attr) is not None

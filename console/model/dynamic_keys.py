@@ -1,4 +1,6 @@
-"""How brokers alter keys. Written from Kafka's jars by ``python -m tests.support.record_dynamic_keys``."""
+"""The keys of brokers that can be altered, by the way in which brokers alter them. Written from Kafka's jars by
+``python -m tests.support.record_dynamic_keys``.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ PER_LISTENER_KEYS = _names(
     ssl.keystore.type ssl.truststore.certificates ssl.truststore.location ssl.truststore.password ssl.truststore.type
     """
 )
-"""DynamicBrokerConfig.DYNAMIC_SECURITY_CONFIGS: brokers refuse them without a listener's prefix."""
+"""DynamicBrokerConfig.DYNAMIC_SECURITY_CONFIGS: brokers refuse to alter these keys without a listener's prefix."""
 
 
 PER_BROKER_KEYS = _names(
@@ -58,7 +60,7 @@ CLUSTER_WIDE_KEYS = _names(
     transaction.partition.verification.enable unclean.leader.election.enable
     """
 )
-"""DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS without those that are per broker."""
+"""DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS without the keys of `PER_LISTENER_KEYS` and `PER_BROKER_KEYS`."""
 
 
 DYNAMIC_ONLY_KEYS = _names(
@@ -66,7 +68,9 @@ DYNAMIC_ONLY_KEYS = _names(
     follower.replication.throttled.rate leader.replication.throttled.rate replica.alter.log.dirs.io.max.bytes.per.second
     """
 )
-"""Keys that can't be in a server's file: brokers describe them only while they are set, and as read-only."""
+"""Keys that a server's file can't contain. Brokers describe them only while they are set, and then as read-only,
+although they can be altered.
+"""
 
 
 CLUSTER_WIDE_LISTENER_KEYS = _names(

@@ -1,6 +1,7 @@
-"""Elections of leaders, from the known state of a partition: the replica that would lead, and the lost records.
+"""Elections of leaders, computed from the known state of a partition: the replica that would lead, and the number of
+records that would be lost.
 
-It follows the controller (PartitionChangeBuilder.electPreferredLeader, electAnyLeader; Kafka 3.9 to 4.3). Pure.
+The rules are the controller's (PartitionChangeBuilder.electPreferredLeader, electAnyLeader; Kafka 3.9 to 4.3). Pure.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ _UNKNOWN = ReplicaLogs()
 
 
 def preferred(partition: Partition) -> int:
-    """Return the preferred leader, which is the first replica; -1 without replicas."""
+    """Return the id of the preferred leader, which is the first replica; -1 if there are no replicas."""
     return partition.replicas[0] if partition.replicas else NOBODY
 
 
 def why_not_preferred(partition: Partition) -> str:
-    """Return the reason why the preferred replica can't be elected now; ``""`` if it can, or leads already."""
+    """Return the reason why the preferred replica can't be elected now; ``""`` if it can be elected, or leads
+    already.
+    """
     first = preferred(partition)
     if first == NOBODY or first in partition.offline:
         return "is down"
@@ -36,12 +39,14 @@ def needs_preferred(partition: Partition) -> bool:
 
 
 def leaders_by_broker(topics: Iterable[Topic]) -> Counter[int]:
-    """Return the number of partitions that each broker leads."""
+    """Return broker -> the number of partitions that it leads; partitions without a leader are not counted."""
     return Counter(each.leader for topic in topics for each in topic.partitions if each.leader >= 0)
 
 
 def by_leader(topics: Mapping[str, Topic], places: Iterable[tuple[str, int]]) -> dict[int, list[tuple[str, int]]]:
-    """Return broker -> the partitions that it leads, of these places; without partitions that have no leader."""
+    """Return broker -> the partitions among `places` that it leads; partitions without a leader are left out. topics:
+    by name.
+    """
     leaders: dict[int, list[tuple[str, int]]] = {}
     known: dict[str, dict[int, int]] = {}
     for name, number in places:
@@ -55,31 +60,33 @@ def by_leader(topics: Mapping[str, Topic], places: Iterable[tuple[str, int]]) ->
 
 
 class UncleanElection(Struct, frozen=True):
-    """The effect of an unclean election of a partition."""
+    """The effect of an unclean election of a partition: the next leader, and the number of records that are lost."""
 
     leader: int
-    """The present leader; -1 without one."""
+    """The present leader; -1 if there is none."""
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     elected: int = NOBODY
-    """The next leader; -1 if no replica is alive."""
+    """The replica that becomes the leader; -1 if no replica is alive."""
     clean: bool = False
     """Whether the elected replica has all committed records."""
     first: int = -1
-    """The end of the elected replica's log: the records from this offset on are lost; -1 if unknown."""
+    """The log end offset of the elected replica: records from this offset on are lost. -1 if unknown."""
     least: int = 0
-    """The minimum number of lost records: those that other replicas are known to have from `first` on."""
+    """The minimum number of lost records: offsets from `first` on that are known to exist elsewhere; 0 if unknown."""
     most: int | None = None
-    """The maximum number of lost records; None if a replica that may have more can't be described."""
+    """The maximum number of lost records; None if unknown, because a replica that may have further records can't be
+    described.
+    """
 
 
 def unclean_election(partition: Partition, logs: ReplicaLogs | None, seen_end: int = -1) -> UncleanElection:
     """Return the effect of an unclean election of a partition.
 
     Args:
-        logs: the state of its replicas, None if it was not read.
-        seen_end: the highest offset that is otherwise known to have been in the log, such as the end that a leader
-            reported or an offset that a group committed; -1 for none.
+        logs: the state of its replicas; None if it was not read.
+        seen_end: the highest offset that is known from another source to have been in the log, such as the end that a
+            leader reported or an offset that a group committed; -1 if there is none.
     """
     known = logs or _UNKNOWN
     elected, clean = _elected(partition, known)
@@ -95,15 +102,18 @@ def unclean_election(partition: Partition, logs: ReplicaLogs | None, seen_end: i
 
 
 def may_have_more(partition: Partition, logs: ReplicaLogs | None) -> tuple[int, ...]:
-    """Return the replicas that may have records which others lack: the ISR and the eligible leader replicas, else the
-    last known leaders, else all replicas."""
+    """Return the replicas that may have records which other replicas lack: the ISR and the eligible leader replicas; if
+    both are empty, the last known leaders; if these are unknown, all replicas.
+    """
     known = logs or _UNKNOWN
     found = dict.fromkeys((*partition.isr, *(known.eligible or ())))
     return tuple(found or dict.fromkeys(known.last_known or ()) or partition.replicas)
 
 
 def _elected(partition: Partition, logs: ReplicaLogs) -> tuple[int, bool]:
-    """Return the elected replica, -1 for none, and whether the election is clean."""
+    """Return the replica that the controller elects, -1 if no replica is alive, and whether the election loses no
+    records.
+    """
     alive = [replica for replica in partition.replicas if replica not in partition.offline]
     # Without ELR, the ISR is never empty: its last member stays in it when the broker goes down
     # (ReplicationControlManager).

@@ -1,6 +1,6 @@
-"""The types of entities with configs or quotas, a record for each: Kafka's name, kac's name, and its behaviour.
+"""The types of entities with configs or quotas, one record for each type: Kafka's name, kac's name, and its behaviour.
 
-All rooms read this table; a room registers behaviour for a single type by the type's `ResourceType`.
+All packages read this table; a package that treats one type specially selects it by the type's `ResourceType`.
 
 Also used by the lake's application on Spark's executors: Python 3.10, standard library.
 """
@@ -18,8 +18,8 @@ from console.model.numbers import is_natural
 
 
 class Route(Enum):
-    """The broker or service that gets a type's requests. No request goes to the controller: brokers forward changes to
-    it.
+    """The broker or service to which kac sends the requests about a type. kac sends none to the controller, because
+    brokers forward changes to it.
     """
 
     ANY_BROKER = "any broker"
@@ -50,7 +50,7 @@ class Listed(NamedTuple):
 
 
 class FileForm(Enum):
-    """The form of a type in files."""
+    """The form in which files describe the entities of a type."""
 
     NOWHERE = "not at all"
     TOPICS = "name -> partitions, replication and configs"
@@ -61,17 +61,17 @@ class FileForm(Enum):
 
 
 class NameForm(NamedTuple):
-    """The check of a name before a request."""
+    """The check of an entity's name before a request, and the words of messages about a wrong name."""
 
     allows: Callable[[str], bool]
     what: str = "name"
-    """The noun for the name, in messages about plans."""
+    """The noun for the name in messages about plans, such as ``broker id``."""
     whose: str = "name"
-    """The noun for the name, in messages about files."""
+    """The noun for the name in messages about files, such as ``broker's id``."""
     give: str = "another name"
-    """The remedy in messages about plans: give another name."""
+    """The correct form of the name in messages about plans, after the word "give"."""
     write: str = "another name"
-    """The remedy in messages about files: write another name."""
+    """The correct form of the name in messages about files, after the word "write"."""
 
 
 TEXT = NameForm(bool)
@@ -90,7 +90,7 @@ class KnownKey(NamedTuple):
     """Kafka's name of the key's data type."""
     default: str
     values: tuple[str, ...] = ()
-    """The legal values; empty for any."""
+    """The legal values; empty if any value is legal."""
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------
@@ -103,18 +103,18 @@ SHARED_SOURCES: Mapping[int, str] = {
     _DEFAULT: "DEFAULT_CONFIG",
     _DEFAULT_SUBJECT: "DYNAMIC_DEFAULT_SCHEMA_CONFIG",
 }
-"""Sources that several types share, by Kafka's number (DescribeConfigsResponse.ConfigSource)."""
+"""Number of a config source that several types share (DescribeConfigsResponse.ConfigSource) -> its name."""
 _OF_BROKERS = (2, _DEFAULT_BROKER, _STATIC_BROKER, _DEFAULT)
 
 _LEVELS = ("BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE", "NONE")
 _MODES = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT", "FORWARD")
-"""The levels and modes of a schema registry."""
+"""The modes of a schema registry and of its subjects."""
 
 
 class EntityType(NamedTuple):
-    """A type of entity.
+    """A type of entities with configs or quotas.
 
-    Types of services next to the brokers have numbers above 127: Kafka's are one byte.
+    Types of services next to the brokers have numbers above 127, because Kafka's numbers are one byte.
     """
 
     word: str
@@ -126,62 +126,66 @@ class EntityType(NamedTuple):
     one: str
     """The noun for one entity."""
     spoken: str
-    """The plural of the noun, for sentences."""
+    """The plural of `one`, for sentences."""
     help: str
-    """The text on the type's settings, for completion."""
+    """The description of the type's settings that completion shows."""
     usage: tuple[str, ...]
-    """The forms of the type in the language."""
+    """The forms in which statements of the language name an entity of the type."""
     asked: str
-    """The argument that follows the word."""
+    """The placeholder for the argument that follows `word`."""
     pane: str
     """The pane of the screen that shows the entities."""
     lister: Lister
     """The API that lists the entities."""
     names: NameForm = TEXT
-    """The check of a name."""
+    """The check of an entity's name."""
     listed: Listed | None = None
-    """Since when ListConfigResources lists the entities, too; None if it does not."""
+    """The first version of ListConfigResources that lists the entities; None if no version does."""
     has_default: bool = False
-    """Whether there is an entry for all entities that have no entry of their own."""
+    """Whether there is a default entity, whose values apply to all entities without values of their own."""
     route: Route = Route.ANY_BROKER
     """The broker or service that receives its requests."""
     guard: str = "CLUSTER"
-    """The resource type of the ACLs that protect its configs."""
+    """The ACL resource type whose operations DESCRIBE_CONFIGS and ALTER_CONFIGS the configs need."""
     sources: tuple[int, ...] = ()
-    """The sources of its values, the strongest first, which is the entity's own
-    (DescribeConfigsResponse.ConfigSource)."""
+    """The sources of its values by precedence (DescribeConfigsResponse.ConfigSource): first the source of values that
+    the entity itself sets.
+    """
     default_source: int = 0
-    """The source of values from the default for all entities; 0 without such a default."""
+    """The source of values that the default entity sets; 0 if the type has no default entity."""
     section: str = ""
-    """The section of files with its entities."""
+    """The section of files that contains its entities; ``""`` if files do not contain them."""
     form: FileForm = FileForm.NOWHERE
     """The form of its entities in files."""
     keys: tuple[KnownKey, ...] = ()
     """The keys that brokers list only if they are set, in display order."""
     has_levels: bool = False
-    """Whether its keys are loggers and its values are levels. A process keeps these in memory, in no metadata record,
-    and describes each as set."""
+    """Whether its keys are loggers and its values log levels. A process keeps these in memory, not in the metadata log,
+    and describes every logger as set.
+    """
     own_keys: bool = False
-    """Whether each entity has keys of its own: other entities of the type do not show them, and any key may be set."""
+    """Whether the keys differ from entity to entity, so that another entity of the type is no example and any key may
+    be set.
+    """
 
     @property
     def plural(self) -> str:
-        """The plural for `list`."""
+        """The plural of the noun, as statements with `list` write it."""
         return _plural(self.word)
 
     @property
     def kafka_word(self) -> str:
-        """Kafka's name as its tools' options and kac's history write it: ``broker-logger``."""
+        """Kafka's name in the form of its tools' options, also of kac's history: ``broker-logger``."""
         return self.name if self.lister is Lister.UNKNOWN else self.name.lower().replace("_", "-")
 
     @property
     def kafka_type(self) -> str:
-        """The value for kafka-configs' ``--entity-type``."""
+        """The value of kafka-configs' option ``--entity-type`` for the type."""
         return _plural(self.kafka_word)
 
     @property
     def own_source(self) -> int:
-        """The source of an entity's own overrides; 0 if no source is known."""
+        """The number of the source of values that an entity itself sets; 0 if unknown."""
         return self.sources[0] if self.sources else 0
 
     @property
@@ -191,12 +195,12 @@ class EntityType(NamedTuple):
 
     @property
     def at_broker(self) -> bool:
-        """Whether only the broker whose id is the name can describe and change it."""
+        """Whether an entity's name is a broker's id, and only this broker can describe and change the entity."""
         return self.route is Route.NAMED_BROKER
 
     @property
     def is_kafkas(self) -> bool:
-        """Whether it is a type of Kafka's own, which brokers and their tools know."""
+        """Whether brokers and Kafka's tools know the type; False for types of services next to the brokers."""
         return self.route not in (Route.CONNECT, Route.SCHEMAS)
 
 
@@ -213,7 +217,7 @@ _limited = partial(
     section="quotas",
     form=FileForm.QUOTAS,
 )
-"""Makes a type that has quotas and no configs."""
+"""Creates the record of a type that has quotas and no configs."""
 
 ENTITY_TYPES = (
     EntityType(
@@ -397,9 +401,9 @@ BY_WORD: Mapping[str, EntityType] = {each.word: each for each in ENTITY_TYPES}
 BY_NUMBER: Mapping[int, EntityType] = {
     each.number: each for each in sorted(ENTITY_TYPES, key=lambda each: each.number or 0) if each.number is not None
 }
-"""The types with configs, by Kafka's number."""
+"""Kafka's number -> the type with configs."""
 LEVEL_SOURCES = frozenset(each.own_source for each in ENTITY_TYPES if each.has_levels)
-"""The sources of loggers' levels, which do not show whether a logger has its own level or inherits it."""
+"""The sources of loggers' levels. Such a source does not tell whether a logger has its own level or inherits one."""
 
 
 @cache
@@ -410,17 +414,17 @@ def unknown(number: int) -> EntityType:
 
 
 def with_configs() -> tuple[EntityType, ...]:
-    """Return the types with configs: types with free names first, then those with brokers' ids."""
+    """Return the types with configs: first those whose names users choose, then those whose names are brokers' ids."""
     return tuple(sorted((each for each in ENTITY_TYPES if each.number is not None), key=lambda each: each.at_broker))
 
 
 def of_kafka() -> tuple[EntityType, ...]:
-    """Return the types that brokers know."""
+    """Return the types that brokers know; types of services next to the brokers are left out."""
     return tuple(each for each in ENTITY_TYPES if each.is_kafkas)
 
 
 def with_quotas() -> tuple[EntityType, ...]:
-    """Return the types with quotas, beginning with the user."""
+    """Return the types with quotas; the type ``user`` is the first."""
     return tuple(each for each in reversed(ENTITY_TYPES) if each.lister is Lister.QUOTAS)
 
 
@@ -430,10 +434,10 @@ def in_files() -> tuple[EntityType, ...]:
 
 
 def in_sections() -> tuple[EntityType, ...]:
-    """Return the types that files list by name, each entity with its keys and values."""
+    """Return the types whose entities have a section of their own in files, with the keys and values of each entity."""
     return tuple(each for each in ENTITY_TYPES if each.form is FileForm.ENTRIES)
 
 
 def listed_alone() -> tuple[EntityType, ...]:
-    """Return the types that only ListConfigResources lists."""
+    """Return the types that no API but ListConfigResources lists."""
     return tuple(each for each in ENTITY_TYPES if each.lister is Lister.RESOURCES)

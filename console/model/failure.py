@@ -17,16 +17,16 @@ class Failure(Struct, frozen=True):
     """The name: Kafka's (``UNKNOWN_TOPIC_OR_PARTITION``, ``UNKNOWN(999)``), or kac's for an error before a broker
     responds (``UNREACHABLE``, ``TIMED_OUT``, ``UNSUPPORTED``…)."""
     message: str = ""
-    """The broker's message, possibly empty. Untrusted text."""
+    """The message of the broker, or kac's own; ``""`` if there is none. It may contain untrusted text."""
     remedy: str = ""
-    """The next step for an operator, possibly empty."""
+    """What the operator can do; ``""`` if nothing is known."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.message}" if self.message else self.name
 
     @property
     def told(self) -> str:
-        """The error and its remedy, as sentences."""
+        """The name and message of the error, then its remedy, as sentences."""
         return sentences(str(self), self.remedy)
 
 
@@ -40,11 +40,15 @@ def sentences(text: str, remedy: str) -> str:
 
 _OBJECT = re.compile(r"\b[A-Za-z0-9]{0,60}(?:Request|Response)(?:Data)?\(")
 _A_REQUEST = "Request Request(…)"
-"""The end of an authorizer's refusal once the request in it is cut (AuthHelper.authorizeClusterOperation)."""
+"""The shortened form of a request in an authorizer's refusal (AuthHelper.authorizeClusterOperation), which
+`without_objects` replaces by "the request".
+"""
 
 
 def without_objects(text: str) -> str:
-    """Return a broker's message without the fields of requests that Java prints; their names stay."""
+    """Return a broker's message in which the contents of Java's request and response objects are left out: each is
+    shortened to its class name and ``(…)``.
+    """
     parts: list[str] = []
     at = 0
     for found in _OBJECT.finditer(text):

@@ -1,6 +1,6 @@
-"""The levels of Kafka's features: their releases, their changes, and the levels that can be lowered.
+"""The levels of Kafka's features: the release that introduced each, its effect, and the levels that can be lowered.
 
-``python -m tests.support.record_feature_levels`` writes `feature_levels.json` from Kafka's own jars; the change of each
+``python -m tests.support.record_feature_levels`` writes `feature_levels.json` from Kafka's own jars; the effect of each
 level is described here, with its KIP. Loaded on first use.
 """
 
@@ -18,20 +18,24 @@ METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 ELR_VERSION = "eligible.leader.replicas.version"
 MIN_ISR = "min.insync.replicas"
-"""The key that, with eligible leader replicas, is a setting of topics and of the cluster default: brokers have no value
-of their own, and the default can't be removed (ConfigurationControlManager)."""
+"""The config that behaves differently with eligible leader replicas (ELR): topics and the cluster default have values,
+single brokers have none, and the value of the cluster default can't be removed (ConfigurationControlManager).
+"""
 CORDONED, CORDONS_FROM = "cordoned.log.dirs", 30
 """A key, and the level of metadata.version that it requires."""
 
 
 class FeatureLevel(NamedTuple):
-    """A level of a feature: its name, its change, and the levels of other features that it needs."""
+    """A level of a feature: its name, whether it changed the metadata log, and the levels of other features that it
+    needs.
+    """
 
     name: str
-    """The name: for metadata.version a name such as ``4.0-IV1``; for another feature, the level of metadata.version
-    from which on it is the default of new clusters."""
+    """For metadata.version a name such as ``4.0-IV1``; for another feature the level of metadata.version since which
+    this level is the default of new clusters.
+    """
     changed: bool
-    """Whether the level of metadata.version changed the format of the metadata log."""
+    """Whether the level changed the format of the metadata log; meaningful for metadata.version only."""
     needs: Mapping[str, int]
     """Feature -> the minimum level that this level needs."""
 
@@ -78,7 +82,7 @@ _BRINGS: Mapping[str, Mapping[int, str]] = {
 
 @cache
 def feature_levels() -> Mapping[str, Mapping[int, FeatureLevel]]:
-    """Return the known levels of each feature, by name and level, without level 0, a disabled feature."""
+    """Return feature -> level -> its record. Level 0, which means that the feature is disabled, is left out."""
     read = json.loads(Path(__file__).with_suffix(".json").read_text())
     return {
         feature: {int(level): FeatureLevel(**facts) for level, facts in levels.items()}
@@ -94,25 +98,30 @@ def level_name(feature: str, level: int) -> str:
 
 
 def brings(feature: str, old: int, new: int) -> tuple[tuple[int, str], ...]:
-    """Return the levels above `old` up to `new` with the change of each; levels without a visible effect are left
-    out."""
+    """Return the levels above `old` up to `new`, each with a description of its effect; levels without a visible effect
+    are left out.
+    """
     known = _BRINGS.get(feature, {})
     return tuple((level, known[level]) for level in sorted(known) if old < level <= new)
 
 
 def missing_needs(feature: str, level: int, others: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """Return the other features that a level requires at a higher level than `others` has, each with the lowest
-    sufficient level."""
+    """Return the other features that must be raised before a feature gets this level, each with the lowest sufficient
+    level.
+
+    Args:
+        others: feature -> its level now.
+    """
     known = feature_levels().get(feature, {}).get(level)
     needs = known.needs if known is not None else {}
     return tuple((name, least) for name, least in needs.items() if others.get(name, 0) < least)
 
 
 def why_no_way_back(feature: str, old: int, new: int) -> str:
-    """Return the reason why a feature can't be lowered from level `new` to `old`; ``""`` if it can, as far as is known.
+    """Return the reason why a feature can't be lowered from level `new` to `old`; ``""`` if kac knows of no reason.
 
     metadata.version can only be lowered over levels that did not change the metadata log's format
-    (MetadataVersion.checkIfMetadataChanged); kraft.version never can (KIP-853).
+    (MetadataVersion.checkIfMetadataChanged); kraft.version can never be lowered (KIP-853).
     """
     if feature == KRAFT_VERSION:
         return "kraft.version can't be lowered" if old < new else ""
@@ -127,8 +136,8 @@ def why_no_way_back(feature: str, old: int, new: int) -> str:
 
 
 def newest_levels(versions: Iterable[BrokerVersion]) -> dict[str, int]:
-    """Return feature -> its finalized level, by the brokers with the newest epoch: others may not know of a change yet.
-    The highest level counts of brokers with the same epoch.
+    """Return feature -> its finalized level, as the brokers with the newest epoch report it: brokers with an older
+    epoch may not know of the last change. If brokers with the same epoch differ, the highest level is returned.
     """
     every = [*versions]
     newest = max((each.epoch for each in every), default=-1)

@@ -1,5 +1,5 @@
-"""The only reader of untrusted JSON: bounded in size and depth, and strict about constructs that parsers read
-differently. Also runs on executors: Python 3.10, standard library and msgspec.
+"""The only reader of untrusted JSON: limited in size and depth, and strict about constructs that parsers interpret
+differently. Also runs on Spark's executors: Python 3.10, standard library and msgspec.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 from console.model.built_types import built
 
 DEEPEST = 100
-"""Maximum nesting depth of arrays and objects: more than any format needs, and fewer than any parser's limit."""
+"""Maximum nesting depth of arrays and objects: deeper than any format needs, and below the limits of all parsers."""
 LARGEST = 256 << 20
 """Maximum size of a text in bytes, for readers without a limit of their own."""
 MOST_DIGITS = 308
-"""Maximum number of digits of a whole number: a longer one exceeds any double."""
+"""Maximum number of digits of an integer: a longer one exceeds any double."""
 T = TypeVar("T")
 _ZEROS, _LONG = bytes.maketrans(b"123456789", b"000000000"), b"0" * (MOST_DIGITS + 1)
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
@@ -30,7 +30,8 @@ def json_of(text: str | bytes, most: int = LARGEST, *, odd_numbers: bool = False
 
     Args:
         most: maximum bytes of the text in UTF-8.
-        odd_numbers: whether numbers that are not JSON are parsed as Python's: the caller checks each.
+        odd_numbers: whether to accept ``NaN``, ``Infinity`` and numbers too large for a double, as Python's parser
+            does; the caller then has to check each number.
         may_repeat: whether to use the last of duplicate members instead of raising. The check for duplicates doubles
             the time, which matters for thousands of lines.
 
@@ -49,7 +50,7 @@ def json_of(text: str | bytes, most: int = LARGEST, *, odd_numbers: bool = False
 
 
 def json_as(text: str | bytes, form: type[T], most: int = LARGEST) -> T:
-    """Parse a JSON text into a type, as msgspec converts it. Of duplicate members it uses the last one.
+    """Parse a JSON text into a type, as msgspec converts it. If a member occurs twice, the last one is used.
 
     Args:
         most: maximum bytes of the text in UTF-8.
@@ -86,8 +87,8 @@ def _refuse_unbounded(text: bytes, most: int) -> None:
 
 
 def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object with these members. Raises ValueError for a repeated member, of which each parser takes another
-    value.
+    """Return the object with these members. Raises ValueError for a repeated member, because parsers differ in which of
+    its values they use.
     """
     made = dict(members)
     if len(made) < len(members):

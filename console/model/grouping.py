@@ -1,4 +1,4 @@
-"""Values in groups by a key. Pure."""
+"""Groups values by a key. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ V = TypeVar("V")
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """Return key -> its values; both keep the order of the pairs."""
+    """Return key -> the list of its values; keys and values keep the order of the pairs."""
     found: dict[K, list[V]] = {}
     for key, value in pairs:
         found.setdefault(key, []).append(value)

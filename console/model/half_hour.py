@@ -27,19 +27,20 @@ EVERY, OWN_EVERY = 10, 40
 SLOTS, OWN_SLOTS = 180, 45
 """Number of samples that are kept: half an hour of each."""
 MOST_GROUPS = 8
-"""Number of groups in a sample: those that are furthest behind."""
+"""Maximum number of groups in a sample of the cluster: those whose next record has waited longest."""
 MOST_OWN = 10_000
-"""Maximum number of values in a column that differ from the usual one: the largest, such as those of the most written
-topics."""
+"""Maximum number of values that a column stores besides its most frequent one: the largest are kept, such as those of
+the topics that get the most records.
+"""
 
 MOST_THROTTLED = 4
-"""Number of clients of a request log, and of a lake, that are drawn: the most throttled ones."""
+"""Maximum number of clients that a chart shows for a request log or a lake: those with the most throttled requests."""
 
 What = Literal["under-replicated", "offline", "written", "read", "behind", "throttled", "disk"]
 
 
 class Measure(NamedTuple):
-    """A measured quantity, of the cluster or of one entity."""
+    """The name of a measured quantity, of the cluster or of one entity."""
 
     what: What
     about: str = ""
@@ -51,28 +52,29 @@ class Sample(NamedTuple):
     """The values of the cluster at one time."""
 
     slot: int
-    """Unix seconds divided by `EVERY`."""
+    """The time: Unix seconds divided by `EVERY`, rounded down."""
     values: Mapping[Measure, float]
-    """Measure -> value: the number of partitions; bytes per second that are written to the partitions which a broker
-    leads, or that groups read from them; seconds behind; throttled requests per minute; the used share of a disk.
-    Unknown values are missing."""
+    """Measure -> value: a number of partitions; bytes per second that clients write to the partitions which a broker
+    leads, or that groups read from them; seconds for which a group's next record has waited; throttled requests per
+    minute; the used share of a disk, 0 to 1. Unknown values are missing.
+    """
     least: frozenset[Measure] = frozenset()
-    """The measures whose real value may be larger, such as a lag that began before the polls."""
+    """The measures whose value is only a lower bound, such as a lag that began before the first poll."""
 
 
 CORRECTED = 2
-"""Number of slots by which a clock may go back without the samples being dropped."""
+"""Maximum number of slots by which the clock may be set back without the loss of the samples."""
 
 
 def first_kept(slots: Sequence[int], slot: int, most: int) -> int | None:
-    """Return the index of the first sample that stays when one is added: the number of samples if none stays, since
-    the clock went back; None if the next sample is not due yet, or the clock went back by at most `CORRECTED` (2)
-    slots.
+    """Return the index of the first sample to keep when a sample is added; ``len(slots)`` to drop all, because the
+    clock was set back; None to add nothing, because the slot has a sample already, or the clock was set back by at most
+    `CORRECTED` slots.
 
     Args:
         slots: the slots of the known samples, ascending.
         slot: the slot of the sample to add.
-        most: slots of the half hour.
+        most: the number of slots in half an hour.
     """
     if slots and slot <= slots[-1]:
         return None if slot >= slots[-1] - CORRECTED else len(slots)
@@ -85,23 +87,27 @@ OWN: Mapping[Kind, tuple[str, ...]] = {
     "group": ("lag", "behind", "members"),
     "broker": ("leaders", "out of sync", "written", "read ≈", "disk"),
 }
-"""Kind -> its columns. Topics: bytes and records per second that are written. Groups: records and seconds behind, and
-members. Brokers: the numbers of led partitions and of replicas that are not in sync, bytes per second that are written
-to the led partitions and that groups read from them, and the used share of the fullest disk."""
+"""Kind -> its columns. Topics: bytes and records per second that clients write. Groups: the lag in records, the seconds
+for which the next record has waited, and the number of members. Brokers: the numbers of led partitions and of replicas
+that are not in sync, bytes per second that clients write to the led partitions and that groups read from them, and the
+used share of the fullest disk, 0 to 1.
+"""
 
 
 class Values(NamedTuple):
-    """One value for each of many names, 4 bytes for each that is not the usual one."""
+    """One number for each of many names. Only numbers that differ from the most frequent one are stored."""
 
     usual: float
     """The most frequent value; NaN for unknown."""
     places: bytes | None
-    """The ascending 32-bit indexes of the names with another value; None if each name has a value of its own."""
+    """The indexes of the names with another value, ascending, 32 bits each; None if `values` has a value for every
+    name.
+    """
     values: bytes
-    """The 32-bit floats at these indexes."""
+    """The values at these indexes, 32-bit floats; NaN for unknown."""
 
     def at(self, place: int) -> float:
-        """Return the value of the name at an index."""
+        """Return the value of the name at an index; NaN for unknown."""
         values = memoryview(self.values).cast("f")
         if self.places is None:
             return values[place]
@@ -111,15 +117,17 @@ class Values(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """The values of all entities of a kind."""
+    """The values of all topics, all groups or all brokers at one time, in a compact form."""
 
     names: tuple[str, ...]
-    """The sorted names of topics or groups, or ids of brokers."""
+    """The names of topics or groups, or the ids of brokers, sorted as text."""
     columns: tuple[Values, ...]
-    """The values, one column for each name in `OWN`."""
+    """The values of the names, one item for each column of `OWN`."""
 
     def of(self, name: str) -> Sequence[float] | None:
-        """Return the values of one name, in the order of `OWN`; None if the sample does not have it."""
+        """Return the values of one name, one for each column of `OWN`, NaN for unknown; None if the sample lacks the
+        name.
+        """
         at = bisect_left(self.names, name)
         if at == len(self.names) or self.names[at] != name:
             return None
@@ -127,16 +135,16 @@ class Packed(NamedTuple):
 
 
 class OwnSample(NamedTuple):
-    """All topics, groups and brokers at one time."""
+    """The values of each topic, group and broker at one time."""
 
     slot: int
-    """Unix seconds divided by `OWN_EVERY`."""
+    """The time: Unix seconds divided by `OWN_EVERY`, rounded down."""
     kinds: Mapping[Kind, Packed]
 
 
 class _Moved(NamedTuple):
-    """Rates in bytes per second at one time: those of topics; and by broker, those at which clients write to the
-    partitions that it leads, and those at which groups read from them, which are estimates.
+    """Rates in bytes per second at one time: topic -> what clients write; broker -> what clients write to the
+    partitions that it leads; broker -> what groups read from these partitions, which is an estimate.
     """
 
     topics: Mapping[str, Rate]
@@ -151,7 +159,7 @@ class HalfHour(NamedTuple):
     own: tuple[OwnSample, ...] = ()
 
     def is_due(self, at: datetime) -> bool:
-        """Return whether a poll at this aware time adds a sample."""
+        """Return whether a poll at this time adds a sample of the cluster. at: an aware time."""
         return not self.samples or self.samples[-1].slot != int(at.timestamp() // EVERY)
 
     def after(
@@ -161,12 +169,12 @@ class HalfHour(NamedTuple):
         throttled: Mapping[Measure, float] = MappingProxyType({}),
         totals: RateTotals | None = None,
     ) -> HalfHour:
-        """Return the half hour after a poll of the cluster: the same object until the next sample is due.
+        """Return the half hour after a poll of the cluster: the same object if no sample is due.
 
         Args:
-            at: time of the poll, an aware time. If the clock went back, the samples start over.
-            throttled: the throttling from `throttled_kac` and `throttled_by_log`.
-            totals: the sums of the snapshot's rates; None to sum them up here.
+            at: time of the poll, an aware time. If the clock was set back, the samples start over.
+            throttled: the rates from `throttled_kac` and `throttled_by_log`.
+            totals: the sums of the snapshot's rates; None to compute them here.
         """
         slot, own_slot = int(at.timestamp() // EVERY), int(at.timestamp() // OWN_EVERY)
         first = first_kept([each.slot for each in self.samples], slot, SLOTS)
@@ -187,7 +195,9 @@ class HalfHour(NamedTuple):
         return HalfHour(samples, own)
 
     def as_of(self, snapshot: Snapshot, at: datetime) -> HalfHour:
-        """Return the half hour with a poll in place of the newest sample, which was taken when its slot began."""
+        """Return the half hour with the newest sample replaced by the values of a snapshot; throttling is kept from the
+        replaced sample. The same object if there is no sample. at: the time of the snapshot, an aware time.
+        """
         if not self.samples:
             return self
         throttled = {each: value for each, value in self.samples[-1].values.items() if each.what == "throttled"}
@@ -195,15 +205,15 @@ class HalfHour(NamedTuple):
 
 
 def throttled_kac(answers: int) -> Mapping[Measure, float]:
-    """Return the rate at which brokers throttle kac itself, in responses a minute. answers: throttled responses since
-    the sample before.
+    """Return the rate at which brokers throttle kac itself, in responses per minute. answers: the number of throttled
+    responses since the previous sample.
     """
     return {Measure("throttled", "kac by answers"): answers * 60.0 / EVERY}
 
 
 def throttled_by_log(clients: Mapping[Client, Throttled]) -> Mapping[Measure, float]:
-    """Return the throttled requests of each client. clients: the clients in brokers' request logs of the last minute,
-    the most throttled first.
+    """Return the throttled requests per minute of the most throttled clients, at most `MOST_THROTTLED`. clients: the
+    clients in brokers' request logs of the last minute, the most throttled first.
     """
     return {
         Measure("throttled", f"{client.client_id or client.principal} {client.api} by log"): float(each.throttled)
@@ -212,7 +222,9 @@ def throttled_by_log(clients: Mapping[Client, Throttled]) -> Mapping[Measure, fl
 
 
 def own_values(samples: Iterable[OwnSample], kind: Kind, name: str) -> Mapping[str, Mapping[int, float]]:
-    """Return slot -> value for each known column of `OWN` of a topic, a group or a broker."""
+    """Return column of `OWN` -> slot -> value, for a topic, a group or a broker; columns without a known value are left
+    out.
+    """
     found: dict[str, dict[int, float]] = {what: {} for what in OWN[kind]}
     for sample in samples:
         for what, value in zip(OWN[kind], sample.kinds[kind].of(name) or (), strict=False):
@@ -243,7 +255,7 @@ def _values(snapshot: Snapshot, moved: _Moved) -> Iterator[tuple[Measure, float]
 
 
 def _used(dirs: Iterable[LogDir]) -> Iterator[tuple[str, float]]:
-    """Yield path and used share of the directories with a known disk size."""
+    """Yield the path and the used share, 0 to 1, of each directory whose disk size is known."""
     for each in dirs:
         if each.total_bytes > 0 and each.usable_bytes >= 0:
             yield each.path, 1 - each.usable_bytes / each.total_bytes
@@ -297,8 +309,14 @@ def _kinds(snapshot: Snapshot, moved: _Moved, before: Mapping[Kind, Packed]) -> 
 
 
 def _packed(values: Mapping[str, Sequence[float | None]], before: Packed | None, columns: int) -> Packed:
-    """Return the packed values. Parts that equal the sample before are the same objects: names would take more memory
-    than values, and most values of groups stay."""
+    """Return the values in the compact form. Names and columns that equal those of the previous sample are the same
+    objects, because names would take more memory than values, and most values of groups stay the same.
+
+    Args:
+        values: name -> its values, one for each column; None for unknown.
+        before: the previous sample; None for the first one.
+        columns: the number of columns.
+    """
     names = tuple(sorted(values))
     if before is not None and before.names == names:
         names = before.names
@@ -316,8 +334,8 @@ def _same(found: Values, before: Sequence[Values]) -> Values:
 
 
 def _column(values: Sequence[float]) -> Values:
-    """Return the values packed. If more than 10,000 (`MOST_OWN`) differ from the usual value, keep the largest of
-    these, and all others as unknown.
+    """Return the values of a column in the compact form. If more than `MOST_OWN` values differ from the most frequent
+    one, the largest of them are kept, and the others become NaN (unknown).
     """
     usual = Counter(values).most_common(1)[0][0] if values else nan
     places = [place for place, value in enumerate(values) if value is not usual and value != usual]

@@ -1,4 +1,4 @@
-"""Ids of clusters: a check of the cluster that responds, and the text of Kafka's own UUIDs. Pure."""
+"""Ids of clusters: checks that a response comes from the expected cluster; and the text form of Kafka's UUIDs. Pure."""
 
 from __future__ import annotations
 
@@ -17,13 +17,18 @@ class Node(NamedTuple):
 
 
 def same_cluster(one: str | None, other: str | None) -> bool:
-    """Return whether two ids are equal and known: a server without an id never matches."""
+    """Return whether two ids are equal and both known. None, the id of a server without one, equals nothing."""
     return bool(one) and one == other
 
 
 def not_expected(context: str, wanted: str, cluster_id: str | None) -> Failure | None:
-    """Return the failure of a context whose addresses lead to a cluster other than the context's; None if they lead to
-    it.
+    """Return a failure if the addresses of a context lead to another cluster than the context names; None if they lead
+    to the named one.
+
+    Args:
+        context: the name of the context.
+        wanted: the id that the context names.
+        cluster_id: the id in the response; None if the server has no id.
     """
     if same_cluster(wanted, cluster_id):
         return None
@@ -32,9 +37,9 @@ def not_expected(context: str, wanted: str, cluster_id: str | None) -> Failure |
 
 
 def not_the_one_before(before: str | None, cluster_id: str | None) -> Failure | None:
-    """Return the failure of addresses that lead to a cluster other than before; None if they lead to the same one.
+    """Return a failure if addresses lead to another cluster than before; None if they lead to the same one.
 
-    Two servers without an id are accepted: they can't be distinguished, and an apply reports that.
+    Two servers without an id are accepted, since they can't be distinguished; an apply reports that case.
     """
     if not (before or cluster_id) or same_cluster(before, cluster_id):
         return None

@@ -11,21 +11,21 @@ from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 
 AUTO_CREATE = "auto.create.topics.enable"
-"""The config that decides whether brokers create a topic which a client names."""
+"""The brokers' config that decides whether a broker creates a missing topic that a client requests."""
 _FACTORS = {broker_key.name: broker_key.factor for keys in TOPIC_SYNONYMS.values() for broker_key in keys}
 
 
 class Inherited(NamedTuple):
-    """The inherited value of a key: in the key's own unit, and its source."""
+    """The inherited value of a key, in the key's own unit, with its source."""
 
     value: str | None
-    """The value; None for a missing or hidden one."""
+    """The value; None if there is no value, or it is hidden or unknown."""
     source: ConfigSource | None = None
     name: str = ""
     """The name of the key at the source (``log.retention.hours``); ``""`` if unknown."""
     hidden: bool = False
     known: bool = True
-    """Whether the configs that were read show the inherited value."""
+    """Whether the configs that were read determine the inherited value."""
 
 
 UNKNOWN = Inherited(None, known=False)
@@ -37,11 +37,11 @@ def from_broker(key: str, configs: config.ConfigSet) -> Inherited:
 
     Args:
         key: a topic's key.
-        configs: the described set of the broker.
+        configs: the configs of the broker.
 
     Returns:
-        The value of the first broker key in `TOPIC_SYNONYMS` that has one, in the topic key's unit; `UNKNOWN` if none
-        has.
+        The value of the first broker key in `TOPIC_SYNONYMS` that has a value, in the unit of the topic's key;
+        `UNKNOWN` if no such broker key has one.
     """
     for broker_key in TOPIC_SYNONYMS.get(key, ()):
         entry = configs.get(broker_key.name)
@@ -51,9 +51,13 @@ def from_broker(key: str, configs: config.ConfigSet) -> Inherited:
 
 
 def in_terms_of(key: str, name: str, value: str | None) -> str | None:
-    """Convert a value under the name of a synonym to the unit of a key: ``168`` hours are ``604800000`` ms; a negative
-    number, which means unlimited, becomes ``-1``. Return the value unchanged if it is no number, or the units are
-    equal.
+    """Convert a value from the unit of one key to that of another: ``168`` hours become ``604800000`` ms; a negative
+    number, which means unlimited, becomes ``-1``. A value that is no number, or in the same unit, is returned
+    unchanged.
+
+    Args:
+        key: the key whose unit the result has.
+        name: the key whose unit `value` has.
     """
     theirs, ours = _FACTORS.get(name, 1), _FACTORS.get(key, 1)
     number = long_number(value)
@@ -63,22 +67,29 @@ def in_terms_of(key: str, name: str, value: str | None) -> str | None:
 
 
 def given_as(key: str, name: str, value: str | None) -> str:
-    """Return the original form of a value that is set in another unit, such as ``log.retention.hours=168`` for
-    ``retention.ms``; ``""`` if the unit is the same."""
+    """Return a value as it was set, in the unit of the key under which it was set, such as ``log.retention.hours=168``
+    for ``retention.ms``; ``""`` if the units are equal, or there is no value.
+
+    Args:
+        key: the key whose unit `value` has.
+        name: the key under which it was set.
+    """
     if value is None or not name or _FACTORS.get(name, 1) == _FACTORS.get(key, 1):
         return ""
     return f"{name}={in_terms_of(name, key, value)}"
 
 
 def values_of_brokers(snapshot: Snapshot, key: str) -> dict[int, str | None]:
-    """Return broker -> its value of a key, for listed brokers whose configs have it; None if hidden."""
+    """Return broker -> its value of a key, None if hidden; brokers whose configs were not read or lack the key are left
+    out.
+    """
     ids = [each.id for each in snapshot.cluster.brokers]
     entries = ((id_, config.entry_in(snapshot.configs, config.broker_resource(id_), key)) for id_ in ids)
     return {id_: entry.value for id_, entry in entries if entry is not None}
 
 
 def is_made_on_request(snapshot: Snapshot) -> bool:
-    """Return whether any broker creates a missing topic when a client requests it."""
+    """Return whether any broker creates a missing topic when a client requests the topic."""
     return "true" in values_of_brokers(snapshot, AUTO_CREATE).values()
 
 
@@ -90,7 +101,7 @@ def by_broker(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
         key: a topic's key.
 
     Returns:
-        By broker id, sorted; empty for a key that no broker's setting changes.
+        Broker id -> the value, sorted by id; empty if the key inherits from no broker key.
     """
     found = {}
     for resource, configs in snapshot.configs.items():
@@ -103,13 +114,13 @@ def by_broker(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
 
 
 def differing(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
-    """Return the inherited values by broker id if the brokers differ, else an empty dict."""
+    """Return broker id -> the value that topics inherit there, if the brokers differ; empty if they agree."""
     found = by_broker(snapshot, key)
     return found if len({inherited.value for inherited in found.values()}) > 1 else {}
 
 
 class Inheritance:
-    """Looks up inherited values in one snapshot, and caches those that need a search."""
+    """Looks up inherited values in one snapshot, and caches the results that need a search."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -117,15 +128,15 @@ class Inheritance:
         self._different: dict[ResourceType, list[config.ConfigSet]] = {}
 
     def without_override(self, resource: config.ConfigResource, key: str) -> Inherited:
-        """Return the value of a key without an override of the resource itself.
+        """Return the value that a key would have if the resource itself did not set it.
 
         Args:
             resource: a topic inherits from the broker that described it (`Snapshot.configs_from`).
-            key: need not be set, nor described.
+            key: a key of the resource, set or not; it need not be in the resource's description.
 
         Returns:
-            `UNKNOWN` if no config that was read shows it, as for loggers; `NOTHING` for a broker's key that no source
-            sets.
+            `UNKNOWN` if the configs that were read do not show the value, as for loggers; `NOTHING` for a broker's key
+            that no source sets.
         """
         if resource.type.entity.has_levels:
             return UNKNOWN  # the level comes from a parent logger; which one has a level is unknown
@@ -146,9 +157,9 @@ class Inheritance:
         return self._found[resource.type, key]
 
     def default(self, resource: config.ConfigResource, key: str) -> str | None:
-        """Return Kafka's own default of a key, None if it is unknown.
+        """Return Kafka's own default of a key; None if it is unknown.
 
-        An append or a subtract starts from it if the resource has no override, and not from the inherited value
+        If a resource does not set a key, an append or a subtract starts from this default, not from the inherited value
         (ConfigurationControlManager.getParts).
         """
         entry = config.entry_in(self._snapshot.configs, resource, key)
@@ -158,28 +169,30 @@ class Inheritance:
         return None if entry is None else _default(entry)
 
     def described(self, resource: config.ConfigResource, key: str) -> config.ConfigEntry | None:
-        """Return the entry of a key in the resource's description; if that has none, as the cluster default's has only
-        the keys that are set, a sample from another resource of the type (`sample`). None if neither was read.
+        """Return the entry of a key in the resource's description, else in that of another resource of the type
+        (`sample`), because the description of the cluster default has only keys that are set. None if neither has the
+        key.
         """
         entry = config.entry_in(self._snapshot.configs, resource, key)
         return entry or self.sample(resource.type, key)
 
     def sample(self, resource_type: ResourceType, key: str) -> config.ConfigEntry | None:
-        """Return an entry of the key on any resource of the type, for its data type and flags; None if no resource has
-        it."""
+        """Return the entry of a key from any resource of the type, of which only the data type and the flags are of
+        use; None if no resource has the key.
+        """
         return next((entry for configs in self._sets(resource_type) if (entry := configs.get(key)) is not None), None)
 
     def read(self, resource_type: ResourceType) -> bool:
-        """Return whether any resource of the type was read, except for the cluster default."""
+        """Return whether the configs of any resource of the type were read; the cluster default does not count."""
         return bool(self._sets(resource_type))
 
     def keys(self, resource_type: ResourceType) -> list[str]:
-        """Return the keys that were described for any resource of the type, sorted."""
+        """Return the keys in the descriptions of all resources of the type, sorted, each once."""
         return sorted({entry.name for configs in self._sets(resource_type) for entry in configs})
 
     def _sets(self, resource_type: ResourceType) -> list[config.ConfigSet]:
-        """Return the distinct sets of a type, without that of the cluster default; none for a type whose entities each
-        have their own keys.
+        """Return the distinct configs of the resources of a type, without the cluster default; empty for a type whose
+        entities have different keys.
         """
         if resource_type.entity.own_keys:
             return []
@@ -212,16 +225,17 @@ class Inheritance:
         return UNKNOWN
 
     def _below_cluster_default(self, key: str) -> Inherited:
-        """Return the value of a key without the cluster default, known only if all brokers that were read agree.
-
-        Each broker falls back to its own file or to Kafka's default.
+        """Return the value that a key would have if the cluster default did not set it: each broker falls back to its
+        own file or to Kafka's default. `UNKNOWN` if the brokers that were read do not agree.
         """
         found = {_below(configs.get(key), key) for configs in self._sets(BROKER)}
         return found.pop() if len(found) == 1 else UNKNOWN
 
 
 def _below(entry: config.ConfigEntry | None, key: str) -> Inherited:
-    """Return the value of a broker's key without any dynamic value."""
+    """Return the value that a broker's key would have if no dynamic config set it; `NOTHING` if no other source has a
+    value.
+    """
     if entry is None:
         return NOTHING
     for synonym in entry.synonyms:
@@ -233,7 +247,9 @@ def _below(entry: config.ConfigEntry | None, key: str) -> Inherited:
 
 
 def _told(entry: config.ConfigEntry, resource: config.ConfigResource) -> Inherited | None:
-    """Return the value that an entry's own synonyms show below the resource's override; None if they show none."""
+    """Return the value that a key would have without the resource's override, by the synonyms of its own entry; None if
+    they do not show it.
+    """
     own = config.own_source(resource)
     for synonym in entry.synonyms:
         if synonym.source != own:

@@ -1,8 +1,9 @@
-"""Records that Kafka and the systems next to it write for themselves, as JSON, without any setting. Pure.
+"""Decoders of the records that Kafka and the systems next to it write for themselves. They return JSON and need no
+settings. Pure.
 
 `coordinator_records.json` has the fields of the records in the coordinators' topics. They are from the schemas in the
-jars of Apache Kafka 4.4 (Apache License 2.0), and of 4.0 for a type that 4.4 no longer has;
-``python -m tests.support.record_metadata_schemas`` writes the file.
+jars of Apache Kafka 4.4 (Apache License 2.0), and of 4.0 for a type that 4.4 no longer has; ``python -m
+tests.support.record_metadata_schemas`` writes the file.
 """
 
 from __future__ import annotations
@@ -26,13 +27,15 @@ from console.model.records import Record
 from console.model.schemas import Allowance, NotDecoded
 
 FORM = "kafka"
-"""The encoding of these records in an answer; records that are JSON already have "json"."""
+"""The name of the encoding that decoded binary records have; for records that are JSON themselves it is "json"."""
 WithoutSecrets = Callable[[Any], Any]
-"""Returns data in which values of keys that look secret are replaced."""
+"""A function that returns the data with the values replaced whose keys suggest a secret."""
 
 
 def internal_decoders(without_secrets: WithoutSecrets) -> tuple[OwnDecoder, ...]:
-    """Return the decoders of these records. The first decoder that claims a key or a value decodes it."""
+    """Return the decoders of the records of coordinators, MirrorMaker, schema registries and Connect. A key or a value
+    is decoded by the first decoder that claims it.
+    """
     return (
         OwnDecoder(_is_always, _coordinators_part, _COORDINATED.__contains__, _is_always),
         OwnDecoder(_is_of_mirror, _mirrors_part, lambda topic: _mirror_topic(topic) != "", _is_always),
@@ -53,11 +56,11 @@ def _of(record: Record, part: str) -> bytes:
 
 _COORDINATED = frozenset((OFFSETS, TRANSACTIONS, SHARES))
 _VERSION_SIZE = 2
-"""Size in bytes of the version in front of a key and a value, big-endian."""
+"""Size in bytes of the version number at the beginning of a key or a value, big-endian."""
 
 
 class _Half(NamedTuple):
-    """The key or the value of a record in one version."""
+    """The schema of the key or of the value of a record, in one version."""
 
     name: str
     read: Read
@@ -65,7 +68,9 @@ class _Half(NamedTuple):
 
 @cache
 def _coordinator_types(topic: str) -> Mapping[int, tuple[str, _Half, Mapping[int, _Half]]]:
-    """Return the types of a topic's records by the number in front of the key: name, key, value by its version."""
+    """Return number at the beginning of a key -> the type's name, the schema of its key, and version of a value -> the
+    schema of the value, for the records of a coordinator's topic.
+    """
     rows = json.loads((Path(__file__).parent / "coordinator_records.json").read_text())
     made = {}
     for row in rows:
@@ -81,8 +86,9 @@ def _coordinator_types(topic: str) -> Mapping[int, tuple[str, _Half, Mapping[int
 
 
 def _coordinators_part(record: Record, part: str, allowance: Allowance) -> Decoded:
-    """Return a key or a value of a coordinator's topic. The key names the type: the value has only its version. Raises
-    NotDecoded for an unknown type or version.
+    """Return the decoded key or value of a coordinator's record. The key contains the type of the record; the value
+    contains only its version. Raises NotDecoded for an unknown type or version, and for bytes that do not fit its
+    schema.
     """
     number = _number(record.key or b"")
     known = _coordinator_types(record.topic).get(number)
@@ -100,13 +106,13 @@ def _coordinators_part(record: Record, part: str, allowance: Allowance) -> Decod
 
 
 def _number(data: bytes) -> int:
-    """Return the number in front of a key or a value; -1 for bytes without one."""
+    """Return the number in the first two bytes of a key or a value; -1 if it is shorter."""
     return int.from_bytes(data[:_VERSION_SIZE], "big", signed=True) if len(data) >= _VERSION_SIZE else -1
 
 
 def _read(half: _Half, data: bytes, start: int, allowance: Allowance) -> bytes:
-    """Return the JSON of the struct that the bytes have from a position on to their end. Raises NotDecoded if they are
-    not exactly one such struct, or if the allowance is spent.
+    """Return, as JSON, the struct that occupies the bytes from `start` to the end. Raises NotDecoded if they are not
+    exactly one such struct, or if the allowance is used up.
     """
     if allowance.spent():
         raise allowance.refusal()
@@ -116,8 +122,8 @@ def _read(half: _Half, data: bytes, start: int, allowance: Allowance) -> bytes:
 
 
 def _fields(half: _Half, data: bytes, start: int) -> dict[str, Any]:
-    """Return the fields of the struct that the bytes have from a position on to their end. Raises NotDecoded if they
-    are not exactly one such struct, and for more than `LARGEST_PAYLOAD` bytes.
+    """Return field -> value of the struct that occupies the bytes from `start` to the end. Raises NotDecoded if they
+    are not exactly one such struct, or more than `LARGEST_PAYLOAD` bytes.
     """
     if len(data) > LARGEST_PAYLOAD:
         raise NotDecoded(f"more than {LARGEST_PAYLOAD >> 20} MiB are not decoded")
@@ -147,9 +153,10 @@ def _struct_of(name: str, fields: Mapping[str, str]) -> _Half:
 
 @cache
 def _mirror_structs() -> Mapping[str, Sequence[_Half]]:
-    """Return the structs of keys and of values, as Checkpoint, OffsetSync and Heartbeat of connect-mirror write them.
+    """Return the schemas of MirrorMaker's records, as Checkpoint, OffsetSync and Heartbeat of connect-mirror write
+    them, by topic and part: ``syncs key``.
 
-    The structs of a topic have different sizes, so the bytes fit one of them at most.
+    The schemas for one topic have different sizes, so the bytes fit at most one of them.
     """
     offsets = {"upstreamOffset": _INT64, "offset": _INT64}
     return {
@@ -170,8 +177,8 @@ def _mirror_structs() -> Mapping[str, Sequence[_Half]]:
 
 @lru_cache(1 << 10)
 def _mirror_topic(topic: str) -> str:
-    """Return the contents of a topic of MirrorMaker with this name: ``syncs``, ``heartbeats``, or ``""`` for another
-    topic.
+    """Return the sort of records in a topic of MirrorMaker, by the topic's name: ``syncs`` or ``heartbeats``; ``""``
+    for any other topic.
     """
     owner = system_topics.system_topic(topic)
     if owner is system_topics.MIRROR_SYNCS:
@@ -180,8 +187,8 @@ def _mirror_topic(topic: str) -> str:
 
 
 def _fitting(record: Record, part: str, allowance: Allowance) -> Iterator[Decoded]:
-    """Yield a key or a value as each struct that fits it decodes it; nothing if none fits, because any topic may have
-    the name of one of MirrorMaker's.
+    """Yield the decoded key or value of a record for each schema of MirrorMaker that the bytes fit. Nothing is yielded
+    if none fits, since another topic may have a name like MirrorMaker's topics.
     """
     topic = _mirror_topic(record.topic)
     for half in _mirror_structs()[f"{topic} {part}"] if topic else ():
@@ -192,11 +199,11 @@ def _fitting(record: Record, part: str, allowance: Allowance) -> Iterator[Decode
 
 
 def mirror_fields(topic: str, key: bytes, value: bytes) -> tuple[str, dict[str, Any]] | None:
-    """Return the name of a record of MirrorMaker's (Heartbeat, Checkpoint, OffsetSync), and the fields of its key and
-    its value; None for any other record.
+    """Return the name of MirrorMaker's record (Heartbeat, Checkpoint, OffsetSync), and the fields of its key and value
+    together; None for any other record.
 
     Args:
-        topic: the topic of the record, whose name decides which records may be there.
+        topic: the topic of the record; its name determines which records it may contain.
     """
     kept = _mirror_topic(topic)
     if not kept:
@@ -233,20 +240,20 @@ def _is_of_registry(record: Record, part: str) -> bool:
 
 
 def _keytype(record: Record) -> str:
-    """Return the type of a registry's record, such as SCHEMA, CONFIG, MODE, DELETE_SUBJECT, CLEAR_SUBJECT or NOOP;
-    ``""`` for another record.
+    """Return the type of a schema registry's record, such as SCHEMA, CONFIG, MODE, DELETE_SUBJECT, CLEAR_SUBJECT or
+    NOOP; ``""`` for any other record.
     """
     named = (_object(record.key or b"") or {}).get("keytype")
     return named if isinstance(named, str) else ""
 
 
 def _registrys_part(record: Record, part: str, _allowance: Allowance) -> Decoded:
-    """Return a key or a value of Confluent's registry, or of Karapace, which has its form."""
+    """Return a key or a value of a record of Confluent's registry or of Karapace, unchanged: it is JSON."""
     return Decoded("json", f"schema registry's {_keytype(record)[:40]}", _of(record, part))
 
 
 def _object(data: bytes) -> dict[str, Any] | None:
-    """Return the JSON object in some bytes; None for other contents."""
+    """Return the JSON object that the bytes contain; None for anything else."""
     if data[:1] != b"{":
         return None
     try:
@@ -282,16 +289,20 @@ _CONNECTS = (
     _Connects(b"status-task-", "task's status", ("state", "worker_id", "generation")),
     _Connects(b"status-topic-", "topic's use", ("topic",)),
 )
-"""The kinds of records that KafkaConfigBackingStore and KafkaStatusBackingStore of connect-runtime write."""
+"""The kinds of records that KafkaConfigBackingStore and KafkaStatusBackingStore of connect-runtime write, by the prefix
+of the key.
+"""
 _BEGIN = tuple(each.key for each in _CONNECTS)
 _OFFSETS_KEY = b'["'
 _SECRET_KINDS = ("properties", "key")
-"""First members of the kinds whose values may contain secrets."""
+"""The first of a kind's `members`, for kinds whose values may contain secrets."""
 
 
 @lru_cache(1 << 10)
 def _is_connects_topic(topic: str) -> bool:
-    """Return whether a topic has a usual name of Connect's. Its records are known in any topic, by their contents."""
+    """Return whether a topic's name is usual for one of Connect's internal topics. In other topics too, Connect's
+    records are recognized by their contents.
+    """
     owner = system_topics.system_topic(topic)
     return owner is not None and owner.owner == system_topics.CONNECT
 
@@ -301,7 +312,7 @@ def _is_of_connect(record: Record, part: str) -> bool:
 
 
 def _connects(record: Record) -> _Connects | None:
-    """Return the kind of a record by its key and its value's members; None for other records."""
+    """Return the kind of a record of Connect, by its key and the members of its value; None for other records."""
     key, value = record.key or b"", record.value or b""
     if key.startswith(_OFFSETS_KEY):
         return _SOURCE_OFFSET if _is_offsets_key(key) and _object(value) is not None else None
@@ -320,7 +331,7 @@ _SOURCE_OFFSET = _Connects(b"", "source offset", ())
 
 
 def _is_offsets_key(key: bytes) -> bool:
-    """Return whether a key is a connector's name and the partition of its source, an object, in a list."""
+    """Return whether a key is a JSON list of a connector's name and a source partition (an object)."""
     try:
         found = decoded_json(key)
     except (ValueError, RecursionError):
@@ -329,8 +340,9 @@ def _is_offsets_key(key: bytes) -> bool:
 
 
 def _connects_part(without_secrets: WithoutSecrets, record: Record, _part: str, _allowance: Allowance) -> Decoded:
-    """Return a value of Connect's topics. The values of keys that look secret are replaced in configs, and the key by
-    which workers sign their requests."""
+    """Return the decoded value of a record of Connect. In configs, values whose keys suggest a secret are replaced; the
+    session key with which workers sign their requests is replaced too.
+    """
     kind, value = _connects(record), record.value or b""
     assert kind is not None
     name = f"Connect's {kind.name}"

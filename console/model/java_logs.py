@@ -1,4 +1,4 @@
-"""Lines that Java and its loggers write before the output of a tool: log4j, SLF4J and the virtual machine. Pure."""
+"""Log lines that a Java tool prints before its output, by log4j, SLF4J or the virtual machine. Pure."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ _ERROR = re.compile(
 
 
 def is_error(line: str) -> bool:
-    """Return whether a Java tool reports a failure with this line."""
+    """Return whether a line of a Java tool's output reports an error."""
     return _ERROR.fullmatch(line.rstrip()) is not None
 
 
 def without_log_lines(text: str) -> str:
-    """Return the text with an empty line in place of each log line before the output, so that line numbers stay.
+    """Return the text with each log line before the output replaced by an empty line, so that line numbers stay the
+    same.
 
-    A line of an error is kept: the output after it may be incomplete.
+    A log line that reports an error is kept, because the output after it may be incomplete.
     """
     at = skipped = 0
     while at < len(text):

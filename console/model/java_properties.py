@@ -17,7 +17,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Property(NamedTuple):
-    """One entry; `line` is the line where its key starts, from 1."""
+    """One entry. `line` is the number of the line in which its key begins, counted from 1."""
 
     key: str
     value: str
@@ -25,17 +25,19 @@ class Property(NamedTuple):
 
 
 def parse_properties(text: str) -> tuple[Property, ...]:
-    """Return all entries in order, with duplicate keys (in Java the last one wins).
+    r"""Return all entries in order, including duplicate keys, of which Java uses the last one.
 
     Raises:
-        ValueError: a ``\\u`` without four hexadecimal digits, or half a surrogate pair; the message starts with ``line
+        ValueError: a ``\u`` without four hexadecimal digits, or half a surrogate pair; the message starts with ``line
             N:``.
     """
     return tuple(_entry(logical, line) for line, logical in _logical_lines(text))
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield lines with their continuations joined, without comments and blank lines. Escapes are not resolved yet."""
+    """Yield the number and the text of each logical line: continuation lines are joined, comments and blank lines are
+    left out, escapes are kept.
+    """
     natural_lines = _LINE_END.split(_LAST_LINE_END.sub("", text))
     parts: list[str] = []
     start = 0
@@ -55,7 +57,9 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _entry(line: str, number: int) -> Property:
-    """Split at the first unescaped ``=``, ``:`` or blank."""
+    """Return the entry of a logical line, split at the first unescaped ``=``, ``:`` or blank. Raises ValueError for a
+    wrong escape.
+    """
     end = 0
     while end < len(line) and line[end] not in "=:" + _BLANK:
         end += 2 if line[end] == "\\" else 1

@@ -26,7 +26,7 @@ APPLIED, NOT_APPLIED, UNKNOWN = "applied", "not applied", "unknown"
 STATUSES = frozenset({APPLIED, "valid", "unchecked", "failed", NOT_APPLIED, UNKNOWN})
 """The statuses of an edit, as `console.model.changes.Status` spells them."""
 FINAL = frozenset({APPLIED, "failed", NOT_APPLIED})
-"""The statuses that no later line changes, if they come from a response."""
+"""The statuses in a broker's response that no later line of the journal changes."""
 
 Json = Mapping[str, Any]
 SUFFIX = ".jsonl"
@@ -35,7 +35,7 @@ LONGEST_LINE = 32 << 20
 """Maximum size in bytes of a line with its end: kac neither writes nor reads a longer one. A change of 100,000 edits
 needs less."""
 BEGINNING_BYTES = 4096
-"""Number of bytes that are kept of a longer line, to identify it."""
+"""Number of bytes that are kept of a line longer than `LONGEST_LINE`, to identify it."""
 _PART = 1 << 18
 T = TypeVar("T")
 Time = Annotated[datetime, Meta(tz=True)]
@@ -48,12 +48,13 @@ class BadLine(ValueError):
 
 
 class CutLine(BadLine):
-    """A line without a line feed."""
+    """A line that does not end with a line feed."""
 
 
 class Who(Struct, frozen=True, forbid_unknown_fields=True):
-    """The author of a change: principal on the brokers, user on this host, the user who called sudo, and the address of
-    the SSH client; ``""`` for none."""
+    """The author of a change: the principal on the brokers, the user on this host, the user who called sudo, and the
+    address of the SSH client; each ``""`` if there is none.
+    """
 
     principal: str
     os_user: str
@@ -62,8 +63,9 @@ class Who(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Origin(Struct, frozen=True, forbid_unknown_fields=True):
-    """The origin of a change: the host, the front end (door: console, run, shell, …), the process id and its start by
-    the system's own count, ``""`` if unknown."""
+    """The origin of a change: the host; the front end (door: console, run, shell, …); the process id; and the start of
+    the process by the operating system's own count, ``""`` if unknown.
+    """
 
     host: str
     door: str
@@ -72,14 +74,14 @@ class Origin(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Request(Struct, frozen=True):
-    """A request of a change, with the indexes of its edits."""
+    """A request that carries out edits of a change."""
 
     api: str
     """Kafka's name of the request."""
     broker: int | None
-    """The broker that has to receive the request; None for any."""
+    """The broker that has to receive the request; None if any broker may."""
     edits: tuple[int, ...]
-    """The indexes of its edits."""
+    """The indexes of the edits that it carries out."""
 
 
 class Place(NamedTuple):
@@ -90,16 +92,16 @@ class Place(NamedTuple):
 
 
 class EditLine(Struct, frozen=True, omit_defaults=True):
-    """An edit of a change, as a line of the journal has it."""
+    """An edit of a change, in the form that a line of the journal has."""
 
     edit: Json
     """The edit in JSON."""
     was: Any
-    """The state of its target before."""
+    """The state of the edit's target before the change."""
     lasts_ms: int | None = None
-    """The milliseconds for which the edit holds; None for good."""
+    """The milliseconds after which the edit is to be reverted; None if it is permanent."""
     until: Time | None = None
-    """The time until which the edit holds; None for good."""
+    """The time at which the edit is to be reverted; None if it is permanent."""
     reverts: Place | None = None
     """The place of the edit that this one reverts; None if it reverts none."""
     topic_id: str | None = None
@@ -107,11 +109,11 @@ class EditLine(Struct, frozen=True, omit_defaults=True):
     overridden: bool = False
     """Whether the edit overrode another client's change."""
     overrides: Mapping[str, str] = field(default_factory=dict)
-    """The configs of a topic that the edit deletes."""
+    """For the deletion of a topic: the configs that the topic itself sets, key -> value."""
 
 
 class IntentLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="intent", rename={"origin": "from"}):
-    """A whole change that is about to be sent."""
+    """A change with all its edits, written before its first request is sent."""
 
     change: int
     at: Time
@@ -125,7 +127,7 @@ class IntentLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=
 
 
 class Sending(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="sending"):
-    """A request of a change that is sent now."""
+    """A request of a change, written immediately before it is sent."""
 
     change: int
     request: int
@@ -133,12 +135,12 @@ class Sending(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="se
 
 
 class EndedLine(Struct, frozen=True, omit_defaults=True):
-    """The outcome of one edit, as a line of the journal has it."""
+    """The outcome of one edit, in the form that a line of the journal has."""
 
     status: HowItEnded
-    """One of `STATUSES`."""
+    """The status of the edit, one of `STATUSES`."""
     error: tuple[str, str, str] | None = None
-    """Name, message and remedy; None without an error."""
+    """Name, message and remedy of the error; None if there is no error."""
     topic_id: str | None = None
     """The id of the topic that the edit created; None for other edits, and if unknown."""
     offset: int | None = None
@@ -146,7 +148,7 @@ class EndedLine(Struct, frozen=True, omit_defaults=True):
 
 
 class OutcomeLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="outcome"):
-    """The result of a request of a change, by the index of each edit."""
+    """The outcomes of the edits of one request: index of an edit -> its outcome."""
 
     change: int
     request: int
@@ -155,8 +157,8 @@ class OutcomeLine(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag
 
 
 class Settled(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="settled"):
-    """The result of a later read of the cluster for edits with an unknown outcome: edit index -> status. Only APPLIED
-    is conclusive: the request of an edit that does not show yet may still be on its way.
+    """The result of a later read of the cluster for edits with an unknown outcome: index of an edit -> status. Only
+    APPLIED is final: an edit that the cluster does not show yet may still be applied by a delayed request.
     """
 
     change: int
@@ -167,7 +169,7 @@ class Settled(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="se
 
 
 class Decided(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="decided"):
-    """An operator's decision on edits with an unknown outcome, APPLIED or NOT_APPLIED, and the reason."""
+    """An operator's statement about edits with an unknown outcome, APPLIED or NOT_APPLIED, and the reason."""
 
     change: int
     at: Time
@@ -177,14 +179,14 @@ class Decided(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="de
 
 
 class Told(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="told"):
-    """A note that an operator has seen that a change stopped in the middle."""
+    """A note that kac has told an operator of a change that stopped before all its requests were sent."""
 
     change: int
     at: Time
 
 
 class Closed(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="closed"):
-    """A note that an edit is no longer to be taken back, with the reason."""
+    """A note that kac is no longer to remind of reverting an edit, with the reason."""
 
     place: Place
     at: Time
@@ -192,15 +194,16 @@ class Closed(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="clo
 
 
 class Mended(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="mended"):
-    """A note that the line before it was cut, and that an operator ended it by hand."""
+    """A note that the line before it has no line feed of its own, and that an operator let kac end it."""
 
     at: Time
     who: Who
 
 
 OPERATION_KINDS = frozenset({"operation", "step", "letters", "progress", "asked", "ended"})
-"""The kinds of an operation's lines: its beginning, a step before it is sent, letters, its progress, an operator's
-request, and its end."""
+"""The kinds of lines about an operation: its beginning, a step before it is sent, letters of a redrive, its progress,
+an operator's request to it, and its end.
+"""
 
 
 class OperationLine(Struct, frozen=True):
@@ -219,12 +222,12 @@ Line = IntentLine | Sending | OutcomeLine | Settled | Decided | Told | Closed | 
 
 
 def final_status(ended: str | None, found: str | None, sent: bool) -> str | None:
-    """Return the status of an edit, None if it was not sent.
+    """Return the status of an edit; None if its request was not sent.
 
     Args:
-        ended: the status in the response to its request, None without a response. A final one (`FINAL`) stands.
-        found: the status that a later read of the cluster showed, or that an operator declared; it is used if that
-            of the response is not final.
+        ended: the status in the response to its request; None if no response arrived. A status in `FINAL` is returned.
+        found: the status that a later read of the cluster showed, or that an operator stated; None for neither. It is
+            returned if `ended` is not in `FINAL`.
         sent: whether its request was sent.
     """
     if ended in FINAL:
@@ -238,7 +241,7 @@ def final_status(ended: str | None, found: str | None, sent: bool) -> str | None
 
 
 def journal_name(cluster_id: str) -> str:
-    """Return the file name of the first segment of a cluster's journal."""
+    """Return the file name of the first segment of the journal for a cluster."""
     return quote(cluster_id, safe="") + SUFFIX
 
 
@@ -248,17 +251,21 @@ def cluster_of(first: Path) -> str:
 
 
 def segment_path(first: Path, number: int) -> Path:
-    """Return the path of a segment, counted from 1: ``ID.jsonl``, ``ID.segments/00000002.jsonl``."""
+    """Return the path of a segment by its number, from 1: ``ID.jsonl``, then ``ID.segments/00000002.jsonl``.
+
+    Args:
+        first: the path of the first segment.
+    """
     return first if number == 1 else segment_folder(first) / f"{number:08}{SUFFIX}"
 
 
 def segment_folder(first: Path) -> Path:
-    """Return the folder of all segments but the first."""
+    """Return the folder with all segments except the first. first: the path of the first segment."""
     return first.with_name(first.name.removesuffix(SUFFIX) + ".segments")
 
 
 def segment_number(name: str) -> int | None:
-    """Return the number of a segment from its file name in that folder; None if the file is not a segment."""
+    """Return the number of a segment from its file name in `segment_folder`; None if the file is no segment."""
     found = _SEGMENT.fullmatch(name)
     return None if found is None else int(found[1])
 
@@ -267,19 +274,22 @@ def segment_number(name: str) -> int | None:
 
 
 class RawLine(NamedTuple):
-    """A line of a file, and its offset."""
+    """A line of a file, and its offset in bytes."""
 
     at: int
     data: bytes
-    """The bytes with the line feed; of a line that is too long, only the beginning."""
+    """The bytes, including the line feed; only the beginning of a line longer than `LONGEST_LINE`."""
     size: int
-    """The size of the whole line in bytes."""
+    """The size of the complete line in bytes."""
     is_ended: bool
-    """Whether the line has a line feed: the last line of a file may be cut off or still incomplete."""
+    """Whether the line ends with a line feed. If not, it is the last line of a file that was cut, or is being written.
+    """
 
     @property
     def whole(self) -> bytes:
-        """The line's bytes with the line feed. Raises BadLine for a cut line or one that is too long."""
+        """The bytes of the line, including the line feed. Raises CutLine if the line feed is missing, and BadLine if
+        the line is longer than `LONGEST_LINE`.
+        """
         if not self.is_ended:
             raise CutLine("it was cut short")
         if self.size > LONGEST_LINE:
@@ -294,8 +304,9 @@ def raw_lines(file: BinaryIO, at: int, end: int) -> Iterator[RawLine]:
 
     Args:
         file: positioned at the byte `at`.
-        at: the offset of the first line.
-        end: the offset at which to stop, in bytes: a line that another process is writing there is cut.
+        at: the offset of the first line, in bytes.
+        end: the offset at which to stop, in bytes. A line that another process is writing there is yielded without a
+            line feed.
 
     Raises:
         OSError: the file can't be read.
@@ -315,9 +326,9 @@ def read_line(line: bytes, read: Callable[[Json], T], seen: Callable[[Json], Non
     """Parse the JSON object in a line and return the result of `read` for it.
 
     Args:
-        line: the bytes of a line, with or without its end.
-        read: `line_of`, or a reader of the caller's around it.
-        seen: called with the JSON before the version check, so that a caller also sees later versions.
+        line: the bytes of a line, with or without its line feed.
+        read: `line_of`, or a function of the caller that calls it.
+        seen: called with the JSON before the version is checked, so that a caller also gets lines of newer versions.
 
     Raises:
         BadLine: it is not a JSON object, has another version, or `read` raised one of Python's errors for wrong data.
@@ -345,7 +356,7 @@ def unknown_kind(kind: object) -> BadLine:
 
 
 def encoded(line: Line) -> bytes:
-    """Return the bytes of a line: JSON in ASCII and a line feed."""
+    """Return a line's record as bytes: JSON in ASCII, and a line feed."""
     data = to_builtins(line)
     return json_text({"v": VERSION, "kind": data.pop("kind"), **data}, separators=(",", ":")).encode("ascii") + b"\n"
 
@@ -356,10 +367,10 @@ def time_text(at: datetime) -> str:
 
 
 def time_of(text: str) -> datetime:
-    """Return the aware time of a journal's text.
+    """Return the aware time for a text in the journal's format.
 
     Raises:
-        ValueError: it is not a time; BadLine for a time without a zone.
+        ValueError: it is not a time; BadLine (a ValueError) for a time without a zone.
         TypeError, AttributeError: it is not a text.
     """
     # Python 3.10, which executors may have, does not parse the Z.
@@ -375,7 +386,7 @@ _FORMS: Mapping[str, type[Line]] = {
     **{str(each.__struct_config__.tag): each for each in get_args(Line) if each is not OperationLine},
     **dict.fromkeys(OPERATION_KINDS, OperationLine),
 }
-"""The class of each kind of line."""
+"""Kind of line -> the class of its record."""
 
 
 def line_of(data: Json) -> Line:

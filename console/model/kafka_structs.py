@@ -1,7 +1,7 @@
-"""Structs of Kafka's generated messages: the fields of each version, and readers of their bytes. Pure.
+"""Readers for structs of Kafka's messages and records, from the fields of each version. Pure.
 
-The tables of fields come from the schemas in Kafka's jars. A struct is flexible in some of its versions: then sizes are
-unsigned varints, and tagged fields follow. Executors run this, from a zip: Python 3.10.
+The tables of fields come from the schemas in Kafka's jars. If a version is flexible, sizes are unsigned varints, and
+tagged fields follow the others. Spark's executors run this from a zip file: Python 3.10.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Field:
-    """A field in one version of its record."""
+    """A field of a record in one version."""
 
     name: str
     """The name in Kafka's JSON."""
     type: str
-    """Kafka's name of the type; if `is_array`, of the elements' type."""
+    """Kafka's name of the type; for an array, of its elements' type."""
     is_array: bool
     nullable: bool
     tag: int | None
     """The tag; None for an untagged field."""
     fields: tuple[Field, ...]
-    """The fields of a struct."""
+    """The fields of a struct; empty for other types."""
 
 
 def _fields_of(raw: Iterable[Mapping[str, Any]], version: int) -> tuple[Field, ...]:
-    """Return the fields of a struct in one version. raw: each as in Kafka's JSON."""
+    """Return the fields that a struct has in one version. raw: each field as in Kafka's JSON schemas."""
     return tuple(
         Field(
             name=each["name"],
@@ -48,7 +48,7 @@ def _fields_of(raw: Iterable[Mapping[str, Any]], version: int) -> tuple[Field, .
 
 
 def versions_of(text: str | None) -> range:
-    """Return the versions that ``2+``, ``1-3`` or ``4`` includes; None and ``none`` include no version."""
+    """Return the versions in a text such as ``2+``, ``1-3`` or ``4``; empty for None and ``none``."""
     if text is None or text == "none":
         return range(0)
     first, _, last = text.rstrip("+").partition("-")
@@ -61,18 +61,18 @@ class RecordSchema:
 
     name: str
     api_key: int
-    """The number of the record type in its log."""
+    """The number of the record type, which identifies it in its log."""
     version: int
     fields: tuple[Field, ...]
     is_flexible: bool = True
 
     def reader(self) -> Read:
-        """Return a function that reads the record's fields."""
+        """Return a function that reads the record's fields from bytes."""
         return _struct_reader(self.fields, is_flexible=self.is_flexible)
 
 
 def schemas_of(records: Iterable[Mapping[str, Any]]) -> dict[tuple[int, int], RecordSchema]:
-    """Return the schemas of record types, by number and version. records: each as in Kafka's JSON."""
+    """Return (number of the record type, version) -> the schema. records: each record as in Kafka's JSON schemas."""
     return {
         (record["apiKey"], version): RecordSchema(
             record["name"],
@@ -89,15 +89,18 @@ def schemas_of(records: Iterable[Mapping[str, Any]]) -> dict[tuple[int, int], Re
 # -- values, as Kafka's own JSON converters write them ----------------------------------------------------------------
 
 NUMBERS = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q"}
-"""Kafka's integer types -> their letters in `struct`."""
+"""Kafka's integer types -> the format characters of Python's `struct`."""
 _LETTERS = NUMBERS | {"bool": "?", "float64": "d", "uuid": "16s"}
 
 Read = Callable[[bytes, int], tuple[Any, int]]
-"""Takes the bytes of a record and the position of a value; returns the value and its end, which is behind the record if
-the value is cut short. Raises MalformedRecordError, IndexError, struct.error.
+"""A function from the bytes of a record and the position of a value to the value and the position after it. That
+position lies beyond the bytes if the value is cut short. It raises MalformedRecordError, IndexError or struct.error for
+bytes that do not fit.
 """
 _Size = Callable[[Field, bytes, int], tuple[int, int]]
-"""Returns the number of bytes or elements that follow a position, and the position at which they begin; -1 for null."""
+"""A function from a field, the bytes and a position to a number of bytes or elements, and the position where these
+begin. The number is -1 for null.
+"""
 
 
 class MalformedRecordError(ValueError):
@@ -105,8 +108,8 @@ class MalformedRecordError(ValueError):
 
 
 def uvarint(data: bytes, at: int) -> tuple[int, int]:
-    """Return an unsigned varint, and its end. Raises MalformedRecordError if it has more than 64 bits, and IndexError
-    if the data end within it.
+    """Return the unsigned varint at a position, and the position after it. Raises MalformedRecordError if it has more
+    than ten bytes, and IndexError if the data end within it.
     """
     value = data[at]
     at += 1
@@ -126,7 +129,7 @@ def uvarint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _text(raw: bytes) -> str:
-    """Decode bytes as UTF-8; invalid ones become U+FFFD, as in Java. Not cached: the text may be a secret."""
+    """Decode bytes as UTF-8; invalid bytes become U+FFFD, as in Java. Not cached, because the text may be a secret."""
     return raw.decode("utf-8", "replace")
 
 
@@ -137,20 +140,22 @@ def _uuid(raw: bytes) -> str:
 
 
 def _real(number: float) -> float | str:
-    """Return a float64; infinities and NaN become strings, as Jackson writes them."""
+    """Return a float64; infinities and NaN become the strings that Jackson writes for them."""
     if isfinite(number):
         return number
     return "NaN" if isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
 
 _SIZED: Mapping[str, Callable[[bytes], str]] = {"string": _text, "bytes": lambda raw: b64encode(raw).decode()}
-"""Type -> the converter of its bytes, which follow their length."""
+"""Type with a variable size -> the function that converts its bytes."""
 _SHOWN: Mapping[str, Callable[[Any], Any]] = {"uuid": _uuid, "float64": _real}
-"""Type of fixed size -> the converter of its unpacked value, if it needs one."""
+"""Type of fixed size -> the function that converts its unpacked value; types that need no conversion are missing."""
 
 
 def _struct_reader(fields: Sequence[Field], *, is_flexible: bool = True) -> Read:
-    """Return a function that reads a struct as a dict: its untagged fields in order, then the tagged ones."""
+    """Return a function that reads a struct as a dict: first its untagged fields in order, then the tagged ones that
+    are there.
+    """
     placed = [(field.name, _reader(field, is_flexible=is_flexible)) for field in fields if field.tag is None]
     tagged = {
         field.tag: (field.name, _reader(field, is_flexible=is_flexible)) for field in fields if field.tag is not None
@@ -206,8 +211,9 @@ def _reader(field: Field, *, is_flexible: bool) -> Read:
 
 
 def _nullable_struct(field: Field, read_struct: Read) -> Read:
-    """Return a function that reads a struct. The byte before a nullable one is -1 for null, or 0 in a tagged field
-    (KIP-893)."""
+    """Return a function that reads a struct, and None for null. A nullable struct follows a byte that is -1 for null,
+    or 0 in a tagged field (KIP-893).
+    """
     if not field.nullable:
         return read_struct
 
@@ -232,7 +238,7 @@ def _of_size(field: Field) -> Read:
 
 
 def _sized(field: Field, shown: Callable[[bytes], str], size_of: _Size) -> Read:
-    """Return a function that reads bytes prefixed with their size."""
+    """Return a function that reads bytes after their size."""
 
     def read(data: bytes, at: int) -> tuple[str | None, int]:
         size, at = size_of(field, data, at)
@@ -242,7 +248,7 @@ def _sized(field: Field, shown: Callable[[bytes], str], size_of: _Size) -> Read:
 
 
 def _numbers(field: Field, count_of: _Size) -> Read:
-    """Return a function that reads an array of integers."""
+    """Return a function that reads an array of integers after their number."""
     letter, width = NUMBERS[field.type], struct.calcsize(f">{NUMBERS[field.type]}")
 
     def read(data: bytes, at: int) -> tuple[Sequence[int] | None, int]:
@@ -253,8 +259,8 @@ def _numbers(field: Field, count_of: _Size) -> Read:
 
 
 def _short_size(field: Field, data: bytes, at: int) -> tuple[int, int]:
-    """Return a size in a flexible version, and its end; -1 for null. The unsigned varint is one more than the size, and
-    0 for null. Raises MalformedRecordError if the field is null and must not be.
+    """Return a size in a flexible version, -1 for null, and the position after it. The unsigned varint is the size plus
+    one, or 0 for null. Raises MalformedRecordError if the field is null and must not be.
     """
     size, at = (data[at], at + 1) if data[at] < 0x80 else uvarint(data, at)
     if not size and not field.nullable:
@@ -271,8 +277,8 @@ def _int32_size(field: Field, data: bytes, at: int) -> tuple[int, int]:
 
 
 def _checked(field: Field, size: int) -> int:
-    """Return a size of a version that is not flexible, -1 for null. Raises MalformedRecordError if the field is null
-    and must not be.
+    """Return a size that was read in a version that is not flexible: -1 for null. Raises MalformedRecordError if the
+    field is null and must not be.
     """
     if size < 0 and not field.nullable:
         raise MalformedRecordError(f"{field.name} must not be null")

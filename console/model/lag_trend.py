@@ -1,8 +1,8 @@
-"""The trend of a group's lag from two polls, and partitions whose commit stands still. Pure.
+"""The trend of a group's lag, and partitions whose committed offset does not move although records wait. Pure.
 
 A consumer commits in steps (auto.commit.interval.ms is 5 s), so its lag is a sawtooth. A change of the lag below one
-step is not a trend, and a commit that rests for less than a few steps is not a problem. The commits show how long a
-step is: a member with observed commits is judged by its own rhythm, any other by the longest usual one.
+step is not a trend, and a commit that does not move for less than a few steps is not a problem. If enough commits of a
+member were observed, their interval is the measure; otherwise the longest usual interval is.
 """
 
 from __future__ import annotations
@@ -21,83 +21,99 @@ from console.model.observed_logs import CORRECTED
 from console.model.rate_samples import Sample, sampled
 
 WINDOW = 15.0
-"""Seconds: a trend compares the last poll with one that is one to two windows old, once such a poll exists."""
+"""Length in seconds: a trend compares the last poll with one that is one to two windows old, once there is such a poll.
+"""
 SHORTEST = 6.0
 """Minimum seconds between two polls for a trend: slightly more than the default of auto.commit.interval.ms."""
 STEP_SECONDS = 10.0
-"""Maximum size of a step of commits, in seconds of reading: two intervals of auto.commit."""
+"""Maximum size of a step of commits, as the seconds that the group needs to read it: two intervals of auto.commit."""
 STUCK_SOON = 10.0
-"""Minimum seconds without a commit until a partition counts as stuck, for a member whose rhythm of commits is known:
-two intervals of auto.commit."""
+"""Minimum seconds without a commit until a partition counts as stuck, if the interval of its member's commits is known:
+two intervals of auto.commit.
+"""
 MISSED = 2.0
-"""Number of intervals without a commit until a partition counts as stuck, for a member whose rhythm is known."""
+"""Number of intervals without a commit until a partition counts as stuck, if the interval of its member's commits is
+known.
+"""
 PAUSED = 1.3
-"""Factor of the longest pause between two commits of the partition: only a longer pause is unusual."""
+"""Multiple of the longest pause between two commits of the partition until it counts as stuck."""
 RHYTHM = 3
-"""Minimum number of a partition's commits from which a rhythm is derived."""
+"""Minimum number of a partition's commits from which their interval is computed."""
 STUCK_BESIDE = 20.0
-"""Seconds without a commit until a partition counts as stuck while other partitions of its member move."""
+"""Seconds without a commit until a partition counts as stuck, if the interval is unknown and other partitions of its
+member have newer commits.
+"""
 STUCK_ALONE = 90.0
-"""Seconds without a commit until a partition counts as stuck if no other partition of its member moves. Kafka Connect
-commits every 60 s."""
+"""Seconds without a commit until a partition counts as stuck, if the interval is unknown and no other partition of its
+member has a newer commit. Kafka Connect commits every 60 s.
+"""
 LONGEST_THROTTLE = 11.0
-"""Maximum seconds by which a broker delays a response to a client above its quota: all its samples, quota.window.num of
-quota.window.size.seconds (ClientQuotaManager). The client then gets at least a batch, and commits again."""
+"""Maximum seconds by which a broker delays a response to a client above its quota: quota.window.num times
+quota.window.size.seconds, by default (ClientQuotaManager). The client then gets at least one batch, and commits again.
+"""
 
 Place = tuple[str, int]
 Direction = Literal["grows", "shrinks", "steady"]
 
 
 class PartitionTrend(NamedTuple):
-    """The trend of the lag of a partition."""
+    """The change of a partition's lag, and how long its commit has not moved."""
 
     rate: float | None = None
-    """Records per second by which the lag grows: negative if it shrinks, 0 within one step of commits, None if
-    unknown."""
+    """Records per second by which the lag grows: negative if it shrinks, 0 if it changed by less than one step of
+    commits, None if unknown.
+    """
     still: float = 0.0
-    """Seconds without a commit while records waited; 0 if the commit moves or no record waits."""
+    """Seconds for which records have waited without a commit; 0 if no record waits."""
     stuck: bool = False
-    """Whether it has stood still long enough for a record to be the probable cause."""
+    """Whether the commit has not moved for so long that a record which the consumer can't process is the probable
+    cause.
+    """
 
 
 class Standing(NamedTuple):
-    """The movement of a group's commit in a partition, as the polls show it."""
+    """The movement of a group's committed offset in a partition, as the polls show it."""
 
     committed: int
     since: float | None
-    """The time of the first poll, in Unix seconds, at which records waited at the commit; None if no record waits."""
+    """The time in Unix seconds of the first poll at which records waited behind the present committed offset; None if
+    no record waits.
+    """
     end: int
-    """The end of the partition at that time."""
+    """The end offset of the partition at that time."""
     moved: float | None = None
-    """The time of the poll that first saw the commit here; None if it never moved."""
+    """The time in Unix seconds of the poll that first saw the present committed offset; None if the offset never moved.
+    """
     step: int = 0
-    """The number of records of its last move."""
+    """The number of offsets of its last move."""
     pause: float = 0.0
-    """The longest time in seconds for which it stood before a move."""
+    """The longest time in seconds for which records waited before the commit moved."""
     first_moved: float | None = None
-    """The time of the poll that saw its first move; None if it never moved."""
+    """The time in Unix seconds of the poll that saw its first move; None if it never moved."""
     moves: int = 0
-    """The number of moves."""
+    """The number of moves that the polls saw."""
     read: bool = False
-    """Whether kac saw a reader: a member had the partition, or the commit moved within the log. A commit beyond the end
-    was copied from another cluster."""
+    """Whether kac saw a client read the partition: a member had it, or the commit moved within the log. A committed
+    offset beyond the end was copied from another cluster.
+    """
     held: bool = False
-    """Whether a member ever had the partition; `since` then leaves out the time in which no member has it."""
+    """Whether a member ever had the partition. If so, `since` is moved forward by the time in which no member has it.
+    """
     high: int = 0
-    """The highest lag since the trend's base poll."""
+    """The highest lag in records since the poll `LagTrend.base`."""
     next_high: int = 0
-    """The highest lag since the poll that replaces the base poll."""
+    """The highest lag in records since the poll `LagTrend.next_base`."""
 
     @property
     def interval(self) -> float | None:
-        """Seconds between two commits; None if fewer than `RHYTHM` (3) were observed."""
+        """The average seconds between two commits; None if fewer than `RHYTHM` (3) were seen."""
         if self.moved is None or self.first_moved is None or self.moves < RHYTHM:
             return None
         return (self.moved - self.first_moved) / (self.moves - 1)
 
 
 class Poll(NamedTuple):
-    """A group's lag at one time, Unix seconds."""
+    """A group's lag at a time in Unix seconds."""
 
     at: float
     lag: GroupLag
@@ -107,50 +123,53 @@ class LagTrend(Struct, frozen=True):
     """The trend of the lag of a group, from its polls so far."""
 
     base: Poll
-    """The poll that the last one is compared with."""
+    """The poll with which `last` is compared."""
     next_base: Poll
-    """The poll that replaces `base`."""
+    """The poll that will replace `base`."""
     last: Poll
     standing: Mapping[Place, Standing]
     partitions: Mapping[Place, PartitionTrend] = field(default_factory=dict)
-    """The partitions with a known trend."""
+    """The trends of partitions with a known rate, or with waiting records."""
     rate: float | None = None
-    """The rate of the group, over the partitions with a known rate; None if no partition's rate is known."""
+    """Records per second by which the lag of the group grows, over the partitions with a known rate; None if no rate is
+    known.
+    """
     stuck: tuple[Place, ...] = ()
     """The stuck partitions, sorted."""
     seen: Mapping[Place, model_time_lag.EndsSeen] = MappingProxyType({})
-    """The end offsets of partitions with a lag, from the last poll on at which the lag was 0."""
+    """For partitions with a lag: their end offsets at the polls since the lag was last 0."""
     written: Mapping[Place, model_time_lag.Written] = MappingProxyType({})
-    """The write times of the records at commits, as far as they were requested."""
+    """The times at which the records at the committed offsets were written, for the partitions where kac read them."""
     behind: Mapping[Place, model_time_lag.Behind] = MappingProxyType({})
-    """The time for which the next record of a partition has waited; partitions where no record waits are missing."""
+    """The time for which the next record of a partition has waited; partitions with a lag of 0 are missing."""
     samples: Sequence[Sample] = ()
-    """The written and committed records over the last minutes."""
+    """The numbers of written and of committed records over the last minutes."""
 
     @property
     def catch_up(self) -> float | None:
-        """Seconds until the lag is 0 if it shrinks at the trend's rate; None if it does not shrink, or is 0 already."""
+        """Seconds until the lag is 0 at the trend's rate; None if the lag does not shrink, or is 0 already."""
         return time_left(self.last.lag.total, self.rate)
 
     @property
     def moving(self) -> list[Place]:
-        """The partitions with a commit since the poll with which the last one is compared."""
+        """The partitions whose committed offset moved since the poll `base`."""
         since = self.base.at
         return [place for place, each in self.standing.items() if each.moved is not None and each.moved > since]
 
     @property
     def longest_behind(self) -> model_time_lag.Behind:
-        """The time for which the next record of the group has waited, in the partition with the longest wait."""
+        """The time for which the next record has waited, in the partition with the longest wait."""
         if self.behind:
             return model_time_lag.longest(self.behind.values())
         return model_time_lag.NOT_BEHIND if self.last.lag.partitions else model_time_lag.UNSEEN
 
 
 def times_to_read(trends: Iterable[LagTrend], most: int) -> list[model_time_lag.Spot]:
-    """Return the commits whose time lag the polls do not show, without those whose record was requested before.
+    """Return the committed offsets at which a record's time has to be read, since the polls do not show how long it has
+    waited; those that were read before are left out.
 
     Args:
-        most: maximum number: the largest lags of each group first, the groups in turn.
+        most: maximum number of results: the partitions with the largest lags of each group first, the groups in turn.
     """
     in_turn = chain.from_iterable(zip_longest(*map(_unknown_times, trends)))
     return list(dict.fromkeys(spot for spot in in_turn if spot is not None))[:most]
@@ -177,7 +196,9 @@ def _spot(at: PartitionLag) -> model_time_lag.Spot:
 def with_times(
     trends: Mapping[str, LagTrend], found: Mapping[model_time_lag.Spot, model_time_lag.Written]
 ) -> Mapping[str, LagTrend]:
-    """Return the trends with the found times of the records at their commits."""
+    """Return the trends of the groups with the write times of records added. found: committed offset -> the time of its
+    record.
+    """
     return {name: _with_times(trend, found) for name, trend in trends.items()} if found else trends
 
 
@@ -193,8 +214,9 @@ NO_TIMES: Mapping[Place, model_time_lag.Written] = {}
 
 
 def _ends_seen(known: LagTrend | None, poll: Poll) -> Mapping[Place, model_time_lag.EndsSeen]:
-    """Return the end offsets of partitions with a lag. The ends before a lag of 0 do not help with a later lag, so for
-    most partitions nothing is kept."""
+    """Return the end offsets at the polls since the lag was last 0, for partitions with a lag. Older end offsets say
+    nothing about a later lag, so nothing is kept for most partitions.
+    """
     behind = [(place(p), p.end) for p in poll.lag.partitions if p.lag > 0 and p.end >= 0]
     if not behind:
         return MappingProxyType({})
@@ -222,8 +244,8 @@ def _behind(
 
 
 def recovers(trend: LagTrend) -> bool:
-    """Return whether a group is catching up after a burst: its lag is below its recent highest value by at least the
-    size of its last commits.
+    """Return whether a group is catching up after a burst: its lag has fallen from its recent maximum by at least the
+    last step of commits, summed over its partitions.
     """
     fell = sum(max(0, each.high - max(0, p.lag)) for each, p in _standing(trend))
     return 0 < fell >= sum(each.step for each, _ in _standing(trend))
@@ -234,7 +256,7 @@ def _standing(trend: LagTrend) -> Iterator[tuple[Standing, PartitionLag]]:
 
 
 def direction(rate: float | None) -> Direction | None:
-    """Return the direction that a rate shows; None for an unknown rate."""
+    """Return ``grows``, ``shrinks`` or ``steady`` for a rate; None for an unknown rate."""
     if rate is None:
         return None
     return "grows" if rate > 0 else "shrinks" if rate < 0 else "steady"
@@ -245,7 +267,7 @@ def time_left(lag: int, rate: float | None) -> float | None:
 
     Args:
         lag: the lag in records.
-        rate: records a second by which it grows, None if unknown.
+        rate: records per second by which it grows; None if unknown.
 
     Returns:
         None if the lag does not shrink, or is 0 already.
@@ -257,13 +279,14 @@ def trend_after(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: 
     """Return the trend of a group after one more poll of its lag.
 
     Args:
-        known: the trend so far, None before the first poll.
-        at: the time of the poll, Unix seconds. A time long before the last poll means that the clock went back: the
-            trend starts over.
-        throttled: whether a quota may delay the fetches of its members.
+        known: the trend so far; None before the first poll.
+        at: the time of the poll, Unix seconds. If it lies more than `CORRECTED` before the last poll, the clock was set
+            back, and the trend starts over.
+        throttled: whether a quota may delay the fetches of the group's members.
 
     Returns:
-        Partitions have a rate once two polls are `SHORTEST` seconds apart. Equal parts of two polls are one object.
+        A trend whose partitions have a rate if the compared polls are at least `SHORTEST` seconds apart. Values that
+        are equal to those of the last poll are the same objects.
     """
     if known is not None and at < known.last.at - CORRECTED:
         known = None
@@ -307,13 +330,14 @@ def trend_after(known: LagTrend | None, lag: GroupLag, at: float, *, throttled: 
 
 
 def _read(lag: GroupLag, standing: Mapping[Place, Standing]) -> Iterator[PartitionLag]:
-    """Yield the partitions that a client was seen to read. standing: in the order of the partitions."""
+    """Yield the partitions that kac saw a client read. standing: in the order of the partitions of `lag`."""
     return compress(lag.partitions, (each.read for each in standing.values()))
 
 
 def _shared(known: GroupLag, lag: GroupLag) -> GroupLag:
-    """Return the lag with unchanged parts replaced by the known objects: most groups of a cluster are idle, and three
-    polls of each are kept."""
+    """Return the lag with each partition that did not change replaced by the known object. This saves memory, as most
+    groups are idle, and three polls of each are kept.
+    """
     if lag == known:
         return known
     before = {each: each for each in known.partitions}
@@ -321,7 +345,7 @@ def _shared(known: GroupLag, lag: GroupLag) -> GroupLag:
 
 
 def place(partition: PartitionLag) -> Place:
-    """Return the topic and number of a partition."""
+    """Return the topic and the number of a partition as a pair."""
     return partition.topic, partition.partition
 
 
@@ -330,7 +354,13 @@ def _with_next_high(standing: Mapping[Place, Standing]) -> dict[Place, Standing]
 
 
 def _stands(now: PartitionLag, at: float, passed: float, before: Standing | None) -> Standing:
-    """Return the movement of a commit after another poll. passed: seconds since the last one."""
+    """Return the movement of a committed offset after one more poll.
+
+    Args:
+        at: the time of the poll, Unix seconds.
+        passed: seconds since the previous poll.
+        before: the movement until then; None before the first poll.
+    """
     stands = _stood(now, at, passed, before)
     if before is None:
         return stands._replace(high=now.lag, next_high=now.lag)
@@ -366,9 +396,9 @@ def _stood(now: PartitionLag, at: float, passed: float, before: Standing | None)
 def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: float) -> dict[Place, PartitionTrend]:
     then = {place(p): p for p in base.lag.partitions}
     moved: dict[str, float] = {}
-    # Take the rhythm of a member's busiest partition: others may have nothing to commit.
+    # Use the commit interval of a member's busiest partition: other partitions may have nothing to commit.
     intervals: dict[str, float] = {}
-    # Members that catch up read one partition after the other: their other partitions wait for their turn.
+    # Members that catch up read one partition after the other, so their other partitions wait without being stuck.
     busy: set[str] = set()
     each: list[tuple[Place, PartitionLag, Standing, float | None]] = []
     for p in now.lag.partitions:
@@ -399,16 +429,21 @@ def _trends(base: Poll, now: Poll, standing: Mapping[Place, Standing], delay: fl
 
 
 def _drains(now: PartitionLag, stands: Standing, rate: float | None, since: float) -> bool:
-    """Return whether a member works off the records that wait in a partition, and more than a step of
-    commits is left.
+    """Return whether the committed offset of a partition moved since a time, its lag shrinks, and more than one step of
+    commits is left to read. since: Unix seconds.
     """
     moves = stands.moved is not None and stands.moved > since
     return moves and rate is not None and rate < 0 and now.lag > stands.step
 
 
 def _rate(before: PartitionLag, now: PartitionLag, seconds: float, step: int) -> float | None:
-    """Return the records a second by which the lag grew, 0 if the change is within one step of commits, None if
-    unknown."""
+    """Return the records per second by which the lag grew: 0 if it changed by at most one step of commits, None if
+    unknown.
+
+    Args:
+        seconds: the time between the two polls.
+        step: the number of offsets of the last move of the commit.
+    """
     if before.lag < 0 or now.lag < 0 or seconds < SHORTEST:
         return None
     change = now.lag - before.lag
@@ -427,18 +462,18 @@ def _is_stuck(
     anywhere: float | None,
     interval: float | None,
 ) -> bool:
-    """Return whether a commit is stuck: records were written since it last moved, and it rests for too long.
+    """Return whether a commit is stuck: records were written since it last moved, and it has not moved for too long.
 
-    With an observed rhythm of the member's commits, too long is `STUCK_SOON` (10 s), `MISSED` (2) intervals, or
-    `PAUSED` (1.3) times the longest pause, whichever is longest. Without one, a group may commit only once a minute:
-    too long is `STUCK_BESIDE` (20 s) if another commit of the member moves, else `STUCK_ALONE` (90 s), and at least
+    If the interval of the member's commits is known, too long is `STUCK_SOON` (10 s), `MISSED` (2) intervals, or
+    `PAUSED` (1.3) times the longest pause, whichever is longest. Otherwise a group may commit only once a minute: too
+    long is `STUCK_BESIDE` (20 s) if another commit of the member moved later, else `STUCK_ALONE` (90 s), and at least
     twice the longest pause. False if no client is known to read the partition.
 
     Args:
-        still: seconds without a commit, less the seconds by which the response may be delayed.
+        still: seconds without a commit, less the seconds by which a quota may delay responses.
         of_member: the time at which a commit of the same member last moved, Unix seconds; None for never.
-        anywhere: the time at which a commit of the group last moved; None for never.
-        interval: seconds between two commits of the member, None if unknown.
+        anywhere: the time at which a commit of the group last moved, Unix seconds; None for never.
+        interval: seconds between two commits of the member; None if unknown.
     """
     # The offsets up to the end may have no record (markers of transactions, gaps of compaction): only records that were
     # written since then prove that one waits.
@@ -447,7 +482,7 @@ def _is_stuck(
     beside = of_member is not None and of_member > stands.since
     if interval is not None:
         return still >= max(STUCK_SOON, MISSED * interval, PAUSED * stands.pause)
-    # A commit that no client reads from stands still for good; moving commits reveal a reader that is no member
-    # (assign()).
+    # If no client reads the partition, its committed offset can't move, and is not stuck. Other commits of the group
+    # that move show that consumers which are no members (assign()) may read it.
     reads = bool(now.member) or (anywhere is not None and anywhere > stands.since)
     return reads and still >= max(STUCK_BESIDE if beside else STUCK_ALONE, 2 * stands.pause)

@@ -1,4 +1,4 @@
-"""Whether a host is this one. Pure."""
+"""Whether a host name or address means this host. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from contextlib import suppress
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether the text of a host means this host, as ``localhost`` or an address of it: secrets may go there in
-    clear text. Another name may lead elsewhere, and a short form of an address is a name to some resolvers.
+    """Return whether the text of a host surely means this host: ``localhost``, or a loopback address in its full form.
+    Secrets may be sent to it without encryption. False for other names, and for short forms of an address, which some
+    resolvers treat as names.
     """
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -18,8 +19,8 @@ def is_loopback(host: str) -> bool:
 
 
 def binds_loopback(host: str) -> bool:
-    """Return whether only this host reaches a server that listens at this address, also in a short form: ``127.1`` is
-    ``127.0.0.1`` to the system.
+    """Return whether a server that listens at this address can be reached from this host only. Short forms count as the
+    addresses that the system takes them for: ``127.1`` is ``127.0.0.1``.
     """
     with suppress(OSError, ValueError):  # also raised for characters that no address has
         host = socket.inet_ntoa(socket.inet_aton(host))

@@ -14,24 +14,24 @@ from msgspec import Struct, field
 from console.model.cluster import Topic, TopicListing
 
 MOST_EPOCHS = 20_000
-"""Maximum number of partitions whose highest epoch is kept: those with the latest requests."""
+"""Maximum number of partitions whose highest leader epoch is kept: the most recently requested ones."""
 MOST_LATE = 100
 """Maximum number of outdated partitions that are kept for a broker."""
 NEVER = -1
-"""The epoch of a partition that the broker does not know."""
+"""In place of a leader epoch: the broker does not know the partition."""
 
 
 class Late(NamedTuple):
-    """A partition in an outdated state on a broker."""
+    """A partition of which a broker has an outdated state."""
 
     topic: str
     partition: int
     known: int
-    """The epoch that was known before the request."""
+    """The leader epoch that was known before the request."""
     shown: int
-    """The epoch in the response; `NEVER` if the broker does not know the partition."""
+    """The leader epoch in the broker's response; `NEVER` if the broker does not know the partition."""
     since: float
-    """The time of the first such response, Unix seconds."""
+    """The time of the first response of this broker with an outdated state, Unix seconds."""
 
 
 class Views(Struct, frozen=True):
@@ -42,10 +42,10 @@ class Views(Struct, frozen=True):
     late: Mapping[int, tuple[Late, ...]] = field(default_factory=dict)
     """Broker -> the outdated partitions in its last response."""
     at: Mapping[int, float] = field(default_factory=dict)
-    """Broker -> the time of that response, Unix seconds."""
+    """Broker -> the time of its last response, Unix seconds."""
 
     def behind(self, seconds: float) -> dict[int, tuple[Late, ...]]:
-        """Return the brokers that have shown outdated partitions for at least these seconds, and these partitions."""
+        """Return broker -> the partitions of which it has had an outdated state for at least these seconds."""
         lasting = {
             broker: tuple(each for each in mine if self.at[broker] - each.since >= seconds)
             for broker, mine in self.late.items()
@@ -57,8 +57,10 @@ def views_after(before: Views, broker: int, known: Iterable[Topic], answer: Topi
     """Return the comparison after a broker's response to Metadata.
 
     Args:
-        known: the requested topics in their state before. Topics without an id (before Kafka 2.8) can't be
-            distinguished from others with the same name, and are left out.
+        broker: the broker that responded.
+        known: the requested topics in the state that was known before the request. Topics without an id (before Kafka
+            2.8) are left out, because they can't be distinguished from later topics with the same name.
+        answer: the broker's response.
         at: the time of the response, Unix seconds.
     """
     epochs = dict(before.epochs)
@@ -83,8 +85,9 @@ def views_after(before: Views, broker: int, known: Iterable[Topic], answer: Topi
 
 
 def _shown(topic: Topic, answer: TopicListing) -> dict[int, int] | None:
-    """Return the leader epoch of each partition of a topic in the response; None if the topic is missing or another
-    one: it may have been deleted meanwhile."""
+    """Return partition -> its leader epoch in the response; None if the response lacks the topic or has another topic
+    of this name, since the topic may have been deleted meanwhile.
+    """
     found = answer.topics.get(topic.name)
     if found is None or found.topic_id != topic.topic_id:
         return None
@@ -92,7 +95,7 @@ def _shown(topic: Topic, answer: TopicListing) -> dict[int, int] | None:
 
 
 def views_of(before: Views, brokers: Iterable[int]) -> Views:
-    """Return the comparison for these brokers only: it makes no claim about a broker that is down."""
+    """Return the comparison without brokers that are not in `brokers`, such as brokers that are down."""
     kept = frozenset(brokers)
     if kept >= before.late.keys():
         return before

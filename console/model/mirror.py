@@ -30,10 +30,11 @@ HEARTBEATS = "heartbeats"
 _COPIED_HEARTBEATS, _CHECKPOINTS = f".{HEARTBEATS}", ".checkpoints.internal"
 _SYNCS = re.compile(r"mm2-offset-syncs\.(.+)\.internal")
 MOST_KEPT = 10_000
-"""Maximum number of a topic's records that are kept, the newest ones: each has another key."""
+"""Maximum number of a topic's records that are kept: the newest one of each key, for the keys with the newest records.
+"""
 MOST_FLOWS = 100
-"""Maximum number of flows that heartbeats may name, those with the newest heartbeats: any client may write such
-records."""
+"""Maximum number of flows that are taken from heartbeats: those with the newest ones. Any client may write heartbeats.
+"""
 SOURCE_CLASS, CHECKPOINT_CLASS, HEARTBEAT_CLASS = (
     f"org.apache.kafka.connect.mirror.Mirror{each}Connector" for each in ("Source", "Checkpoint", "Heartbeat")
 )
@@ -44,7 +45,7 @@ _CLASSES = (SOURCE_CLASS, CHECKPOINT_CLASS, HEARTBEAT_CLASS)
 
 
 class Heartbeat(NamedTuple):
-    """A sign of life of the flow between two aliases."""
+    """A record that says that the flow between two aliases works."""
 
     source: str
     target: str
@@ -64,7 +65,7 @@ class Checkpoint(NamedTuple):
 
 
 class OffsetSync(NamedTuple):
-    """A pair of offsets of one record, at the source and here."""
+    """The offsets of one record at the source and at the target."""
 
     topic: str
     """The topic's name at the source."""
@@ -78,18 +79,19 @@ Key = tuple[str | int, ...]
 
 
 class Kept(NamedTuple):
-    """The newest record of MirrorMaker with a key."""
+    """The newest record of MirrorMaker that has a certain key."""
 
     record: MirrorRecord
     at_ms: int
     """The time of the record, ms since 1970."""
     before_ms: int | None = None
-    """The time of the record before it; None if it was not read."""
+    """The time of the previous record with the key, ms since 1970; None if it was not read."""
 
 
 def decoded(record: Record) -> tuple[MirrorRecord, int] | None:
-    """Return a record of MirrorMaker's and its time in ms since 1970; None for any other record, whose bytes may be
-    anything."""
+    """Return a record of MirrorMaker and its time in ms since 1970; None for any other record, whatever its bytes
+    are.
+    """
     from console.model.internal_records import mirror_fields  # imported late, as it would delay each start
 
     found = mirror_fields(record.topic, record.key or b"", record.value or b"")
@@ -118,11 +120,11 @@ def key_of(record: MirrorRecord) -> Key:
 
 
 def with_records(known: Mapping[Key, Kept], records: Iterable[Record]) -> dict[Key, Kept]:
-    """Return the newest record of each key, the newest keys last, `MOST_KEPT` at most.
+    """Return the newest record of each key, at most `MOST_KEPT`; keys with newer records come later.
 
     Args:
-        known: the newest of the records before these.
-        records: the records in the order of their offsets.
+        known: the result for the earlier records.
+        records: the new records in the order of their offsets.
     """
     kept = dict(known)
     for each in records:
@@ -134,22 +136,22 @@ def with_records(known: Mapping[Key, Kept], records: Iterable[Record]) -> dict[K
 
 
 class Followed(Struct, frozen=True):
-    """The newest records of a topic."""
+    """The newest records of one of MirrorMaker's topics."""
 
     kept: Mapping[Key, Kept] = field(default_factory=dict)
     is_part: bool = False
-    """Whether older records were not read."""
+    """Whether older records of the topic were not read."""
 
 
 class MirrorListing(NamedTuple):
-    """The result of a read: topic -> its records, and the topics that could not be read."""
+    """The result of reading MirrorMaker's topics: topic -> its records; and the topics that could not be read."""
 
     topics: Mapping[str, Followed]
     failures: Mapping[str, Failure]
 
 
 def mirror_topics(names: Iterable[str]) -> list[str]:
-    """Return the topics that may have records of MirrorMaker's about flows to this cluster, sorted."""
+    """Return the topics whose names are those of MirrorMaker's topics about flows to this cluster, sorted."""
     ends = (_COPIED_HEARTBEATS, _CHECKPOINTS)
     return sorted(each for each in names if each == HEARTBEATS or each.endswith(ends) or _SYNCS.fullmatch(each))
 
@@ -158,18 +160,18 @@ def mirror_topics(names: Iterable[str]) -> list[str]:
 
 
 class Beat(NamedTuple):
-    """The newest heartbeat of a flow in one topic."""
+    """The newest heartbeat of a flow in one topic: ``heartbeats``, or its copy from the source."""
 
     at_ms: int
-    """The time at which MirrorMaker wrote it, by MirrorMaker's own clock."""
+    """The time at which MirrorMaker wrote it, ms since 1970 by the clock of MirrorMaker's host."""
     every_ms: int | None
-    """The time between it and the heartbeat before; None if the latter was not read."""
+    """The milliseconds between it and the previous heartbeat; None if that was not read."""
     seen: datetime
     """The time at which kac first saw it, UTC."""
 
 
 class Flow(Struct, frozen=True):
-    """A flow of MirrorMaker to this cluster."""
+    """A flow of MirrorMaker from another cluster to this one."""
 
     source: str
     target: str
@@ -184,21 +186,24 @@ class Flow(Struct, frozen=True):
     """The newest checkpoint of each group and partition, with its time in ms since 1970, by group, topic and
     partition."""
     syncs: tuple[tuple[OffsetSync, int], ...] = ()
-    """The newest offset sync of each partition of the source, with its time; empty if they are kept at the source."""
+    """The newest offset sync of each partition of the source, with its time in ms since 1970; empty if MirrorMaker
+    keeps the syncs at the source.
+    """
     connectors: tuple[str, ...] = ()
-    """kac's names of the flow's connectors; empty if MirrorMaker runs outside Connect, or in a Connect cluster that the
-    context does not name."""
+    """The names ``CLUSTER/NAME`` of the flow's connectors; empty if MirrorMaker runs outside Connect, or in a Connect
+    cluster that the context does not name.
+    """
     is_part: bool = False
     """Whether older checkpoints or syncs were not read."""
 
     @property
     def name(self) -> str:
-        """MirrorMaker's name of the flow: ``SOURCE->TARGET``."""
+        """MirrorMaker's name of the flow, ``SOURCE->TARGET``; ``?`` for an unknown target."""
         return f"{self.source}->{self.target or '?'}"
 
     @property
     def groups(self) -> list[str]:
-        """The groups for which the flow has checkpoints."""
+        """The groups for which the flow has checkpoints, sorted."""
         return sorted({each.group for each, _ in self.checkpoints})
 
     def copy_of(self, topic: str) -> str:
@@ -207,10 +212,10 @@ class Flow(Struct, frozen=True):
 
 
 class MirrorConnector(NamedTuple):
-    """A connector of MirrorMaker 2, with its flow."""
+    """A connector of MirrorMaker 2, with the aliases of its flow."""
 
     name: str
-    """kac's name of the connector."""
+    """The connector's name ``CLUSTER/NAME``."""
     class_name: str
     source: str
     """The alias of the source cluster in its config."""
@@ -223,7 +228,7 @@ class MirrorConnector(NamedTuple):
 def mirror_connectors(
     clusters: Mapping[str, connect.ConnectCluster], configs: Mapping[ConfigResource, ConfigSet]
 ) -> Iterator[MirrorConnector]:
-    """Yield the connectors of MirrorMaker's in the Connect clusters of the context."""
+    """Yield the connectors of MirrorMaker in the Connect clusters of the context."""
     for cluster in clusters.values():
         for name in cluster.connectors:
             config = configs.get(connect.connector_resource(cluster.name, name))
@@ -245,12 +250,12 @@ def flows(
     known: Mapping[str, Flow],
     at: datetime,
 ) -> dict[str, Flow]:
-    """Return the flows to this cluster, by name.
+    """Return the flows to this cluster, by their names ``SOURCE->TARGET``.
 
     Args:
         names: the names of all topics of this cluster.
         connectors: the known connectors of MirrorMaker.
-        known: the flows of the last read: a heartbeat that they have keeps the time at which kac first saw it.
+        known: the flows of the previous read: an unchanged heartbeat keeps the time at which kac first saw it.
         at: the time of this read, UTC.
     """
     written = _heartbeats(listing, HEARTBEATS)
@@ -277,7 +282,7 @@ def _heartbeats(listing: MirrorListing, topic: str) -> dict[Heartbeat, Kept]:
 
 
 def _by_source(names: Collection[str], sources: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return source -> the topics whose names begin with it, without MirrorMaker's own."""
+    """Return source -> the topics with the name ``SOURCE.…``, without MirrorMaker's own topics."""
     found: dict[str, list[str]] = {each: [] for each in sources}
     begins = tuple(f"{each}." for each in sources)
     for name in names if sources else ():
@@ -315,9 +320,9 @@ def _flow(
 
 
 def _are_of(flow: Flow, syncs: Sequence[OffsetSync], names: Collection[str]) -> bool:
-    """Return whether offset syncs are of a flow to this cluster: the copies of all topics that they name are here, and
-    one of these topics itself is not. The syncs of the opposite flow, from this cluster, are in a topic of the same
-    name, but name topics of this cluster.
+    """Return whether offset syncs belong to a flow to this cluster: this cluster has the copies of all topics that they
+    name, and lacks at least one of the named topics. The syncs of the opposite flow, from this cluster, are in a topic
+    with the same name, but they name topics of this cluster.
     """
     copied = all(f"{flow.source}.{each.topic}" in names for each in syncs)
     return copied and any(each.topic not in names for each in syncs)
@@ -331,7 +336,9 @@ def _beat(kept: Kept | None, at: datetime) -> Beat | None:
 
 
 def _seen_before(known: Flow | None, flow: Flow) -> Flow:
-    """Return a flow whose unchanged heartbeats keep the facts of the last read."""
+    """Return a flow in which unchanged heartbeats are those of the previous read, with the time at which kac first saw
+    them.
+    """
     if known is None:
         return flow
     beat, copied = (
@@ -342,38 +349,42 @@ def _seen_before(known: Flow | None, flow: Flow) -> Flow:
 
 
 _LEAST_SILENCE, _MISSED, _UNKNOWN_INTERVAL = 120.0, 10, 900.0
-"""Minimum seconds without a heartbeat, as MirrorMaker may be restarting; the minimum number of missing heartbeats; and
-the minimum seconds if only one heartbeat is known. By default MirrorMaker writes one heartbeat per second."""
+"""Limits of a silence: the minimum seconds, since MirrorMaker may be restarting; the minimum number of intervals
+between heartbeats; and the seconds if the interval is unknown. By default MirrorMaker writes one heartbeat per second.
+"""
 
 
 def syncs_topic(alias: str) -> str:
-    """Return the name of the topic of offset syncs. alias: the alias of the other cluster: at the source that of the
-    target, at the target that of the source.
+    """Return the name of the topic of offset syncs. alias: the alias of the other cluster: in the source cluster that
+    of the target, in the target cluster that of the source.
     """
     return f"mm2-offset-syncs.{alias}.internal"
 
 
 def source_topic(flow: Flow, copy: str, names: Collection[str]) -> str:
-    """Return the topic of the source from which a copy was made; ``""`` if the source has no topic of that name.
+    """Return the topic of the source cluster from which a copy was made; ``""`` if the source has no such topic.
 
     Args:
-        names: the topics of the source.
+        copy: the name of the copy in this cluster.
+        names: the topics of the source cluster.
     """
     return next((each for each in (copy.removeprefix(f"{flow.source}."), copy) if each in names), "")
 
 
 def copied_up_to(sync: OffsetSync, end: int) -> int:
-    """Return the offset at the source up to which all records are copied. MirrorMaker writes a new sync whenever the
-    source skips offsets, so each record after the last sync at the source is one record here.
+    """Return the offset at the source up to which all records have been copied. MirrorMaker writes a new sync whenever
+    the source skips offsets, so each record after the last sync at the source is one record in the copy.
 
     Args:
-        end: the end of the copy's partition.
+        end: the end offset of the copy's partition.
     """
     return sync.upstream + max(0, end - sync.downstream)
 
 
 def has_checkpoints(topics: Iterable[str]) -> bool:
-    """Return whether mirrors copy the offsets of groups to a cluster with these topics."""
+    """Return whether one of these topics is a checkpoint topic, so that MirrorMaker copies the offsets of groups to the
+    cluster.
+    """
     return any(each.endswith(_CHECKPOINTS) for each in topics)
 
 
@@ -381,20 +392,22 @@ def has_checkpoints(topics: Iterable[str]) -> bool:
 
 
 def age(at_ms: int | None, now: datetime) -> float | None:
-    """Return the seconds since a time; None if it is unknown. The clock of MirrorMaker's host may be ahead: then 0."""
+    """Return the seconds since a time, at least 0, since the clock of MirrorMaker's host may be ahead; None if the time
+    is None. at_ms: ms since 1970.
+    """
     return None if at_ms is None else max(0.0, now.timestamp() - at_ms / 1000)
 
 
 def silent_after(beat: Beat) -> float:
-    """Return the seconds without a heartbeat after which a flow is silent."""
+    """Return the seconds without a new heartbeat after which a flow counts as silent."""
     return _UNKNOWN_INTERVAL if beat.every_ms is None else max(_LEAST_SILENCE, _MISSED * beat.every_ms / 1000)
 
 
 def is_silent(beat: Beat | None, now: datetime) -> bool:
-    """Return whether the newest heartbeat is too old; False if no heartbeat is known."""
+    """Return whether the newest heartbeat is older than `silent_after` allows; False if no heartbeat is known."""
     return beat is not None and (age(beat.at_ms, now) or 0) > silent_after(beat)
 
 
 def newest(times: Iterable[int]) -> int | None:
-    """Return the latest time; None without times."""
+    """Return the latest of the times; None if there is none."""
     return max(times, default=None)

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 
 _KEPT = 4
 _known: list[tuple[Mapping[str, object], Sequence[str]]] = []
-"""Immutable mappings, each with its sorted names: the newest one of topics, of groups, and so on."""
+"""Mappings that do not change, each with its sorted names, the most recently used first."""
 
 
 def in_order(named: Mapping[str, object]) -> Sequence[str]:
-    """Return the keys of a mapping in order. If the mapping differs from a cached one in a few keys, only these keys
-    are sorted in.
+    """Return the keys of a mapping, sorted. If the mapping differs from a cached one in a few keys, only those are
+    inserted.
 
     Args:
-        named: a mapping that does not change after the call. The same object, or one with the same keys, has the same
-            sequence.
+        named: a mapping that does not change after the call. The same object, or one with the same keys, yields the
+            same sequence object.
     """
     known = list(_known)  # copy it, as another thread may change it
     for before, names in known:
@@ -33,16 +33,16 @@ def in_order(named: Mapping[str, object]) -> Sequence[str]:
 
 
 def next_names(names: Sequence[str], last: str, most: int) -> list[str]:
-    """Return up to `most` names, each once: those after `last`, which need not be among them, and then those from the
-    beginning.
+    """Return up to `most` names, each once: first the names after `last`, then those from the beginning.
 
     Args:
-        names: the names in order.
+        names: sorted names.
+        last: a text in the order of the names; it need not be one of them.
     """
     first = bisect_right(names, last)
     return [*names[first : first + most], *names[: min(first, max(0, first + most - len(names)))]]
 
 
 def _overlap(names: Sequence[str], named: Mapping[str, object]) -> bool:
-    """Return whether a mapping probably has most of these names."""
+    """Return whether a mapping probably has most of these names as keys, by a sample of eight names."""
     return bool(names) and sum(names[len(names) * part // 8] in named for part in range(8)) > 4

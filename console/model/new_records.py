@@ -1,7 +1,8 @@
-"""Records to write: their form in JSON lines, their partitions and batches, and the form in which a journal may keep
-them. Pure.
+"""Records to write: their form as lines of JSON, their partitions and batches, and a hash of each, which a journal may
+keep instead of the contents. Pure.
 
-A line has the members of ``kac records --output jsonl``, so that an export can be written again, equal to the byte.
+A line has the same members as one of ``kac records --output jsonl``, so that an export can be written again with
+identical bytes.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from console.model.records import NO_TIMESTAMP, Header, Record
 
 MOST_RECORDS = 100_000
 """Maximum number of records that one statement writes: a plan holds all of them in memory, and a line of the journal
-has their hashes."""
+has the hash of each.
+"""
 MOST_BYTES = 256 << 20
 """Maximum size in bytes of the records of one statement, and of a file with them."""
 RECORDS_OF_BATCH = 1_000
 BYTES_OF_BATCH = 512 << 10
-"""Maximum size in bytes of one batch; a larger record has a batch of its own."""
+"""Maximum size in bytes of one batch; a larger record is sent in a batch of its own."""
 _OF_RECORD, _OF_HEADER = 32, 10
 """Maximum number of bytes in a batch for a record, and for a header, in addition to their contents: lengths and
 differences."""
@@ -40,9 +42,9 @@ class NewRecord(Struct, frozen=True, repr_omit_defaults=True):
     """A record to write.
 
     Attributes:
-        key, value: the contents; None for null.
-        partition: the partition; None for the one that the key determines.
-        timestamp: ms since 1970; `NO_TIMESTAMP` for the time at which it is sent.
+        key, value: the bytes of the contents; None for null.
+        partition: the number of the partition; None for the one that the key determines.
+        timestamp: ms since 1970; `NO_TIMESTAMP` for the time at which the record is sent.
     """
 
     key: bytes | None
@@ -59,12 +61,12 @@ class NewRecord(Struct, frozen=True, repr_omit_defaults=True):
 
     @property
     def most_in_batch(self) -> int:
-        """An upper bound of the record's bytes in a batch without compression."""
+        """The maximum bytes that the record takes in a batch without compression."""
         return self.size + _OF_RECORD + _OF_HEADER * len(self.headers)
 
     @property
     def hash(self) -> str:
-        """A hash of the record's key, value, headers and given time; other records have another one."""
+        """A hash, in hex, of the record's key, value, headers and timestamp."""
         made = sha256()
         for part in (self.key, self.value, *(each for header in self.headers for each in header)):
             made.update(b"-" if part is None else b"%d:" % len(part))
@@ -80,17 +82,18 @@ class NewRecord(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class NotARecord(ValueError):
-    """A line that is not a record which can be written. The text has the reason, without contents."""
+    """Raised for a line that is no record to write. The text is the reason, without the contents of the line."""
 
 
 def records_of_lines(data: bytes, by_schema: Container[str] = ()) -> tuple[NewRecord, ...]:
-    """Return the records of JSON lines; empty lines are left out.
+    """Return the records of JSON lines; empty lines are ignored.
 
     Args:
-        by_schema: the parts, ``key`` and ``value``, that are JSON to encode by a schema.
+        by_schema: the parts (``key``, ``value``) that are JSON which a schema encodes.
 
     Raises:
-        NotARecord: a line, given by its number, is not a record; or there are more than `MOST_RECORDS`.
+        NotARecord: a line is not a record (the text names the number of the line); or there are more than
+            `MOST_RECORDS`.
     """
     made = []
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -108,9 +111,12 @@ def records_of_lines(data: bytes, by_schema: Container[str] = ()) -> tuple[NewRe
 def record_of_line(line: bytes, by_schema: Container[str] = ()) -> NewRecord:
     """Return the record of a JSON line.
 
+    Args:
+        by_schema: the parts (``key``, ``value``) that are JSON which a schema encodes.
+
     Raises:
-        NotARecord: the line is not a JSON object, or the contents of a key, value or header are missing, hidden or
-            decoded.
+        NotARecord: the line is not a JSON object, or the value is missing, or bytes of the key, value or a header can't
+            be known from it: they are hidden or decoded.
     """
     try:
         data: Any = json_of(line, may_repeat=True)
@@ -130,14 +136,17 @@ def record_of_line(line: bytes, by_schema: Container[str] = ()) -> NewRecord:
 
 
 def _content(data: dict[str, Any], name: str, *, by_schema: bool, needed: bool) -> bytes | None:
-    """Return a key or a value: the bytes to send, or the JSON to encode; None for null, and for a missing part.
+    """Return a key or a value: the bytes to send or, if a schema encodes the part, its JSON. None for null, and for a
+    missing part that is not needed.
 
     Args:
+        data: the JSON object of a line.
+        name: the part: ``key`` or ``value``.
         by_schema: whether a schema encodes the part.
         needed: whether a missing part is an error.
 
     Raises:
-        NotARecord: the part is missing, hidden or decoded, has several forms, or has another type.
+        NotARecord: the part is needed and missing, hidden or decoded, occurs in several forms, or has a wrong type.
     """
     found = [each for each in (name, *(f"{name}_{form}" for form in _FORMS)) if each in data]
     if len(found) > 1:
@@ -163,8 +172,8 @@ def _content(data: dict[str, Any], name: str, *, by_schema: bool, needed: bool) 
 
 
 def _to_encode(value: Any, name: str) -> bytes | None:
-    """Return the JSON that a schema encodes: a member of any form, or a text that is JSON; None for null. Raises
-    NotARecord for bytes in hex or base64.
+    """Return the JSON that a schema is to encode, from a member of any form, or from a text that is JSON; None for
+    null. Raises NotARecord if the member's name ends with ``_hex`` or ``_base64``.
     """
     if name.endswith(("_hex", "_base64")):
         raise NotARecord(f"it has {name}, and a schema encodes JSON")
@@ -233,7 +242,9 @@ def _time(data: dict[str, Any]) -> int:
 
 
 def of_record(record: Record) -> NewRecord:
-    """Return a record as it is written again: with its bytes, headers and time, in the partition of its key."""
+    """Return a record that was read as one to write, with the same bytes, headers and timestamp; its key determines the
+    partition.
+    """
     return NewRecord(record.key, record.value, record.headers, None, record.timestamp)
 
 
@@ -241,9 +252,9 @@ def of_record(record: Record) -> NewRecord:
 
 
 def partition_of(record: NewRecord, count: int) -> int:
-    """Return the partition of a record in a topic with `count` partitions: the record's own, else that of Java's
-    partitioner for its key. The hash of the value decides for a record without a key, so equal records go to one
-    partition.
+    """Return the number of the partition that a record goes to, in a topic with `count` partitions: the record's own
+    partition, else the one that Java's partitioner chooses for the key. For a record without a key the hash of the
+    value decides, so equal records go to one partition.
     """
     if record.partition is not None:
         return record.partition
@@ -251,24 +262,28 @@ def partition_of(record: NewRecord, count: int) -> int:
 
 
 def is_stray(record: NewRecord, count: int) -> bool:
-    """Return whether a record with a key is for another partition than that of Java's partitioner."""
+    """Return whether a record with a key names another partition than the one that Java's partitioner chooses for the
+    key.
+    """
     return record.key is not None and partition_of(record, count) != java_partition(record.key, count)
 
 
 def by_partition(records: Iterable[NewRecord], count: int) -> dict[int, list[NewRecord]]:
-    """Return partition -> its records, in their order."""
+    """Return number of a partition -> the records that go there, in their order. count: the number of partitions of the
+    topic.
+    """
     return grouped((partition_of(record, count), record) for record in records)
 
 
 def batched(
     records: Iterable[NewRecord], most: int = BYTES_OF_BATCH, count: int = RECORDS_OF_BATCH
 ) -> Iterator[list[NewRecord]]:
-    """Yield the batches of a partition's records, in their order. A record beyond the limit gets its own batch, so that
-    a broker that refuses it refuses no other record.
+    """Yield the batches of a partition's records, in their order. A record of more than `most` bytes gets its own
+    batch, so that a broker that refuses it refuses no other record.
 
     Args:
-        most: the largest number of bytes in one batch.
-        count: the largest number of records in one batch.
+        most: maximum bytes of a batch.
+        count: maximum number of records in a batch.
     """
     batch: list[NewRecord] = []
     size = 0
@@ -284,7 +299,7 @@ def batched(
 
 
 def in_partition(records: Iterable[NewRecord], partition: int | None) -> tuple[NewRecord, ...]:
-    """Return records for one partition, whatever partition they name; for None, unchanged."""
+    """Return the records with their partition set to `partition`; unchanged if `partition` is None."""
     if partition is None:
         return tuple(records)
     return tuple(replace(each, partition=partition) for each in records)

@@ -1,4 +1,4 @@
-"""The meaning of a node id: a broker, or a controller that is not also a broker. Pure."""
+"""Says whether a node id means a broker, or a controller without the broker role. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from console.model.loopback import binds_loopback, is_loopback
 from console.model.snapshot import Snapshot
 
 ITS_OWN = "What is a controller's own, its configs and loggers, is read and set with --bootstrap-controller HOST:PORT."
-"""The remedy if a controller is named as a broker."""
+"""The remedy for a request that names a controller in place of a broker."""
 
 
 def is_broker(snapshot: Snapshot, name: str) -> bool:
-    """Return whether an id is that of a registered broker or, if kac is connected to controllers, of one of these. True
-    if neither were read.
+    """Return whether an id is that of a registered broker or, if kac is connected to controllers, of a registered
+    controller. True if the registered nodes were not read.
 
     Args:
         name: the id of a node, in digits.
@@ -27,9 +27,12 @@ def is_broker(snapshot: Snapshot, name: str) -> bool:
 
 
 def controller_named(snapshot: Snapshot, name: str) -> str:
-    """Return the reason why this node can't be named as a broker; ``""`` unless it is known to be a controller and not
-    a broker. Brokers before Kafka 4.0 do not describe brokers that are down, so a controller may also be a broker that
-    is down.
+    """Return the reason why a node id can't be used as a broker's; ``""`` unless the node is known to be a controller
+    and not a broker. Before Kafka 4.0 brokers do not describe brokers that are down, so such a controller may also be a
+    broker that is down; the text says so.
+
+    Args:
+        name: the id of a node, in digits.
     """
     if int(name) not in controllers(snapshot):
         return ""
@@ -39,8 +42,9 @@ def controller_named(snapshot: Snapshot, name: str) -> str:
 
 
 def holds_nothing(snapshot: Snapshot, node: int) -> str:
-    """Return the reason why replicas can't move to or from this node; ``""`` unless it is known to be a controller that
-    is not a broker. A node in a list of replicas was a broker, and before Kafka 4.0 may still be.
+    """Return the reason why replicas can't move to or from a node; ``""`` unless the node is known to be a controller
+    and not a broker. ``""`` also if a partition has a replica there: the node then was a broker, and before Kafka 4.0
+    may still be one.
     """
     what = controller_named(snapshot, str(node))
     was = what and any(node in each.replicas for topic in snapshot.topics.values() for each in topic.partitions)
@@ -48,8 +52,8 @@ def holds_nothing(snapshot: Snapshot, node: int) -> str:
 
 
 def no_such(snapshot: Snapshot, name: str) -> tuple[str, str]:
-    """Return the message and the hint for an unknown broker id, with the known ids; for an unknown controller if kac is
-    connected to controllers.
+    """Return the message about an unknown broker id, and a hint with the known ids; about an unknown controller if kac
+    is connected to controllers.
     """
     cluster = snapshot.cluster
     word = "controller" if cluster.controllers and not cluster.brokers else "broker"
@@ -74,11 +78,12 @@ def address_of(broker: Broker) -> str:
 def shared_addresses(
     brokers: Iterable[Broker], configs: Mapping[ConfigResource, ConfigSet]
 ) -> Mapping[str, tuple[int, ...]]:
-    """Return the addresses that several live brokers advertise on any listener, each with the ids of these brokers.
+    """Return address -> the ids of the live brokers that advertise it on any listener, for the addresses of several
+    brokers.
 
-    Configs are used if they have the address that the broker advertises to kac: others are older than its last start.
-    Each broker may have a listener for its own host: a loopback address in configs is used only if kac reaches all
-    brokers at loopback addresses, and some of them do not advertise it.
+    The configs of a broker are used if they contain the address that it advertises to kac; otherwise they are older
+    than its last start. A loopback address in configs may be a listener for the broker's own host: it is used only if
+    kac reaches all brokers at loopback addresses, and some of them do not advertise it.
 
     Args:
         brokers: the brokers with the addresses that they advertise to kac.
@@ -105,6 +110,6 @@ def shared_addresses(
 
 
 def controller_at(snapshot: Snapshot, controller: int) -> str:
-    """Return a controller's id with the address at which it listens, if known."""
+    """Return a controller's id as text, with the address at which it listens in parentheses if the address is known."""
     found = next((each for each in snapshot.cluster.controllers if each.id == controller), None)
     return f"{controller} ({found.host}:{found.port})" if found is not None else str(controller)

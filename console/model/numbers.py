@@ -1,7 +1,7 @@
-"""Numbers as people write them: ASCII digits, without the additional forms of programming languages.
+"""Parses and prints numbers in plain form: ASCII digits, without the additional forms of programming languages.
 
 Python's own `int` and `float` also accept ``1_000``, ``nan``, ``inf``, ``٣`` and spaces; Kafka accepts none of them.
-Also runs on executors: Python 3.10, standard library.
+Also runs on Spark's executors: Python 3.10, standard library.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 LAST_MS = 253_402_300_799_999
-"""The last millisecond of the year 9999, since 1970: larger numbers are no times."""
+"""The last millisecond of the year 9999, in ms since 1970: larger numbers are not accepted as times."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 _NATURAL = re.compile(r"[0-9]{1,30}")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?")
@@ -27,24 +27,24 @@ Data = str | int | float | bool | None | Sequence["Data"] | Mapping[str, "Data"]
 
 
 def known_number(number: int) -> int | None:
-    """Return a number of the wire; None for a negative one, which means unknown or missing there."""
+    """Return a number from a response; None if it is negative, which means that it is unknown or missing."""
     return None if number < 0 else number
 
 
 def time_of(milliseconds: int) -> datetime | None:
-    """Return the time of Unix milliseconds; None for a negative number, which means no time on the wire, and for one
-    outside of the calendar.
+    """Return the time for milliseconds since 1970; None for a negative number, which means that there is no time, and
+    for a time after the year 9999.
     """
     return datetime.fromtimestamp(milliseconds / 1000, timezone.utc) if 0 <= milliseconds <= LAST_MS else None
 
 
 def is_natural(text: str) -> bool:
-    """Return whether a text has only digits: ``0``, ``12``."""
+    """Return whether a text consists of digits: ``0``, ``12``."""
     return _NATURAL.fullmatch(text) is not None
 
 
 def is_whole(text: str) -> bool:
-    """Return whether a text is a whole number: ``12``, ``-1``, ``+7``."""
+    """Return whether a text is an integer: ``12``, ``-1``, ``+7``."""
     return _WHOLE.fullmatch(text) is not None
 
 
@@ -54,15 +54,15 @@ def is_decimal(text: str) -> bool:
 
 
 def has_number_form(text: str) -> bool:
-    """Return whether a text has the form of a decimal number, however large: ``1e999``."""
+    """Return whether a text is a decimal number in form, even if a double can't hold it: ``1e999``."""
     return _DECIMAL.fullmatch(text) is not None
 
 
 def natural_number(text: str) -> int:
-    """Return the natural number in a text.
+    """Return the number that a text of digits has.
 
     Raises:
-        ValueError: `is_natural` refuses it; the message is for the operator.
+        ValueError: `is_natural` is False for the text; the message is for the operator.
     """
     if not is_natural(text):
         raise ValueError(f"{_quoted(text)} is not a whole number of 0 or more")
@@ -70,10 +70,10 @@ def natural_number(text: str) -> int:
 
 
 def whole_number(text: str) -> int:
-    """Return the whole number in a text.
+    """Return the integer that a text has.
 
     Raises:
-        ValueError: `is_whole` refuses it; the message is for the operator.
+        ValueError: `is_whole` is False for the text; the message is for the operator.
     """
     if not is_whole(text):
         raise ValueError(f"{_quoted(text)} is not a whole number")
@@ -117,11 +117,11 @@ def java_double(value: float) -> str:
 
 
 def option(read: Callable[[str], N], lowest: float = 0, highest: float = math.inf) -> Callable[[str], N]:
-    """Return a type for argparse: a function that parses the number of an option and raises ArgumentTypeError with the
-    reason.
+    """Return a value for argparse's ``type``: a function that parses the number of an option, and raises
+    ArgumentTypeError with the reason if it is wrong.
 
     Args:
-        read: raises ValueError for a text that is not a number.
+        read: the function that parses a text; it raises ValueError for a text that is not a number.
         lowest: the least accepted value.
         highest: the greatest accepted value.
     """
@@ -142,7 +142,7 @@ def option(read: Callable[[str], N], lowest: float = 0, highest: float = math.in
 
 
 def long_number(text: str | None) -> int | None:
-    """Return the number in a text from a cluster; None if it is not a number, or too large for a Java long.
+    """Return the integer in a text from a cluster; None if it is not an integer, or does not fit into a Java long.
 
     A broker may return any text: `int` also parses hundreds of digits, which no float and no date can represent.
     """
@@ -158,25 +158,27 @@ def commas(ids: Iterable[int]) -> str:
 
 
 def plural(count: int, one: str, many: str = "") -> str:
-    """Return a count with its noun: ``1 topic``, ``4,000 topics``."""
+    """Return a count with its noun: ``1 topic``, ``4,000 topics``. many: the plural; ``""`` for `one` with an s."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def first_few(names: Sequence[str], most: int = 3) -> str:
-    """Return the first of these names and the number of the others: ``a, b, c and 9 more``."""
+    """Return the first `most` names as text, and how many more there are: ``a, b, c and 9 more``."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def time_of_day(at: datetime) -> str:
-    """Return the local time of day, as ``14:02:31``: unlike an age, it never has to be redrawn."""
+    """Return the local time of day, as ``14:02:31``. Unlike an age, the text stays correct on a screen that is not
+    redrawn.
+    """
     return at.astimezone().strftime("%H:%M:%S")
 
 
 def json_text(data: object, **options: Any) -> str:
-    """Encode data as JSON that any parser reads.
+    """Encode data as JSON that any parser accepts.
 
-    Brokers accept a NaN or an infinity as a quota, but JSON has no number for it: it becomes the text ``nan``, ``inf``
+    Brokers accept NaN and infinities as quotas, but JSON has no such numbers: they become the strings ``nan``, ``inf``
     or ``-inf``, which `float` parses.
 
     Args:

@@ -1,5 +1,5 @@
-"""The changes of partitions' logs between polls: a first offset that jumps, an end that falls, a last stable offset
-that stands still. Pure.
+"""The changes of partitions' logs between polls: a first offset that rises, an end offset that falls, and a last stable
+offset that does not move. Pure.
 """
 
 from __future__ import annotations
@@ -13,54 +13,61 @@ Place = tuple[str, int]
 """A topic and a partition number."""
 
 MOST_JUMPS = 2_000
-"""Maximum number of jumps, and of falls, that are kept: the latest ones."""
+"""Maximum number of jumps that are kept, also of falls: the latest ones."""
 KEPT_SECONDS = 1_800.0
 MOST_WAITS = 6
-"""Maximum number of waits that are kept of a log: at a checkpoint, several transactions end one after the other."""
+"""Maximum number of waits that are kept for a log. Several are needed: at a checkpoint of an application, several
+transactions end one after the other.
+"""
 CORRECTED = 5.0
-"""Seconds by which a clock may go back: a correction of the clock, or the times of answers in a record, may cause
-this."""
+"""Maximum seconds by which the time of a read may lie before the previous one without a restart of the observations.
+The cause may be a correction of the clock, or a flight record, whose answers may be out of order.
+"""
 
 
 class LogOffsets(NamedTuple):
-    """The log of a partition at one time."""
+    """The offsets of a partition's log at one time."""
 
     start: int
     stable: int
-    """The last stable offset, read before `end`, the high watermark; equal to the end if it was not requested."""
+    """The last stable offset; equal to `end` if it was not requested. It is read before `end`, the high watermark."""
     end: int
 
     @property
     def waiting(self) -> int:
-        """The number of records that are written, but not readable with read_committed."""
+        """The number of offsets from the last stable offset to the high watermark: records that read_committed does not
+        return yet.
+        """
         return max(0, self.end - self.stable)
 
 
 class Newest(NamedTuple):
-    """The record of a partition with the highest timestamp (ListOffsets -3): Unix milliseconds, and its offset."""
+    """The record of a partition with the highest timestamp (ListOffsets -3): the timestamp in ms since 1970, and the
+    offset.
+    """
 
     timestamp: int
     offset: int
 
 
 PERIOD = 300.0
-"""Seconds of a period of a log: the last one or two of them are its last minutes."""
+"""Length in seconds of a period of a log. The last two periods are kept."""
 LATE = 1.5
-"""The time between two reads that counts as a gap in kac's own reads, as a multiple of the time before."""
+"""A read is late if it comes after this multiple of the time between the two reads before."""
 
 
 class Period(NamedTuple):
-    """The writes to a log since a time, in Unix seconds."""
+    """The writes to a log from a time on, in Unix seconds."""
 
     at: float
     end: int
-    """The end of the log at that time."""
+    """The end offset of the log at that time."""
     pause: float = 0.0
-    """The longest time without new records that ended since, in seconds."""
+    """The longest time in seconds without new records, among those that ended in the period."""
 
 
 class ObservedLog(NamedTuple):
-    """The observations of one partition's log over the polls."""
+    """kac's observations of one partition's log at its polls."""
 
     last: LogOffsets
     at: float
@@ -68,34 +75,39 @@ class ObservedLog(NamedTuple):
     first_at: float
     """The time of the first poll, Unix seconds."""
     first_end: int
-    """The end of the log at the first poll; a lower one if the end fell since."""
+    """The end offset at the first poll, or the lowest end offset since, if it fell below that."""
     stable_since: float | None = None
-    """The time since which the last stable offset has had this value below the end; None if it is not below the end."""
+    """The time, Unix seconds, since which the last stable offset has had its present value and been below the end
+    offset; None if it is not below the end offset.
+    """
     grew_at: float | None = None
-    """The time of the last poll with a higher end; None without one."""
+    """The time, Unix seconds, of the last poll that saw a higher end offset than the poll before; None if none did."""
     pause: float = 0.0
-    """The longest time between two such polls, or from the first poll to the first of them, in seconds. The time by
-    which a read came late is left out."""
+    """The longest time in seconds between two polls that saw a higher end offset, or from the first poll to the first
+    of these. The time by which a read was late is subtracted.
+    """
     every: float = 0.0
     """The seconds between the last two reads; 0 before the second one."""
     periods: tuple[Period, ...] = ()
-    """The last period, and the one before if there is one: they begin at most 10 minutes (two of `PERIOD`) before the
-    last write to a log that is written to all the time."""
+    """The last period, preceded by the period before it if there is one. For a log with steady writes, they begin at
+    most 10 minutes (two of `PERIOD`) before the last write.
+    """
     waits: tuple[float, ...] = ()
-    """The times for which the last stable offset stood below the end before it moved, in seconds: the latest
-    `MOST_WAITS` of which kac saw the whole."""
+    """For how many seconds the last stable offset did not move while it was below the end offset: the latest
+    `MOST_WAITS` waits whose beginning and end kac saw.
+    """
 
     @property
     def held(self) -> float:
-        """The usual time for which the last stable offset stands below the end, in seconds; 0 if kac saw no whole one.
-        It is the second longest one of several: one producer that died makes no rule.
+        """The usual length in seconds of a wait of the last stable offset below the end offset: the second longest of
+        `waits`, so that one producer that died does not count; the only one if there is one, 0 if there is none.
         """
         return sorted(self.waits)[-2:][0] if self.waits else 0.0
 
     @property
     def recent_pause(self) -> float:
-        """The longest pause of the last minutes in which the log was written to, in seconds; that of all reads if there
-        are no periods.
+        """The longest pause in seconds between writes in the kept periods; the longest of all reads if there are no
+        periods.
         """
         return max((each.pause for each in self.periods), default=self.pause)
 
@@ -108,24 +120,24 @@ class Jump(NamedTuple):
     was: int
     start: int
     after: float
-    """The time of the poll before it, Unix seconds."""
+    """The time of the last poll before the rise, Unix seconds."""
     at: float
-    """The time of the poll after it, Unix seconds."""
+    """The time of the first poll after the rise, Unix seconds."""
 
 
 class Fall(NamedTuple):
-    """A fall of a log's end."""
+    """A fall of a log's end offset."""
 
     topic: str
     partition: int
     was: int
     end: int
     at: float
-    """The time of the poll, Unix seconds."""
+    """The time of the first poll after the fall, Unix seconds."""
 
 
 class ObservedLogs(Struct, frozen=True):
-    """The observations of all partitions' logs over the polls."""
+    """kac's observations of all partitions' logs at its polls."""
 
     at: float = 0.0
     """The time of the last read, Unix seconds."""
@@ -133,25 +145,27 @@ class ObservedLogs(Struct, frozen=True):
     jumps: tuple[Jump, ...] = ()
     falls: tuple[Fall, ...] = ()
     waiting: frozenset[Place] = frozenset()
-    """The logs whose last stable offset was below the end at the last read, so that not all logs have to be scanned for
-    them."""
+    """The logs whose last stable offset was below the end offset at their last read. It saves a scan of all logs."""
 
     def standing(self, seconds: float) -> tuple[Place, ...]:
-        """Return the partitions whose last stable offset has stood still below the end for at least these seconds,
-        sorted."""
+        """Return the partitions whose last stable offset has not moved for at least these seconds while below the end
+        offset, sorted.
+        """
         return tuple(sorted(place for place in self.waiting if self.stood(place) >= seconds))
 
     def stood(self, place: Place) -> float:
-        """Return the seconds for which the last stable offset has stood still below the end; -1 if it does not."""
+        """Return the seconds for which the last stable offset of a partition has not moved while below the end offset;
+        -1 if it is not below, or the partition was not read.
+        """
         known = self.logs.get(place)
         return -1.0 if known is None or known.stable_since is None else known.at - known.stable_since
 
     def untrimmed(self, numbers: Callable[[str], Iterable[int]]) -> Iterator[Place]:
         """Yield the partitions that grow and keep their first record, while another partition of the topic has lost its
-        first record twice: the deletion of old records has stopped in the yielded ones.
+        first record twice: the broker no longer deletes old records in the yielded partitions.
 
         Args:
-            numbers: returns the partitions of a topic.
+            numbers: a function from a topic to the numbers of its partitions.
         """
         jumped: dict[str, dict[int, list[float]]] = {}
         for each in self.jumps:
@@ -170,13 +184,12 @@ class ObservedLogs(Struct, frozen=True):
 def logs_after(before: ObservedLogs, logs_read: Mapping[Place, LogOffsets], at: float) -> ObservedLogs:
     """Return the observations after another read of some logs.
 
-    A log that begins at a lower offset than before is a new one, since its topic was created again: its observations
-    start over.
+    If a log begins at a lower offset than before, its topic was created again: the observations of this log start over.
 
     Args:
         logs_read: the logs of this read; the observations of other logs stay.
-        at: the time of the read, Unix seconds. If it is long before that of the last read, the clock went back, and all
-            observations start over.
+        at: the time of the read, Unix seconds. If it is more than `CORRECTED` before that of the last read, the clock
+            was set back, and all observations start over.
     """
     if at < before.at - CORRECTED:
         before = ObservedLogs()
@@ -224,13 +237,16 @@ def _first_seen(now: LogOffsets, at: float) -> ObservedLog:
 
 
 def _late(known: ObservedLog, at: float) -> float:
-    """Return the seconds by which a read comes later than the reads before."""
+    """Return the seconds by which a read comes later than the interval of the reads before; 0 if it is not late
+    (`LATE`).
+    """
     return at - known.at - known.every if 0 < LATE * known.every < at - known.at else 0.0
 
 
 def _periods(known: tuple[Period, ...], end: int, at: float, paused: float) -> tuple[Period, ...]:
-    """Return the periods after a read with a higher end: a log without writes keeps its periods, which tell how it was
-    written to. paused: the seconds without records that ended with this read.
+    """Return the periods after a read with a higher end offset. A new period begins if the last one is at least
+    `PERIOD` old; so a log without writes keeps its periods, which describe its earlier writes. paused: the seconds
+    without new records that ended with this read.
     """
     last = known[-1]
     if at - last.at >= PERIOD:
@@ -242,7 +258,7 @@ def without_logs(before: ObservedLogs, gone: Set[str]) -> ObservedLogs:
     """Return the observations without those of deleted topics.
 
     Args:
-        gone: the names of the topics, which other topics may have now.
+        gone: the names of the deleted topics; new topics may have these names now.
     """
     if not any(topic in gone for topic, _ in before.logs):
         return before

@@ -1,5 +1,6 @@
-"""Observers: replicas that are outside of the ISR by design. They copy the log, but are not elected, and no producer
-waits for them. On some servers a config of the topic defines which of its replicas these are. Pure."""
+"""Observers: replicas that are outside the ISR by design. They copy the log, but can't be elected, and no producer
+waits for them. On servers that have them, a config of the topic defines which of its replicas are observers. Pure.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +15,19 @@ from console.model.cluster import Broker, Partition, Topic
 from console.model.config import ConfigResource, ConfigSet, topic_resource
 
 PLACEMENT_KEYS = ("confluent.placement.constraints",)
-"""Topic keys whose value is a JSON object with `observers`, which has their number and placement."""
+"""Topic configs whose value is a JSON object with the member `observers`: their number, and the brokers to place them
+on.
+"""
 
 
 MOST_PLACEMENTS = 1_000
-"""Maximum number of topics whose configs are read at once to find observers."""
+"""Maximum number of topics whose configs are read in one request to find observers."""
 
 
 class ObserverRule(Struct, frozen=True):
-    """The number of observers of a partition on brokers with these attributes; only ``rack`` is known."""
+    """The number of observers of each partition on brokers with the given attributes; kac knows the attribute ``rack``
+    only.
+    """
 
     count: int
     constraints: Mapping[str, Any] = field(default_factory=dict)
@@ -36,7 +41,7 @@ Rules = tuple[ObserverRule, ...]
 
 
 def observer_rules(configs: ConfigSet) -> Rules:
-    """Return the observer rules in a topic's config; empty if it has none, or none that can be parsed."""
+    """Return the observer rules in a topic's configs; empty if there are none, or the value can't be parsed."""
     for key in PLACEMENT_KEYS:
         entry = configs.get(key)
         if entry is None or not entry.value:
@@ -53,15 +58,15 @@ def observer_rules(configs: ConfigSet) -> Rules:
 def placements_to_read(
     topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet], asked: Container[str]
 ) -> list[str]:
-    """Return the topics whose configs are required to decide whether replicas missing from their ISRs are observers;
-    empty if a described topic has no config of placements.
+    """Return the topics whose configs have to be read to decide whether replicas that are missing from the ISR are
+    observers; empty if a topic that was read has no config of placements.
 
-    Most servers have no such config: until a topic is described, a single topic is enough to see that.
+    Most servers have no such config, so until one topic was read, at most one topic is returned.
 
     Args:
         topics: all topics, by name.
         configs: the topics' configs that were read so far.
-        asked: names of topics whose configs were requested before: they are not requested again.
+        asked: names of topics whose configs were requested before: they are not returned again.
     """
     known = [configs.get(topic_resource(name)) for name in topics]
     described = next((each for each in known if each is not None), None)
@@ -78,7 +83,14 @@ def placements_to_read(
 def observed(
     topics: Mapping[str, Topic], rules: Mapping[str, Rules], brokers: tuple[Broker, ...]
 ) -> Mapping[str, Topic]:
-    """Return the topics with their observers marked; the same mapping and topic objects if nothing changes."""
+    """Return the topics with their observers filled in; unchanged topics, and the mapping if no topic changes, are the
+    same objects.
+
+    Args:
+        topics: by name.
+        rules: topic -> its observer rules.
+        brokers: the brokers, for their racks.
+    """
     racks = {broker.id: broker.rack for broker in brokers}
     changed = {}
     for name in rules.keys() & topics.keys():
@@ -90,8 +102,8 @@ def observed(
 
 
 def _marked(partition: Partition, rules: Rules, racks: Mapping[int, str | None]) -> Partition:
-    """Return a partition with its observers: for each rule as many of the last replicas that match it as the rule
-    counts, without those in sync, which were promoted.
+    """Return a partition with its observers filled in: for each rule, the last matching replicas, as many as the rule
+    says. Those that are in the ISR are left out, because they were promoted.
     """
     found: list[int] = []
     for rule in rules:
@@ -103,5 +115,5 @@ def _marked(partition: Partition, rules: Rules, racks: Mapping[int, str | None])
 
 
 def not_in_sync(partition: Partition) -> tuple[int, ...]:
-    """Return the replicas that should be in sync and are not."""
+    """Return the replicas that are outside the ISR and are no observers."""
     return tuple(each for each in partition.replicas if each not in partition.isr and each not in partition.observers)

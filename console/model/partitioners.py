@@ -1,4 +1,4 @@
-"""The partitions in which the usual clients put a key."""
+"""Computes the partition to which common clients send a record with a key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MASK = 0xFFFFFFFF
 
 
 def murmur2(data: bytes) -> int:
-    """Return the hash of Kafka's Java client (``Utils.murmur2``), as an unsigned number."""
+    """Return the hash of Kafka's Java client (``Utils.murmur2``), as an unsigned 32-bit number."""
     made = _SEED ^ len(data)
     whole = len(data) & ~3
     for at in range(0, whole, 4):
@@ -23,15 +23,28 @@ def murmur2(data: bytes) -> int:
 
 
 def java_partition(key: bytes, count: int) -> int:
-    """Return the partition of a key by Kafka's Java client, and by librdkafka's ``murmur2`` partitioners."""
+    """Return the partition that Kafka's Java client, and librdkafka's ``murmur2`` partitioners, choose for a key.
+
+    Args:
+        count: the number of partitions.
+    """
     return (murmur2(key) & 0x7FFFFFFF) % count
 
 
 def librdkafka_partition(key: bytes, count: int) -> int:
-    """Return the partition of a key by librdkafka's default, ``consistent_random``; it puts an empty key anywhere."""
+    """Return the partition that librdkafka's default ``consistent_random`` chooses for a key. Real clients send records
+    with an empty key to any partition.
+
+    Args:
+        count: the number of partitions.
+    """
     return crc32(key) % count
 
 
 def likely_partitions(key: bytes, count: int) -> tuple[int, ...]:
-    """Return the partitions in which the usual clients put a key, each once."""
+    """Return the partitions that the partitioners above choose for a key, each once.
+
+    Args:
+        count: the number of partitions.
+    """
     return tuple(dict.fromkeys((java_partition(key, count), librdkafka_partition(key, count))))

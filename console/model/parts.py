@@ -1,7 +1,7 @@
-"""All parts that kac reads of a cluster: those of the snapshot, and further ones for triage.
+"""The parts of a cluster's state that kac reads: those of the snapshot, and further ones that only triage reads.
 
-For each part: its nouns; the intervals at which kac reads it while events are followed, for the screen next to its
-panes, and for triage; and the operation that reads it, if a single one does.
+Each part has its nouns for messages; the intervals at which kac reads it (to follow events, for panes of the screen
+that show other parts, and for triage); and the operation that reads it, if a single one does.
 """
 
 from __future__ import annotations
@@ -12,34 +12,37 @@ from typing import NamedTuple, Self
 
 
 class About(NamedTuple):
-    """The description of a part: its nouns, and how it is read."""
+    """The properties of a part of the cluster's state: its nouns, and how it is read."""
 
     noun: str = ""
-    """The name of the part in messages; empty: the part's own name."""
+    """The name of the part in messages; ``""`` for the part's own name."""
     entity: str = ""
-    """The noun for a member of the part; empty: its failures name no members."""
+    """The noun for a member of the part, such as "topic"; ``""`` if failures of the part name no member."""
     entities: str = ""
-    """The plural of that noun; empty: the singular with an s."""
+    """The plural of `entity`; ``""`` for the singular with an s."""
     at_controllers: bool = False
-    """Whether kac watches the part too if it is connected to controllers instead of brokers."""
+    """Whether kac reads the part also if it is connected to controllers instead of brokers."""
     is_vital: bool = False
-    """Whether triage can't conclude anything without it, not even that nothing is wrong."""
+    """Whether triage can conclude nothing without it, not even that the cluster is healthy."""
     by_members: bool = False
     """Whether kac can read single members of the part (one group's lags, one broker's disks). The read time in the
-    snapshot may then be that of a read of only some members."""
+    snapshot may then be the time of a read of some members only.
+    """
     is_watched: bool = False
-    """Whether `kac events` and the events pane report missed changes if the part can't be read."""
+    """Whether `kac events` and the events pane report that they may miss changes if the part can't be read."""
     request: str = ""
-    """The request that reads the part, as evidence names it; empty if no rule of lint that is a cause reads it."""
+    """The request that reads the part, in the words of a cause's evidence; ``""`` if no lint rule whose finding is a
+    cause uses the part.
+    """
 
 
 class Part(StrEnum):
-    """A part, by its name in `Snapshot.read_at` and in failures."""
+    """A part of the cluster's state, by its name in `Snapshot.read_at` and in failures."""
 
     about: About
 
     def __new__(cls, name: str, about: About) -> Self:
-        """Create a member from a row below."""
+        """Create a member from its name and its properties."""
         part = str.__new__(cls, name)
         part._value_ = name
         part.about = about
@@ -107,7 +110,8 @@ def part_named(name: str) -> Part:
 
 
 def about(name: str) -> About:
-    """Return the description of a part. The failure to read a single group has its own name, which becomes the noun.
+    """Return the properties of a part. For another name, such as that of a single group that could not be read, only
+    the noun is set, to this name.
 
     Args:
         name: the name of a part, or of a failure.
@@ -117,27 +121,27 @@ def about(name: str) -> About:
 
 
 class Paces(NamedTuple):
-    """Seconds between two reads of a part; None if it is not read for that purpose."""
+    """Seconds between two reads of a part, by purpose; None if it is not read for that purpose."""
 
     events: float | None = None
-    """The interval for commands that only watch for changes. For configs, the interval between reads of one
-    resource."""
+    """The seconds for commands that only watch for changes; for configs, between two reads of one resource."""
     screen: float | None = None
-    """The interval for a screen that shows other data, and for its header."""
+    """The seconds for the screen, while it shows another part, and for its header."""
     triage: float | None = None
     after: tuple[Part, ...] = (Part.CLUSTER,)
-    """Parts that triage reads before it first reads this one."""
+    """The parts that triage has to read before it first reads this one."""
     within: float | None = None
-    """Maximum seconds for a read by triage; None: as long as the client allows."""
+    """Maximum seconds that a read by triage may take; None for the client's own timeouts."""
     is_rare: bool = False
-    """Whether most clusters have nothing of this part, and brokers refuse it to a connection without its own login.
-    Commands that watch for changes read it only once a view has read it; triage stops reading it once the brokers
-    refuse."""
+    """Whether most clusters have no entities of this part, and brokers refuse it to connections without a login.
+    Commands that watch for changes read it only after a view has read it; triage stops reading it after a refusal.
+    """
 
 
 SHORT_SECONDS = 6.0
-"""Maximum seconds for small reads by triage: a broker that was just stopped would delay them until the request times
-out."""
+"""Maximum seconds for small reads by triage. Without it, a broker that was just stopped would delay a read until the
+request times out.
+"""
 _LATER = (Part.TOPICS,)
 
 
@@ -170,20 +174,20 @@ PACES: Mapping[Part, Paces] = {
     Part.AUTHORS: Paces(triage=1.0, after=_LATER),
     Part.REQUEST_LOGS: Paces(triage=2.0, after=_LATER),
 }
-"""All parts that are read repeatedly, in the order in which their reads begin."""
+"""Part that is read repeatedly -> its intervals, in the order in which the reads begin."""
 FOR_EVENTS = {part: each.events for part, each in PACES.items() if each.events is not None}
 """Part -> seconds between two reads of it, for commands that watch for changes."""
 FOR_SCREEN = {part: each.screen for part, each in PACES.items() if each.screen is not None}
 
 
 class Listed(NamedTuple):
-    """A part that one operation reads, and whose answer changes nothing else in the snapshot."""
+    """The operation that reads a part. Its result changes nothing else in the snapshot."""
 
     module: str
-    """A module of `console.admin`, imported when the part is first read."""
+    """The name of a module of `console.admin`, which is imported when the part is first read."""
     operation: str
     may_be_refused: bool = True
-    """Whether the reader records a refusal by the brokers as the part's failure, instead of raising it."""
+    """Whether a refusal by the brokers is recorded as the part's failure; False if it is raised."""
 
 
 LISTED: Mapping[Part, Listed] = {
@@ -195,4 +199,4 @@ LISTED: Mapping[Part, Listed] = {
     Part.SCHEMAS: Listed("schemas", "describe_schemas"),
     Part.FEATURES: Listed("features", "describe_features", may_be_refused=False),
 }
-"""The parts that one operation reads."""
+"""Part -> the operation that reads it, for the parts that a single operation reads."""

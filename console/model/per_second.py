@@ -1,4 +1,4 @@
-"""A limit of items a second, for a display that follows a fast source. Pure."""
+"""Limits the number of items per second, for a display of a fast source. Pure."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ T = TypeVar("T")
 
 
 class PerSecond:
-    """Passes a number of items a second, and counts the others.
+    """Passes at most a number of items per second, and counts the others.
 
     Attributes:
-        left_out: the number of items that were not passed.
+        left_out: the number of items that were not passed so far.
     """
 
     def __init__(self, most: int) -> None:
-        """Create a cap. most: items a second; 0 for no cap."""
+        """Create a limit. most: items per second; 0 for no limit."""
         self._most = most
         self._second = 0.0
         self._passed = 0
         self.left_out = 0
 
     def passed(self, items: Sequence[T], now: float) -> Sequence[T]:
-        """Return the items that may pass. now: seconds of any clock that does not go back."""
+        """Return the first of these items, as many as the limit allows at this time. now: seconds of any clock that
+        does not go back.
+        """
         if not self._most:
             return items
         if now - self._second >= 1:

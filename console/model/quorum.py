@@ -1,4 +1,6 @@
-"""The replicas in the quorum's description: followers, replicas that were formatted again, and voters. Pure."""
+"""Interprets the description of the KRaft quorum: which replicas follow the leader, which nodes were formatted again,
+and who the voters are. Pure.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ KRAFT_VERSION = "kraft.version"
 
 
 def leaders_clock(quorum: Quorum | None) -> int | None:
-    """Return Unix milliseconds by the leader's clock: the leader sets its own caught-up time when it responds
-    (LeaderState.describeQuorum). None if the quorum is unknown, or the leader reports no time.
+    """Return the time of the response by the leader's clock, ms since 1970: a leader returns it as its own caught-up
+    time (LeaderState.describeQuorum). None if the quorum is unknown, or the leader reports no time.
     """
     # Don't use this host's clock: it may differ from the leader's by more than `FOLLOWS_MS`.
     told = [voter.last_caught_up_ms for voter in quorum.voters if voter.id == quorum.leader_id] if quorum else []
@@ -50,21 +52,23 @@ def follows(quorum: Quorum, replica: QuorumReplica) -> bool:
 
 
 class KnownVoters(NamedTuple):
-    """The known voters of a quorum without a reachable leader."""
+    """The voters of a quorum whose leader can't be reached, as far as kac knows them."""
 
     ids: tuple[int, ...]
     source: str
-    """The place where kac found the voters."""
+    """The source of the voters: a request, or a config and its node."""
     at: datetime | None = None
-    """The time of the leader's response, UTC; None if the voters come from a node's configs."""
+    """The time of the leader's last response, UTC; None if the voters come from a node's configs."""
 
 
 _STATIC, _SERVERS = "controller.quorum.voters", "controller.quorum.bootstrap.servers"
 
 
 def known_voters(snapshot: Snapshot) -> KnownVoters | None:
-    """Return the voters from the last response of a leader, else from the configs of a node in a static quorum; None if
-    neither was read. The voters of a dynamic quorum are in the metadata log only."""
+    """Return the voters from the last response of a leader, else from the config ``controller.quorum.voters`` of a
+    node; None if neither is known. A dynamic quorum has its voters in the metadata log only, and so does not have that
+    config.
+    """
     if snapshot.quorum is not None:
         return KnownVoters(
             tuple(sorted(each.id for each in snapshot.quorum.voters)),
@@ -81,7 +85,8 @@ def known_voters(snapshot: Snapshot) -> KnownVoters | None:
 
 def controllers_addresses(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the addresses of the controllers, as ``host:port``, from the configs of the first broker that has them and
-    is not a controller itself; empty if there is no such broker. kac asks brokers that are controllers directly.
+    is not a controller itself; empty if there is no such broker. Brokers that are controllers are left out because kac
+    sends their requests to them directly.
     """
     for node in snapshot.cluster.brokers:
         roles = _configured(snapshot, node.id, "process.roles")
@@ -92,19 +97,23 @@ def controllers_addresses(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _configured(snapshot: Snapshot, node: int, key: str) -> tuple[str, ...]:
-    """Return the items of a list in a node's configs; empty if it was not read."""
+    """Return the items of a list in a node's configs; empty if the config is missing or was not read."""
     entry = entry_in(snapshot.configs, broker_resource(node), key)
     items = (each.strip() for each in (entry.value or "").split(",")) if entry is not None else ()
     return tuple(filter(None, items))
 
 
 def is_unanswered(snapshot: Snapshot) -> bool:
-    """Return whether the last request to the controllers for the leader failed, so that the quorum is outdated."""
+    """Return whether kac is connected to controllers and its last request for the quorum failed, so that the known
+    quorum is outdated.
+    """
     return bool(snapshot.cluster.controllers) and any(each.part == Part.QUORUM for each in snapshot.failures)
 
 
 def voters_text(known: KnownVoters | None) -> str:
-    """Return the known voters as text, for a quorum without a reachable leader."""
+    """Return a clause that names the known voters and where they are known from; for None, one that says that they are
+    unknown.
+    """
     if known is None:
         return "who votes is not known: only a leader says it"
     ids = ", ".join(map(str, known.ids))
@@ -114,20 +123,21 @@ def voters_text(known: KnownVoters | None) -> str:
 
 
 def voters_in_short(known: KnownVoters | None) -> str:
-    """Return the known voters as `voters_text` does, but in half a line of 80 cells."""
+    """Return the clause of `voters_text` in a shorter form, of at most 40 cells for a usual quorum."""
     if known is None or known.at is None:
         return voters_text(known)
     return f"as of {time_of_day(known.at)} voters {', '.join(map(str, known.ids))}"
 
 
 def majority(voters: int) -> int:
-    """Return the number of voters that can elect a leader and commit a record."""
+    """Return the number of voters that can elect a leader and commit a record, of `voters` voters."""
     return voters // 2 + 1
 
 
 def formatted_again(quorum: Quorum, voter: QuorumReplica) -> QuorumReplica | None:
-    """Return the observer with a voter's id and another directory: the node's storage was formatted again, so that it
-    is no longer the voter. None if the voter fetches, or no such observer does."""
+    """Return the observer that has a voter's id and another directory id, and fetches: the node's storage was formatted
+    again, so the node is no longer that voter. None if the voter itself fetches, or there is no such observer.
+    """
     if fetches(quorum, voter) or not voter.directory_id:
         return None
     others = [each for each in quorum.observers if each.id == voter.id and each.directory_id != voter.directory_id]
@@ -135,8 +145,8 @@ def formatted_again(quorum: Quorum, voter: QuorumReplica) -> QuorumReplica | Non
 
 
 def observing_controllers(snapshot: Snapshot) -> tuple[QuorumReplica, ...]:
-    """Return the controllers that follow the log and are not voters; empty if it is unknown which observers are
-    brokers.
+    """Return the controllers that replicate the metadata log and are not voters; empty if it is unknown which observers
+    are controllers.
     """
     quorum, cluster = snapshot.quorum, snapshot.cluster
     if quorum is None:
@@ -159,7 +169,7 @@ def _is_controller(cluster: ClusterInfo, node: int) -> bool:
 
 
 def observing_brokers(snapshot: Snapshot) -> tuple[QuorumReplica, ...]:
-    """Return the observers that are not controllers; empty if it is unknown which ones are."""
+    """Return the observers that are brokers; empty if it is unknown which observers are brokers."""
     quorum, cluster = snapshot.quorum, snapshot.cluster
     if quorum is None or not (cluster.controllers or cluster.brokers):
         return ()
@@ -172,8 +182,8 @@ def observing_brokers(snapshot: Snapshot) -> tuple[QuorumReplica, ...]:
 
 
 def has_no_broker(snapshot: Snapshot, silent: Set[int] = frozenset()) -> bool:
-    """Return whether only controllers follow the log, and all that respond are known to have no broker role; False
-    without a leader.
+    """Return whether only controllers replicate the metadata log, and all controllers that respond are known to have no
+    broker role; False if the quorum has no leader.
 
     Args:
         silent: the controllers that do not respond.

@@ -35,30 +35,31 @@ _ORDER = {USER: 0, CLIENT_ID: 1, IP: 2}
 
 
 def part_order(type_: str) -> tuple[int, str]:
-    """Return the sort key of a component's type within an entity."""
+    """Return the sort key of a component's type: user, client-id, ip, then other types by name."""
     return _ORDER.get(type_, len(_ORDER)), type_
 
 
 class QuotaPart(NamedTuple):
-    """One component of an entity: its type and a name, or None for the default."""
+    """One component of an entity: its type and its name; the name None means the default."""
 
     type: str
     name: str | None
 
 
 class QuotaEntity(tuple[str | None, ...]):
-    """The entity of a quota: a set of (type, name or default), kept in the order user, client-id, ip, others.
+    """The entity of a quota: its components, each a type and a name (None for the default), in the order user,
+    client-id, ip, others.
 
-    A type that other brokers add (``client-id-prefix``) is kept as received. It is a tuple of its own class, each type
-    followed by its name: a cluster may have a million, each created and hashed once for every read, so each is one
-    object.
+    A type that brokers other than Kafka's add (``client-id-prefix``) is kept as received. The class is a flat tuple of
+    types and names, so that each entity is one object: a cluster may have a million, which every read creates and
+    hashes.
     """
 
     __slots__ = ()
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types of the entity's components."""
+        """The types of the entity's components: ``user``, ``client-id``, ``ip``, or another."""
         return cast("tuple[str, ...]", self[::2])
 
     @property
@@ -68,20 +69,21 @@ class QuotaEntity(tuple[str | None, ...]):
 
     @property
     def parts(self) -> tuple[QuotaPart, ...]:
-        """The entity's components."""
+        """The entity's components, each with its type and name."""
         return tuple(map(QuotaPart, self.types, self[1::2]))
 
     @classmethod
     def of(cls, parts: Mapping[str, str | None]) -> QuotaEntity:
-        """Return the entity of components such as ``{"user": "alice", "client-id": None}``; None is the default
-        name."""
+        """Return the entity with these components, type -> name: ``{"user": "alice", "client-id": None}``. The name
+        None means the default.
+        """
         return cls(chain.from_iterable((t, parts[t]) for t in sorted(parts, key=part_order)))
 
     def __repr__(self) -> str:
         return f"QuotaEntity({self.as_dict()!r})"
 
     def as_dict(self) -> dict[str, str | None]:
-        """Return the components in the form of JSON output: a null name is the default."""
+        """Return type -> name, as in JSON output; the name None means the default."""
         return dict(zip(self.types, self[1::2], strict=True))
 
     def has(self, type_: str) -> bool:
@@ -89,7 +91,7 @@ class QuotaEntity(tuple[str | None, ...]):
         return type_ in self.types
 
     def name_of(self, type_: str) -> str | None:
-        """Return the name of a component, None for the default.
+        """Return the name of the component of this type; None for the default.
 
         Raises:
             KeyError: the entity has no component of this type.
@@ -102,7 +104,7 @@ QuotaValues = Mapping[str, float]
 
 
 class Match(IntEnum):
-    """The comparison of a filter component (DescribeClientQuotasRequest). ANY_NAME also matches the default entity."""
+    """How a component of a filter matches names (DescribeClientQuotasRequest). ANY_NAME also matches the default."""
 
     EXACT = 0
     DEFAULT = 1
@@ -110,7 +112,7 @@ class Match(IntEnum):
 
 
 class QuotaMatch(NamedTuple):
-    """A component that an entity must have: `name` applies to EXACT only."""
+    """A component that an entity must have. `name` is used with EXACT only."""
 
     type: str
     match: Match
@@ -142,7 +144,7 @@ def filter_for_name(type_: str, name: str | None, *, strict: bool = False) -> Qu
 
     Args:
         name: the name; None for the default.
-        strict: match only entities without other components.
+        strict: whether to match only entities without further components.
     """
     match = QuotaMatch(type_, Match.DEFAULT) if name is None else QuotaMatch(type_, Match.EXACT, name)
     return QuotaFilter((match,), strict)
@@ -174,23 +176,23 @@ IP_KEYS = (CONNECTION_CREATION_RATE,)
 """The keys that limit addresses."""
 
 QUOTA_KEYS = (*CLIENT_KEYS, *IP_KEYS)
-"""All keys: produce, consume, request, controller mutations, connections."""
+"""All quota keys that Kafka defines."""
 
 
 class QuotaKey(NamedTuple):
-    """The meaning of a quota key, and how kac reads and shows its values.
+    """The meaning of a quota key, and how kac parses and shows its values.
 
     Attributes:
         unit: the unit of the values that are shown.
-        suffix: text that an operator may write after a number; a byte rate has amounts, as ``10MB/s``.
+        suffix: text that an operator may write after a number; for byte rates, operators write amounts as ``10MB/s``.
         short: the heading of its column.
         about: the resource that it limits, as a help text.
-        samples: values to offer first.
-        near_zero: the value below which a client is practically shut out: less than a batch header a second, or one
+        samples: the values that completion offers first.
+        near_zero: the value below which a client is practically shut out: less than a batch header per second, or one
             request every few minutes.
-        largest: the largest value of a key that has whole numbers only; None if it may have a fraction.
-        adds_up: whether the cluster allows the limit times the number of brokers: each broker applies it by itself, and
-            it is not a share.
+        largest: the largest value of a key whose values are integers; None if values may have a fraction.
+        adds_up: whether the whole cluster allows the limit times the number of brokers. False if the value is a
+            percentage, or one node applies the limit for the cluster.
     """
 
     unit: str
@@ -260,23 +262,27 @@ BY_KEY: Mapping[str, QuotaKey] = {
         _INT_MAX,
     ),
 }
-"""Quota key -> its record."""
+"""Quota key -> its properties."""
 
 USER_LEVELS = (3, 6)
-"""The levels that all clients of a user share."""
+"""The levels whose limit all clients of a user share."""
 OWN_LEVELS = (1, 3, 7)
-"""The levels of entities without a default component, whose limit is for a single scope."""
+"""The levels of entities without a default component. Their limit applies to one user, one client id, or one pair of
+both.
+"""
 
 
 class Level(NamedTuple):
-    """An entity that has a value for the key."""
+    """An entity that has a value for a quota key, and the value in the key's unit."""
 
     entity: QuotaEntity
     value: float
 
 
 class Effective(NamedTuple):
-    """The limit that applies to one key, and the levels that it beat, the strongest first."""
+    """The limit that applies for one key, in the key's unit, and the entities whose limits it takes precedence over,
+    the strongest first.
+    """
 
     key: str
     value: float
@@ -284,8 +290,9 @@ class Effective(NamedTuple):
     beaten: tuple[Level, ...]
     shared: str
     """The connections that share the limit: ``"client"`` (the user's connections with this client id), ``"user"`` (all
-    clients of the user), ``"client-id"`` (all users of the client id), ``"ip"`` (the address). This depends on the
-    components of the entity, not on whether they are defaults: under a default, each name has a limit of its own."""
+    clients of the user), ``"client-id"`` (all users of the client id), ``"ip"`` (the address). It depends on the types
+    of the entity's components only: under a default, each name has a limit of its own.
+    """
 
     @property
     def level(self) -> int:
@@ -313,7 +320,7 @@ def levels(user: str, client: str) -> tuple[QuotaEntity, ...]:
 
 
 def level_of(entity: QuotaEntity) -> int:
-    """Return the level of an entity.
+    """Return the level of an entity (see the table of this module).
 
     Returns:
         1 (user and client) to 8 (default client), the strongest first; 1 for an address, 2 for the default address.
@@ -340,13 +347,13 @@ def effective(quotas: Mapping[QuotaEntity, QuotaValues], user: str, client: str,
     """Return the quota that applies to a user's connections with a client id.
 
     Args:
-        quotas: all quotas that are known. If some were not read, the result may be wrong.
+        quotas: all known quotas. If some were not read, the result may be wrong.
         user: the name, without ``User:``.
         client: the client id; ``""`` for connections without one, to which only the levels of the user apply.
         key: one of `CLIENT_KEYS`.
 
     Returns:
-        The value in the key's unit, on each broker by itself; None if no quota applies.
+        The quota, with a value in the key's unit that each broker applies by itself; None if no quota applies.
     """
     every = levels(user, client)
     return _first(quotas, every if client else tuple(every[level - 1] for level in USER_LEVELS), key)
@@ -356,11 +363,11 @@ def effective_ip(quotas: Mapping[QuotaEntity, QuotaValues], address: str) -> Eff
     """Return the quota on new connections that applies to an address.
 
     Args:
-        quotas: all quotas that are known.
+        quotas: all known quotas.
         address: an IP address as brokers print it.
 
     Returns:
-        The value in connections a second, on each broker by itself; None if no quota applies.
+        The quota, with a value in connections per second that each broker applies by itself; None if no quota applies.
     """
     return _first(quotas, ip_levels(address), CONNECTION_CREATION_RATE)
 

@@ -1,5 +1,5 @@
-"""Samples of the numbers of records that were written to a group's partitions, and that the group committed. They give
-the rates before a lag grew. Pure.
+"""Samples of how many records were written to a group's partitions and how many the group committed. They show the
+rates before a lag grew. Pure.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ RECENT, KEPT = 60.0, 300.0
 
 
 class Sample(NamedTuple):
-    """The sums over a group's partitions at one time, Unix seconds."""
+    """Sums of offsets over a group's partitions at one time, Unix seconds."""
 
     at: float
     written: int
-    """The sum of the ends of the logs."""
+    """The sum of the end offsets."""
     read: int
     """The sum of the committed offsets."""
     partitions: int
@@ -28,7 +28,7 @@ class Sample(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Records a second over a time."""
+    """Written and committed records per second, averaged over a time."""
 
     written: float
     read: float
@@ -39,12 +39,13 @@ def sampled(known: Sequence[Sample], read: Iterable[PartitionLag], before: float
 
     Args:
         known: the samples so far; empty before the first poll.
-        read: the partitions that a client was seen to read. Records of others would count as written and never read.
-        before, at: the times of the last poll and of this one, Unix seconds.
+        read: the partitions that kac saw a client read. In other partitions, records would count as written and never
+            read.
+        before, at: the times of the previous poll and of this one, Unix seconds.
 
     Returns:
-        The same object if the sums did not change, or the last sample is younger than `APART`. The samples start over
-        if an offset was set back, or other partitions are read.
+        The same object if the sums did not change, or the last sample is less than `APART` seconds old; only the new
+        sample if an offset was set back, or the number of partitions changed.
     """
     if known and 0 <= at - known[-1].at < APART:
         return known
@@ -57,7 +58,8 @@ def sampled(known: Sequence[Sample], read: Iterable[PartitionLag], before: float
         return (now,)
     if now[1:] == last[1:]:
         return known
-    # The sums at the last poll, if it was late enough for a sample, were those of the last one: else it would be one.
+    # If the previous poll was late enough for a sample and made none, its sums were those of the last sample. Add it,
+    # to show how long the sums did not change.
     rested = (last._replace(at=before),) if before - last.at >= APART else ()
     return _thinned((*known, *rested, now), at)
 
@@ -72,8 +74,8 @@ def _thinned(samples: Sequence[Sample], at: float) -> Sequence[Sample]:
 
 
 def rates_between(samples: Sequence[Sample], first: float, last: float, least: float) -> Rates | None:
-    """Return the rates between two times, Unix seconds, by the samples within them; None if these are less than `least`
-    seconds apart.
+    """Return the rates between two times, Unix seconds, from the first and the last sample within them; None if these
+    samples are less than `least` seconds apart.
     """
     within = [each for each in samples if first <= each.at <= last]
     if len(within) < 2 or within[-1].at - within[0].at < least:

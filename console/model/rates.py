@@ -1,7 +1,7 @@
-"""Write rates from two polls: records a second from end offsets, bytes a second from the sizes of leaders' logs.
+"""Write rates from two polls: records per second from end offsets, bytes per second from the sizes of leaders' logs.
 
-A rate is unknown until two polls have shown it. Offsets also count control records and gaps of compaction, and a size
-is of the compressed batches on disk. Pure.
+A rate is unknown until two polls have shown it. Offsets also count control records and gaps of compaction; sizes count
+the compressed batches on disk. Pure.
 """
 
 from __future__ import annotations
@@ -23,34 +23,35 @@ if TYPE_CHECKING:
     from console.model.disk_trend import DirSample
 
 WINDOW = 15.0
-"""Seconds over which a rate is smoothed: the last poll is compared with one that is at least this old, once it exists,
-and at most twice as old if polls are frequent. Less frequent polls are compared with the poll before."""
+"""Minimum seconds over which a rate is averaged: the last poll is compared with one that is at least this old, once
+there is one, and at most twice as old if polls are frequent. Less frequent polls are compared with the poll before.
+"""
 SHORTEST = 1.0
 """Minimum seconds between two polls for a rate."""
 KNOWN_SHARE = 0.9
-"""Minimum share of a topic's or a broker's partitions whose rate has to be known for the sum to count as known."""
+"""Minimum share, 0 to 1, of a topic's or a broker's partitions with a known rate for which the sum counts as known."""
 
 Place = tuple[str, int]
 """A topic and a partition number."""
 
 
 class Counter(NamedTuple):
-    """A number that only grows, read repeatedly; times are Unix seconds."""
+    """A number that only grows, with its readings at three times, Unix seconds."""
 
     base_at: float
     base: int
-    """The reading that the last one is compared with."""
+    """The reading with which the last one is compared."""
     next_at: float
     next: int
-    """The reading that replaces `base`."""
+    """The reading that will replace `base`."""
     at: float
     value: int
     source: int = -1
-    """The broker whose log was measured, if the number is a size; -1 if it does not matter."""
+    """The broker whose log was measured, for a size; -1 for an end offset."""
 
     @property
     def rate(self) -> float | None:
-        """Growth per second, never below 0; None if unknown."""
+        """Growth per second, never below 0; None if the readings are less than `SHORTEST` seconds apart."""
         seconds = self.at - self.base_at
         return (self.value - self.base) / seconds if seconds >= SHORTEST else None
 
@@ -58,14 +59,14 @@ class Counter(NamedTuple):
 def count(known: Counter | None, value: int, at: float, source: int = -1) -> Counter:
     """Return a counter after one more reading.
 
-    It starts over if the value can't be the result of growth: the log was truncated, had records deleted, was created
-    again or is that of another broker; and after a clock that went back.
+    It starts over if the value can't result from growth (the log was truncated, records were deleted, the topic was
+    created again, or the log is that of another broker), and if the clock was set back.
 
     Args:
-        known: the counter so far, None before the first reading.
+        known: the counter so far; None before the first reading.
         value: an end offset, or bytes.
         at: the time of the reading, Unix seconds.
-        source: the broker whose log was measured, -1 if it does not matter.
+        source: the broker whose log was measured, for a size; -1 for an end offset.
     """
     if known is None or value < known.value or at < known.at or source != known.source:
         return Counter(at, value, at, value, at, value, source)
@@ -79,7 +80,7 @@ def count(known: Counter | None, value: int, at: float, source: int = -1) -> Cou
 
 
 class Rate(NamedTuple):
-    """Bytes and records a second; None if unknown."""
+    """Bytes and records per second; each None if unknown."""
 
     bytes: float | None = None
     records: float | None = None
@@ -89,24 +90,25 @@ UNKNOWN = Rate()
 
 
 class Rates(Struct, frozen=True, dict=True):
-    """The rates from the polls so far."""
+    """Counters of end offsets and sizes, and samples of disks, from the polls so far."""
 
     ends: Mapping[Place, Counter] = field(default_factory=dict)
-    """The end offset of each partition."""
+    """(topic, partition) -> the counter of its end offset."""
     sizes: Mapping[Place, Counter] = field(default_factory=dict)
-    """The bytes of the log of each partition's leader."""
+    """(topic, partition) -> the counter of the bytes of its leader's log."""
     dirs: Mapping[tuple[int, str], tuple[DirSample, ...]] = field(default_factory=dict)
-    """Broker and path -> samples of the usable bytes, the earliest first."""
+    """(broker, path of a directory) -> samples of its usable bytes, the earliest first."""
 
     def of(self, topic: str, number: int) -> Rate:
-        """Return the rate of a partition."""
+        """Return the rate of a partition, with None for what is unknown."""
         size, end = self.sizes.get((topic, number)), self.ends.get((topic, number))
         return Rate(None if size is None else size.rate, None if end is None else end.rate)
 
     @cached_property
     def seconds_left(self) -> Mapping[int, float]:
-        """The seconds until the first disk of each broker is full; brokers without a filling or known disk are
-        missing."""
+        """Broker -> the seconds until the first of its disks is full; brokers without a disk for which this can be
+        forecast are missing.
+        """
         from console.model.disk_trend import foreseen
 
         found: dict[int, float] = {}
@@ -117,15 +119,15 @@ class Rates(Struct, frozen=True, dict=True):
 
 
 NOT_POLLED = Rates()
-"""The rates before the first poll."""
+"""The value before the first poll."""
 
 
 def with_ends(rates: Rates, asked: Iterable[Place], read: Mapping[Place, int], at: datetime) -> Rates:
     """Return the rates after end offsets were read.
 
     Args:
-        asked: the partitions whose ends were requested: those that are not in `read` lose their counters.
-        read: the end offsets.
+        asked: the partitions whose end offsets were requested; those that are not in `read` lose their counters.
+        read: (topic, partition) -> its end offset.
         at: the time of the read, with its zone.
     """
     ends, counted = dict(rates.ends), _Counting(at.timestamp())
@@ -138,8 +140,8 @@ def with_ends(rates: Rates, asked: Iterable[Place], read: Mapping[Place, int], a
 
 
 def without_topics(rates: Rates, gone: Set[str]) -> Rates:
-    """Return the rates without the counters of some topics. gone: the names of the topics, which other topics may have
-    now.
+    """Return the rates without the counters of deleted topics. gone: the names of the deleted topics; new topics may
+    have these names now.
     """
 
     def left(known: Mapping[Place, Counter]) -> dict[Place, Counter]:
@@ -149,16 +151,17 @@ def without_topics(rates: Rates, gone: Set[str]) -> Rates:
 
 
 class _Counting:
-    """Counters after one more reading of each at the same time. Equal counters with equal readings become one object:
-    most logs of a large cluster are empty or idle."""
+    """Adds one reading, all at the same time, to many counters. Equal counters with equal readings become one object,
+    because most logs of a large cluster are empty or idle.
+    """
 
     def __init__(self, at: float, source: int = -1) -> None:
         self._at, self._source = at, source
         self._made: dict[tuple[int, int], Counter] = {}
 
     def after(self, known: Counter | None, value: int) -> Counter:
-        """Return a counter after one more reading, as `count` does. The known counters must outlive this object, which
-        identifies them by `id`.
+        """Return a counter after one more reading, as `count` does. The caller has to keep the known counters alive as
+        long as this object, which identifies them by `id`.
         """
         made = self._made.get((id(known), value))
         if made is None:
@@ -171,7 +174,7 @@ def with_dirs(rates: Rates, topics: Mapping[str, Topic], dirs: Mapping[int, Iter
 
     Args:
         topics: all topics, by name: the size of a partition is that of its leader's replica.
-        dirs: the directories of the brokers that responded, by broker id; samples of other brokers stay.
+        dirs: broker id -> the directories, for the brokers that responded; samples of other brokers stay.
         at: the time of the read, with its zone.
     """
     from console.model.disk_trend import DirSample, sampled
@@ -194,17 +197,17 @@ def with_dirs(rates: Rates, topics: Mapping[str, Topic], dirs: Mapping[int, Iter
 
 
 def _there(known: Mapping[Place, Counter], topics: Mapping[str, Topic]) -> dict[Place, Counter]:
-    """Return the counters of partitions that exist."""
+    """Return the counters of the partitions that exist in `topics`."""
     return {place: each for place, each in known.items() if partition_in(topics.get(place[0]), place[1]) is not None}
 
 
 class Tally(NamedTuple):
-    """Sums over some partitions.
+    """The sums of rates over some partitions.
 
     Attributes:
         partitions: the number of partitions.
         sized, ended: the numbers of partitions with a known rate of bytes, and with a known rate of records.
-        bytes, records: the sums of these rates, per second.
+        bytes, records: the sums of the known rates, per second.
     """
 
     partitions: int = 0
@@ -215,8 +218,9 @@ class Tally(NamedTuple):
 
     @property
     def rate(self) -> Rate:
-        """The sum; unknown while less than nine tenths (`KNOWN_SHARE`) of the partitions have a known rate. 0 without
-        partitions."""
+        """The sums as a rate; each None if less than nine tenths (`KNOWN_SHARE`) of the partitions have a known rate. 0
+        if there are no partitions.
+        """
         least = KNOWN_SHARE * self.partitions
         return Rate(self.bytes if self.sized >= least else None, self.records if self.ended >= least else None)
 
@@ -253,27 +257,28 @@ def by_leader(rates: Rates, topic: Topic) -> dict[int, Tally]:
 
 
 class RateTotals(NamedTuple):
-    """Sums by topic, and their inputs."""
+    """The rates of topics and of brokers as leaders, and the values from which they were computed."""
 
     rates: Rates = NOT_POLLED
     made_of: Mapping[str, Topic] = MappingProxyType({})
     tallies: Mapping[str, Mapping[int, Tally]] = MappingProxyType({})
     topics: Mapping[str, Rate] = MappingProxyType({})
-    """Topic -> its rate, if a part of the rate is known."""
+    """Topic -> its rate; topics of which neither bytes nor records are known are missing."""
     leaders: Mapping[int, Rate] = MappingProxyType({})
-    """Broker -> the rate of writes to the partitions that it leads, if known."""
+    """Broker -> the rate of writes to the partitions that it leads; brokers with an unknown rate are missing."""
 
     def after(self, rates: Rates, topics: Mapping[str, Topic]) -> RateTotals:
-        """Return the totals of newer rates.
+        """Return the totals for newer rates.
 
-        Only topics whose counters or whose own object changed are summed up again.
+        Only the topics whose counters or `Topic` objects changed are computed again.
 
         Args:
             rates: the newer rates.
             topics: all topics, by name.
 
         Returns:
-            Its `topics` and `leaders` are the same objects if no rate changed, so that a view may compare identities.
+            Totals whose `topics` and `leaders` are the same objects as here if no rate changed, so that a view may
+            compare identities.
         """
         if rates is self.rates and topics is self.made_of:
             return self
@@ -309,8 +314,9 @@ class RateTotals(NamedTuple):
 
 
 class _Sums:
-    """Sums up topics. Most topics of a cluster are idle: topics with the same partitions and the same counters are
-    summed up once, and equal sums and their rates are shared objects."""
+    """Computes the sums of topics. Topics with the same partitions and the same counters are computed once, and equal
+    sums are shared objects, because most topics of a cluster are idle.
+    """
 
     def __init__(self, rates: Rates) -> None:
         self._rates = rates
@@ -318,7 +324,7 @@ class _Sums:
         self._alike: dict[tuple[tuple[int, Tally], ...], tuple[Mapping[int, Tally], Rate]] = {}
 
     def of(self, topic: Topic) -> tuple[Mapping[int, Tally], Rate]:
-        """Return the tally of each leader, and the rate of all."""
+        """Return broker -> the tally of the topic's partitions that it leads, and the rate of the whole topic."""
         places = [(topic.name, each.number) for each in topic.partitions]
         counters = (*map(self._rates.sizes.get, places), *map(self._rates.ends.get, places))
         made_of = (id(topic.partitions), *map(id, counters))
@@ -331,7 +337,9 @@ class _Sums:
 
 
 def _led(tallies: Collection[Mapping[int, Tally]]) -> dict[int, Rate]:
-    """Return broker -> the rate of writes to the partitions that it leads, if known."""
+    """Return broker -> the rate of writes to the partitions that it leads; brokers with an unknown rate are left out.
+    tallies: those of each topic, by broker.
+    """
     times = Counts(map(id, tallies))  # equal tallies are one object: count the objects
     led: dict[int, list[Tally]] = {}
     for each in {id(each): each for each in tallies}.values():

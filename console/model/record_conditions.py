@@ -1,8 +1,8 @@
 """Conditions on records in the Common Expression Language (CEL), as ``value.order.total > 100 && key == "o-7"``.
 
-The variables are `FIELDS`. The value is decoded JSON if it is JSON, else text; the key is decoded if it is a JSON
-object, array or string, else text: a key of digits stays a text. A condition does not hold for a record in which a
-field is missing or has another type. Patterns of ``matches`` take linear time.
+The variables are `FIELDS`. `value` is the decoded JSON if the value is JSON, else text; `key` is decoded only if it is
+a JSON object, array or string: a key of digits stays text. A condition does not hold for a record in which a field is
+missing or has another type. Patterns of ``matches`` take linear time.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from console.model.foreign_json import json_as
 from console.model.records import Record
 
 FIELDS = ("value", "key", "headers", "partition", "offset", "time", "size", "schema")
-"""The variables of a condition. headers: name -> text; if a name occurs several times, the last one counts. size: bytes
-of key and value. schema: the schema of the value, ``""`` without one."""
+"""The variables of a condition. headers: name -> text; if a name occurs several times, its last value is used. time:
+None if the record has no timestamp. size: bytes of key and value. schema: the schema of the value, ``""`` if there is
+none.
+"""
 LARGEST_JSON = 4 << 20
 """Maximum size in bytes of a value that is decoded as JSON; a larger value counts as text."""
 LONGEST = 4096
@@ -53,14 +55,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Literal(NamedTuple):
-    """A text that the contents of every matching record contain, in JSON perhaps spelled by escapes."""
+    """A text that the contents of every matching record contain. JSON may spell it by escapes."""
 
     text: bytes
     is_escapable: bool = True
-    """Whether JSON may spell the text by escapes; False for the raw bytes of a text search."""
+    """Whether the contents may be JSON that spells the text by escapes; False for a search in the raw bytes."""
 
     def may_be_in(self, data: bytes | bytearray, begin: int = 0, end: int | None = None) -> bool:
-        """Return whether a part of some bytes may spell the text."""
+        """Return whether the bytes from `begin` to `end` contain the text, or escapes that may spell it. end: None for
+        the end of the data.
+        """
         if data.find(self.text, begin, end) >= 0:
             return True
         if not self.is_escapable or data.find(b"\\", begin, end) < 0:
@@ -76,20 +80,22 @@ class Condition(NamedTuple):
     fields: tuple[str, ...]
     """The variables that it uses."""
     literals: tuple[Literal, ...]
-    """Texts that every record contains for which the condition holds."""
+    """Texts that are in every record for which the condition holds; other records need not be decoded."""
     roots: tuple[str, ...]
-    """The variable in which each literal must be."""
+    """For each literal the variable in which it must occur: ``value``, ``key`` or ``headers``."""
     run: Callable[[dict[str, Any]], Any]
 
     def holds(self, record: Record) -> bool:
-        """Return whether the condition holds for a record, in the form that may be shown."""
+        """Return whether the condition holds for a record. record: with masked fields hidden, as it may be shown."""
         for root, literal in zip(self.roots, self.literals, strict=True):
             if not any(literal.may_be_in(part) for part in _parts(record, root)):
                 return False
         return self.holds_for(fields_of(record, self.fields))
 
     def holds_for(self, fields: dict[str, Any]) -> bool:
-        """Return whether the condition holds for these values of its variables."""
+        """Return whether the condition holds for these values of its variables; False if a field is missing or has
+        another type.
+        """
         try:
             return self.run(fields) is True
         except Exception:  # noqa: BLE001 a missing field, another type, a number out of range: it does not hold
@@ -110,10 +116,10 @@ class ConditionError(ValueError):
 
 @lru_cache(maxsize=64)
 def condition(text: str) -> Condition:
-    """Compile a condition.
+    """Compile a condition. Results are cached.
 
     Raises:
-        ConditionError: it is not a condition.
+        ConditionError: it is not a condition, uses an unknown variable or function, or is longer than `LONGEST`.
     """
     if len(text) > LONGEST:
         raise ConditionError(f"a condition has at most {LONGEST:,} characters, and this one {len(text):,}")
@@ -140,7 +146,7 @@ def condition(text: str) -> Condition:
 
 
 def _wrong_syntax(text: str, problem: str) -> ConditionError:
-    """Return the error of a text that can't be parsed. problem: the parser's message."""
+    """Return the error for a text that the parser refused. problem: the parser's message."""
     match = _PLACE.search(problem)
     if match is None:
         return ConditionError(f"it is no condition: {problem.splitlines()[0][:200]}")
@@ -150,13 +156,13 @@ def _wrong_syntax(text: str, problem: str) -> ConditionError:
 
 
 def _at(tokens: list[tuple[str, str, int]], name: str) -> int | None:
-    """Return the position of the first use of a name in a condition; None if the condition does not have the name."""
+    """Return the position of the first use of a name in a condition, from 0; None if the name does not occur."""
     return next((at for group, text, at in tokens if group == "name" and text == name), None)
 
 
 def _literals(text: str, tokens: list[tuple[str, str, int]]) -> Iterator[tuple[str, bytes]]:
-    """Yield the variable and the text of each equation or call that every matching record fulfils: those on the top
-    level, if only ``&&`` joins them.
+    """Yield the variable and the text of each comparison or call that must be true for the condition to hold: those on
+    the top level of the condition. Nothing is yielded if other operators than ``&&`` join them.
     """
     depth, begins, parts = 0, 0, list[str]()
     for group, sign, at in tokens:
@@ -181,7 +187,9 @@ def _literals(text: str, tokens: list[tuple[str, str, int]]) -> Iterator[tuple[s
 
 
 def _parts(record: Record, root: str) -> Iterator[bytes]:
-    """Yield the contents that a variable is made of."""
+    """Yield the bytes from which a variable is made: the key, the value, or the value of each header; null is left
+    out.
+    """
     if root == "headers":
         yield from (value for _, value in record.headers if value)
     else:
@@ -202,7 +210,7 @@ def decoded_json(data: bytes | None) -> Any:
 
 
 def value_of(data: bytes | None) -> Any:
-    """Return a value as conditions see it: decoded JSON, or text; None for null."""
+    """Return a value in the form that conditions use: decoded JSON if it is JSON, else text; None for null."""
     if data is None:
         return None
     try:
@@ -212,7 +220,9 @@ def value_of(data: bytes | None) -> Any:
 
 
 def key_of(data: bytes | None) -> Any:
-    """Return a key as conditions see it: a decoded JSON object, array or string, or text; None for null."""
+    """Return a key in the form that conditions use: decoded if it is a JSON object, array or string, else text; None
+    for null.
+    """
     return value_of(data) if data is not None and data[:1] in (b"{", b"[", b'"') else _text(data)
 
 
@@ -228,7 +238,7 @@ def _time_of(record: Record) -> datetime | None:
 
 
 def fields_of(record: Record, names: Iterable[str] = FIELDS) -> dict[str, Any]:
-    """Return the values of variables for a record."""
+    """Return variable -> its value for a record."""
     return {name: _FIELDS[name](record) for name in names}
 
 

@@ -1,4 +1,4 @@
-"""The seam between bytes of records and the text that is shown, searched and copied. Pure."""
+"""Turns the bytes of records into the text that is shown, searched and copied. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from console.model.record_masks import MaskPath, hidden, is_binary, without_mask
 from console.model.records import Encoding, Record
 
 LARGEST_PAYLOAD = 1 << 20
-"""Maximum size in bytes of a key or a value that is decoded by a schema."""
+"""Maximum size in bytes of a key or a value that is decoded with a schema."""
 
 
 KEY, VALUE = "key", "value"
@@ -25,39 +25,47 @@ class Decoded(NamedTuple):
     """The result of decoding a key or a value."""
 
     form: str
-    """The encoding, as in `Encoding`."""
+    """The encoding, one of those of `Encoding.form`."""
     schema: str
-    """The name of the schema, or of the kind of record."""
+    """The name of the schema, or of the kind of record if it needs no schema."""
     made: bytes
-    """The content as JSON."""
+    """The decoded content as JSON."""
     is_changed: bool = False
-    """Whether the decoder hides a part of the contents: the original bytes may then not be shown either."""
+    """Whether the decoder left out or replaced a part of the contents; kac then does not show the original bytes
+    either.
+    """
     aliases: Mapping[str, frozenset[str]] = MappingProxyType({})
-    """A field's name -> its other names, under which it is masked as well."""
+    """A field's name -> its other names in the schema, under which it is masked as well."""
 
 
 class OwnDecoder(NamedTuple):
-    """A decoder that needs no registry."""
+    """A decoder that needs no schema registry."""
 
     claims: Callable[[Record, str], bool]
-    """Takes a record and one of its parts, which is not empty; returns whether this decoder is responsible for it."""
+    """A function from a record and a part (``key`` or ``value``, not empty) to whether this decoder has to decode the
+    part.
+    """
     decode: Callable[[Record, str, schemas.Allowance], Decoded]
-    """Returns the decoded part. Raises NotDecoded with the reason if that is impossible."""
+    """A function from a record, a part and the allowance to the decoded part. Raises NotDecoded with the reason if it
+    can't decode it.
+    """
     topics: Callable[[str], bool]
-    """Returns whether the decoder may be responsible for parts of records in a topic of this name."""
+    """A function from a topic to whether its records may have parts that this decoder claims."""
     changes: Callable[[str], bool]
-    """Returns whether records of a topic of this name are known to be shown in another form than they were sent."""
+    """A function from a topic to whether its records are surely shown in another form than they were sent."""
 
 
 class RecordDecoder:
-    """Decodes records, and hides the fields that a context masks: only its results may be shown.
+    """Decodes records, and hides the fields that a context masks: kac shows nothing of a record but this class's
+    results.
 
-    It decodes contents that an own decoder claims, and contents with a reference to a schema of a registry. It leaves
-    other contents unchanged but for masked fields.
+    It decodes contents that one of the context's own decoders claims, and contents with a reference to a schema of a
+    registry. It leaves other contents unchanged except for masked fields.
 
     Attributes:
-        known: a function that returns a schema, the reason for its absence, or None if it has to be requested; None for
-            a context without a registry.
+        mask: the paths of the masked fields.
+        known: a function from a schema's key to the schema, the reason for its absence, or None if it has to be
+            requested; None in a context without a registry.
         own: the decoders that come before the registry; the first one that claims a part decodes it.
     """
 
@@ -73,18 +81,21 @@ class RecordDecoder:
         self._by_topic: dict[str, tuple[OwnDecoder, ...]] = {}
 
     def is_plain_in(self, topics: Iterable[str]) -> bool:
-        """Return whether the contents of topics are shown as they are sent: then a search may look for bytes."""
+        """Return whether the contents of these topics are shown exactly as they were sent, so that a search may compare
+        bytes.
+        """
         changed = (own.topics(topic) and own.changes(topic) for topic in topics for own in self._own)
         return not self._mask and self._known is None and not any(changed)
 
     def readable(self, record: Record, allowance: schemas.Allowance) -> Record:
-        """Return a record with key, value and headers in displayable form, by the schemas that are known now.
+        """Return a record with key, value and headers in the form that may be shown, decoded by the schemas that are
+        known now.
 
-        Call it in any thread but a loop's; it does not wait for a registry.
+        It may take seconds, so it must not run in the thread of an event loop; it does not wait for a registry.
 
         Args:
             record: the original record.
-            allowance: the remaining budget of the response. Contents that exceed it are not decoded.
+            allowance: the remaining budget for decoding the response. Contents that exceed it are not decoded.
         """
         if self._is_plain(record):
             return record
@@ -100,7 +111,7 @@ class RecordDecoder:
         )
 
     def _is_plain(self, record: Record) -> bool:
-        """Return whether a record is shown as it was sent: the quick way for most."""
+        """Return whether a record is surely shown as it was sent; a quick check that is True for most records."""
         if self._mask or self._known is not None or record.headers:
             return False
         is_framed = _may_be_framed(record.key) or _may_be_framed(record.value)
@@ -110,21 +121,26 @@ class RecordDecoder:
         )
 
     def named(self, record: Record) -> Iterable[schemas.SchemaKey]:
-        """Yield the schemas of the registry that key and value refer to."""
+        """Yield the references to a registry's schemas in key and value; parts that an own decoder claims are left
+        out.
+        """
         for data, header in ((record.key, schemas.KEY_HEADER), (record.value, schemas.VALUE_HEADER)):
             named = self._framed(record, data, header) if self._known is not None else None
             if named is not None and self._own_decoder(record, data, header) is None:
                 yield named.key
 
     def missing(self, record: Record) -> Iterable[schemas.SchemaKey]:
-        """Yield the unknown schemas that key and value refer to."""
+        """Yield the references in key and value to schemas that have to be requested from the registry."""
         for key in self.named(record):
             if self._known is not None and self._known(key) is None:
                 yield key
 
     def _own_decoder(self, record: Record, data: bytes | None, header: bytes) -> OwnDecoder | None:
-        """Return the own decoder that takes precedence over the registry for a key or a value; None if no own decoder
-        claims it, or it is empty.
+        """Return the own decoder that claims a key or a value; None if no decoder claims it, or it is empty.
+
+        Args:
+            data: the key or the value.
+            header: `KEY_HEADER` or `VALUE_HEADER`, according to the part.
         """
         if not data:
             return None
@@ -137,8 +153,8 @@ class RecordDecoder:
         return None
 
     def _framed(self, record: Record, data: bytes | None, header: bytes) -> schemas.Framed | None:
-        """Return a key or a value with its schema reference. Binary contents without a reference get the newest schema
-        of the topic's subject if a registry is known; for all other contents return None.
+        """Return a key or a value with its reference to a schema; None if it has no reference. If the context has a
+        registry, binary contents without a reference count as a reference to the newest schema of the topic's subject.
         """
         named = schemas.framed(data, record.headers, header)
         if named is not None or not data or self._known is None or not is_binary(data):
@@ -148,7 +164,9 @@ class RecordDecoder:
     def _part(
         self, record: Record, data: bytes | None, header: bytes, allowance: schemas.Allowance
     ) -> tuple[bytes | None, Encoding | None]:
-        """Return the displayable form of a key or a value, and the result of its decoding."""
+        """Return a key or a value in the form that may be shown, and the result of decoding it; None as the result if
+        it has no schema and no decoder.
+        """
         own = self._own_decoder(record, data, header)
         if own is not None and data is not None:
             return self._by_own(own, record, data, _PARTS[header], allowance)
@@ -178,7 +196,9 @@ class RecordDecoder:
     def _by_own(
         self, own: OwnDecoder, record: Record, data: bytes, part: str, allowance: schemas.Allowance
     ) -> tuple[bytes | None, Encoding]:
-        """Return the displayable form of a key or a value that an own decoder reads, and the result of the decoding."""
+        """Return a key or a value in the form that may be shown, decoded by an own decoder, and the result of decoding
+        it.
+        """
         try:
             found = own.decode(record, part, allowance)
         except schemas.NotDecoded as problem:
@@ -188,8 +208,8 @@ class RecordDecoder:
         return shown, Encoding(found.form, found.schema, len(data), sent=sent)
 
     def _as_sent(self, data: bytes) -> bytes | None:
-        """Return contents that were not decoded, with masked fields replaced; if a mask is set and they are no JSON
-        document, return only their size.
+        """Return contents that were not decoded, with masked fields replaced. If fields are masked and the contents are
+        no JSON object or array, return a text that says only their size.
         """
         return without_masked(data, self._mask) if not self._mask or _is_document(data) else hidden(data)
 
@@ -217,7 +237,7 @@ class RecordDecoder:
 
 
 def _may_be_framed(data: bytes | None) -> bool:
-    """Return whether contents may refer to a schema by their first byte; `schemas.framed` says whether they do."""
+    """Return whether contents may refer to a schema, by their first byte; `schemas.framed` decides it exactly."""
     return data is not None and data[:1] in schemas.FRAME_BEGINS
 
 
@@ -233,11 +253,17 @@ _NOT_ASKED = {schemas.GLUE: "no Glue registry is asked", schemas.FINGERPRINT: "k
 _NUMBER = 8
 """Size of a Java long in bytes."""
 _MOST_LIKELY = 1 << 24
-"""Bound above which a number is not taken for an id if there is no registry: registries count their ids from 1."""
+"""In a context without a registry, a number from this one on is not taken for a schema's id: registries count ids from
+1.
+"""
 
 
 def _note(schema: schemas.Schema, topic: str, *, is_bare: bool) -> str:
-    """Return a remark on a schema that decoded a record of a topic, ``""`` for none."""
+    """Return a remark on the schema that decoded a part of a record; ``""`` if there is no remark.
+
+    Args:
+        is_bare: whether the contents had no reference, so that the newest schema of the topic's subject was used.
+    """
     if is_bare:
         return "it names no schema: decoded by the newest of the topic's subject"
     if schema.doubt or schema.is_of(topic):

@@ -1,4 +1,6 @@
-"""Filters of records. A filter also names bytes that every record that passes it must contain."""
+"""Filters of records. A filter also provides texts that every matching record contains, so that other records need not
+be decoded.
+"""
 
 from __future__ import annotations
 
@@ -13,30 +15,30 @@ VALUE, KEY = "value", "key"
 
 
 class RecordFilter(Struct, frozen=True):
-    """Conditions that must all hold. An empty one holds for every record."""
+    """Conditions that must all hold. A filter without conditions matches every record."""
 
     text: str = ""
-    """A text that the key, the value or a header has to contain; ``""`` for any contents."""
+    """A text that the key, the value or a header has to contain; ``""`` for no such condition."""
     key: str = ""
-    """A glob (``order-*``) that has to match the whole key; ``""`` for any key."""
+    """A glob (``order-*``) that has to match the whole key; ``""`` for no such condition."""
     key_only: bool = False
-    """Whether to search only the partitions to which the usual partitioners would send the key."""
+    """Whether to search only the partitions that common partitioners choose for the key."""
     where: str = ""
-    """A condition of `console.model.record_conditions`; ``""`` for none."""
+    """A condition of `console.model.record_conditions`; ``""`` for no such condition."""
     without: str = ""
-    """`VALUE` or `KEY`: the part that must be null; ``""`` for neither."""
+    """`VALUE` or `KEY`, the part that must be null; ``""`` for no such condition."""
 
     def __bool__(self) -> bool:
         return bool(self.text or self.key or self.where or self.without)
 
     @property
     def whole_key(self) -> bytes | None:
-        """The key to search for if it has no wildcards; None if it has some, or if the filter has no key."""
+        """The key to search for, as bytes; None if the filter has no key, or its key has wildcards."""
         return self.key.encode() if self.key and not any(sign in self.key for sign in "*?[") else None
 
     def literals(self) -> tuple[Literal, ...]:
-        """Return the texts that the contents of every matching record contain, in the form that may be shown: masks and
-        schemas change the bytes of contents.
+        """Return texts that every matching record contains, in its key, value or headers as they may be shown: masks
+        and schemas change the bytes.
         """
         found = [Literal(self.text.encode(), is_escapable=False)] if self.text else []
         if (key := self.whole_key) is not None and self.key.isascii():
@@ -44,7 +46,7 @@ class RecordFilter(Struct, frozen=True):
         return (*found, *(condition(self.where).literals if self.where else ()))
 
     def matches(self, record: Record) -> bool:
-        """Return whether a record passes, in the form that may be shown."""
+        """Return whether a record fulfils all conditions. record: with masked fields hidden, as it may be shown."""
         if self.without and (record.value if self.without == VALUE else record.key) is not None:
             return False
         if self.text and not _contains(record, self.text.encode()):

@@ -1,10 +1,10 @@
-"""Fields of records that a context hides: paths, and the masked form of a key, a value or a header. Pure.
+"""Fields of records that a context hides: their paths, and the masked form of a key, a value or a header. Pure.
 
 A path has the steps ``.name``, ``['name']``, ``[0]``, ``[-1]`` and ``[*]``, and ``**`` for any number of members and
-elements, including zero:
-``$.card``, ``$.items[*].price``, ``$.**.email``. A text that is JSON is searched as a document, and the list of pairs
-that some serializers make of a map is searched as a map. Contents that can't be searched for a path are hidden whole: a
-binary value, and a text that is not JSON and has a ``{``, or a masked field's name before a ``=`` or similar.
+elements, including zero: ``$.card``, ``$.items[*].price``, ``$.**.email``. A text that is JSON is searched as a
+document, and the list of pairs that some serializers make of a map is searched as a map. Contents that can't be
+searched for a path are hidden completely: a binary value, and a text that is not JSON and has a ``{``, or a masked
+field's name before a ``=`` or similar.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from console.model.record_conditions import decoded_json
 
 
 class Anything(Enum):
-    """The step ``[*]`` of a path: any element."""
+    """The type of the step ``[*]`` of a path: any element."""
 
     ANY = "*"
 
@@ -30,17 +30,17 @@ class Anything(Enum):
 ANY = Anything.ANY
 _STEP = re.compile(r"""\.\*|\.(?P<name>[^.\[\]'"=!<>\s]+)|\['(?P<quoted>[^']*)'\]|\[(?P<place>-?[0-9]{1,9})\]|\[\*\]""")
 Aliases = Mapping[str, frozenset[str]]
-"""The name of a field -> its other names in a schema, under which it is masked, too."""
+"""The name of a field -> its other names in a schema, under which it is masked as well."""
 NO_ALIASES: Aliases = {}
 _BINARY = re.compile(b"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 MOST_TEXTS = 8
-"""Maximum depth of JSON texts in JSON texts; deeper texts are hidden."""
+"""Maximum depth at which JSON texts within JSON texts are searched; deeper texts are hidden."""
 MASKED = "••••"
 """Text in place of a masked field of any type."""
 
 
 class Deep(Enum):
-    """The step ``**`` of a path: any number of members and elements."""
+    """The type of the step ``**`` of a path: any number of members and elements."""
 
     DEEP = "**"
 
@@ -54,7 +54,7 @@ class MaskPath(Struct, frozen=True):
 
     steps: Steps
     text: str
-    """The original text of the path."""
+    """The path as the operator wrote it."""
 
 
 def mask_path(text: str) -> MaskPath:
@@ -87,7 +87,7 @@ def _step_of(match: re.Match[str]) -> str | int | Anything:
 
 
 def is_binary(data: bytes) -> bool:
-    """Return whether contents are not text."""
+    """Return whether contents are binary: not UTF-8, or with control characters that texts do not have."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -99,13 +99,13 @@ def without_masked(data: bytes | None, paths: Sequence[MaskPath], aliases: Alias
     """Return contents with their masked fields replaced.
 
     Args:
-        data: a key, a value or a header.
-        paths: the paths of the fields.
+        data: a key, a value or a header; None for null.
+        paths: the paths of the masked fields.
         aliases: other names of fields, from the schema of the contents.
 
     Returns:
-        JSON that is encoded again, so that duplicate members leave no trace; a text that can't have a masked field,
-        unchanged; a text with the size for all other contents.
+        If no masked field can be in the contents: the same contents. If they are a JSON object, array or string: JSON
+        encoded again, in which duplicate members are gone. Otherwise: a text that says only the size.
     """
     last = [path.steps[-1] for path in paths]
     if not data or not paths or (not aliases and _names_none(data, last)):
@@ -120,7 +120,9 @@ def without_masked(data: bytes | None, paths: Sequence[MaskPath], aliases: Alias
 
 
 def _names_none(data: bytes, last: Iterable[object]) -> bool:
-    """Return whether a text has no masked field's name in it: a quick check. last: last steps of the paths."""
+    """Return whether no path's last step occurs as a name in a text; a quick check, False if unsure. last: the last
+    steps of the paths.
+    """
     if b"\\" in data or not data.isascii() or _BINARY.search(data) is not None:
         return False
     text = data.lower()
@@ -137,13 +139,13 @@ def masked(document: Any, paths: Iterable[MaskPath], aliases: Aliases = NO_ALIAS
 
 
 def hidden(data: bytes) -> bytes:
-    """Return the replacement of contents that can't be searched."""
+    """Return the text in place of contents that can't be searched; it says only their size."""
     return f"{MASKED} {len(data)} bytes hidden: fields are masked here, and this is no JSON".encode()
 
 
 def _may_hold_a_field(data: bytes, last: Iterable[object]) -> bool:
-    """Return whether contents that are not JSON may have a masked field in some encoding: binary, broken JSON, a text
-    with the field's name. last: last steps of the paths.
+    """Return whether contents that are not JSON may have a masked field in another encoding: they are binary, may be
+    broken JSON, or have the field's name before a separator. last: the last steps of the paths.
     """
     try:
         text = data.decode()
@@ -156,13 +158,13 @@ def _may_hold_a_field(data: bytes, last: Iterable[object]) -> bool:
 
 @cache
 def _given(name: str) -> re.Pattern[str]:
-    """Return a pattern for a name with the separators of other notations before its value: ``card=``, ``<card>``."""
+    """Return a pattern for a field's name before a value in other notations than JSON: ``card=``, ``<card>``."""
     pattern = rf"""(?<!\w){re.escape(name)}["']?(?:\s{{0,20}}[=:>,;|]|\t)"""
     return re.compile(pattern, re.IGNORECASE)
 
 
 def _reached(states: Iterable[Steps]) -> frozenset[Steps]:
-    """Return the remaining steps, including those after a ``**`` that matches no members."""
+    """Return the remaining steps of paths, also in the form that results if a ``**`` matches no members."""
     found: set[Steps] = set()
     for state in states:
         found.add(state)
@@ -173,7 +175,12 @@ def _reached(states: Iterable[Steps]) -> frozenset[Steps]:
 
 
 def _masked(document: Any, states: frozenset[Steps], aliases: Aliases, texts: int) -> Any:
-    """Mask a part of a document. texts: the number of JSON texts around it."""
+    """Return a part of a document with its masked fields replaced.
+
+    Args:
+        states: the remaining steps of the paths at this part.
+        texts: the number of JSON texts that enclose the part.
+    """
     if () in states:
         return MASKED
     if not states:
@@ -192,15 +199,18 @@ def _masked(document: Any, states: frozenset[Steps], aliases: Aliases, texts: in
 
 _PAIR = {"key", "value"}
 _NOTATION = re.compile('[{\\["=:>,;|\t\x00-\x08\x0b\x0c\x0e-\x1f\x7f]')
-"""Matches characters that JSON, binary contents and texts with named fields have at least once; few of a million other
-texts have one."""
+"""Matches a character that is in every JSON text, every binary value and every text with named fields, but rarely in
+other texts.
+"""
 
 
 def _element(element: Any, states: frozenset[Steps], left: frozenset[Steps], aliases: Aliases, texts: int) -> Any:
-    """Mask an element of a list; the value of a key-value pair, Connect's form of a map, is also masked by its key.
+    """Return an element of a list with its masked fields replaced. The element may be a key-value pair, Connect's form
+    of a map entry: then its value is masked also by paths with its key as a name.
 
     Args:
-        states, left: the steps before it, and after it.
+        states: the remaining steps of the paths at the list.
+        left: the remaining steps at the element.
     """
     if () in left or not isinstance(element, dict) or element.keys() != _PAIR:
         return _masked(element, left, aliases, texts)
@@ -213,8 +223,9 @@ def _element(element: Any, states: frozenset[Steps], left: frozenset[Steps], ali
 
 
 def _masked_text(text: str, states: frozenset[Steps], aliases: Aliases, texts: int) -> str:
-    """Mask a text of a document: JSON in it is encoded again, a text that may have a field in another form is
-    hidden."""
+    """Return a text of a document with its masked fields replaced: JSON in the text is encoded again; a text that may
+    have a masked field in another notation is replaced by `MASKED`.
+    """
     if _NOTATION.search(text) is None:
         return text
     data, last = text.encode(), {state[-1] for state in states}
@@ -233,7 +244,12 @@ def _masked_text(text: str, states: frozenset[Steps], aliases: Aliases, texts: i
 
 
 def _after(states: frozenset[Steps], place: str | int, count: int, aliases: Aliases) -> frozenset[Steps]:
-    """Return the remaining steps after a member, or after an element of `count`."""
+    """Return the remaining steps of the paths after a step to a member or an element.
+
+    Args:
+        place: the name of the member, or the index of the element.
+        count: the number of elements of the list; 0 for a member.
+    """
     names = aliases.get(place, frozenset()) if isinstance(place, str) else frozenset()
     left: list[Steps] = []
     for state in states:

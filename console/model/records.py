@@ -1,4 +1,6 @@
-"""Searches for records of topics: the start, the end, the records, undecodable parts, and the progress."""
+"""Searches for records of topics: where a search begins and ends, the records that it finds, the parts that it can't
+decode, and its progress.
+"""
 
 from __future__ import annotations
 
@@ -10,34 +12,34 @@ from msgspec import Struct
 from console.model.failure import Failure
 
 DEFAULT_COUNT = 10
-"""The number of records of a statement without a start."""
+"""The number of records that a statement without a start returns."""
 
 NO_TIMESTAMP = -1
 
 
 class BatchFacts(Struct, frozen=True):
-    """The common properties of the records of a batch."""
+    """The properties that all records of a batch share."""
 
     base_offset: int
     leader_epoch: int = -1
-    """The epoch of the partition's leader; -1 without one."""
+    """The leader epoch of the partition; -1 if the batch has none."""
     producer_id: int = -1
-    """The id of the producer; -1 without one."""
+    """The id of the producer; -1 if the batch has none."""
     producer_epoch: int = -1
-    """The epoch of the producer; -1 without one."""
+    """The epoch of the producer; -1 if the batch has none."""
     base_sequence: int = -1
-    """The producer's sequence number of the first record; -1 without one."""
+    """The producer's sequence number of the first record; -1 if the batch has none."""
     codec: str = "none"
     """The compression: ``none``, ``gzip``, ``snappy``, ``lz4`` or ``zstd``."""
     append_time: bool = False
-    """Whether the broker set the timestamps (LogAppendTime)."""
+    """Whether the timestamps are the broker's (LogAppendTime)."""
     transactional: bool = False
     magic: int = 2
-    """The version of the format."""
+    """The version of the batch format (magic byte)."""
     size: int = 0
-    """The size in bytes that max.message.bytes limits; 0 for a message of an old set."""
+    """The size in bytes, as max.message.bytes limits it; 0 for a message in a format before batches."""
     claimed: int = 1
-    """The number of records according to the header."""
+    """The number of records according to the batch header."""
 
 
 Header = tuple[bytes, bytes | None]
@@ -45,31 +47,31 @@ Header = tuple[bytes, bytes | None]
 
 
 class Encoding(Struct, frozen=True):
-    """The result of decoding a key or a value."""
+    """How a key or a value was decoded."""
 
     form: str
     """The encoding: ``avro``, ``protobuf``, ``json``, ``kafka`` (a record of Kafka's own), ``number`` or ``command``;
     ``""`` if it was not decoded."""
     schema: str
-    """The subject, version and id in a registry, or another name of the schema."""
+    """The schema: subject, version and id in a registry, or another name."""
     size: int
-    """The number of original bytes."""
+    """The number of bytes before decoding."""
     why: str = ""
     """The reason why it was not decoded; ``""`` if it was."""
     sent: bytes | None = None
-    """The original bytes; None if they may not be shown."""
+    """The bytes before decoding; None if they may not be shown, or it was not decoded."""
     note: str = ""
-    """A remark on the schema of a decoded value; ``""`` without one."""
+    """A remark on the schema of a decoded value; ``""`` if there is none."""
 
 
 class Record(Struct, frozen=True, repr_omit_defaults=True):
-    """One record. Its repr has no content, so that no log gets any."""
+    """One record. Its repr leaves out the contents, so that none get into logs."""
 
     topic: str
     partition: int
     offset: int
     timestamp: int
-    """Milliseconds since 1970; `NO_TIMESTAMP` without a timestamp."""
+    """Milliseconds since 1970; `NO_TIMESTAMP` if the record has none."""
     key: bytes | None
     """The key; None for null."""
     value: bytes | None
@@ -77,14 +79,15 @@ class Record(Struct, frozen=True, repr_omit_defaults=True):
     headers: tuple[Header, ...]
     batch: BatchFacts
     key_encoding: Encoding | None = None
-    """The result of decoding the key by a schema, a rule or a program; None if no schema, rule or program is for the
-    key. If decoding succeeded, `key` is JSON."""
+    """How the key was decoded by a schema, a rule or a program; None if none of these applies to the key. If it was
+    decoded, `key` is the resulting JSON.
+    """
     value_encoding: Encoding | None = None
-    """The result of decoding the value, like `key_encoding`; if decoding succeeded, `value` is JSON."""
+    """How the value was decoded, like `key_encoding`; if it was decoded, `value` is the resulting JSON."""
 
     @property
     def sequence(self) -> int:
-        """The sequence number of an idempotent producer, -1 for none."""
+        """The sequence number of an idempotent producer; -1 if the record has none."""
         if self.batch.base_sequence < 0:
             return -1
         return (self.batch.base_sequence + self.offset - self.batch.base_offset) % 2**31
@@ -98,19 +101,19 @@ class Record(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class NewestBatches(NamedTuple):
-    """The properties of the records that producers wrote to a topic lately, by the newest batches of some of its
-    partitions. Zeros if nothing was read.
+    """Sums over the newest batches of some partitions of a topic, which show how producers wrote lately. All 0 if
+    nothing was read.
     """
 
     largest: int = 0
-    """The bytes of the largest batch, as max.message.bytes limits them."""
+    """The size in bytes of the largest batch, as max.message.bytes limits it."""
     records: int = 0
     keyless: int = 0
     """The number of records without a key."""
 
 
 class Undecodable(NamedTuple):
-    """Offsets, both included, whose records can't be decoded, and the reason."""
+    """A range of offsets, first and last included, whose records can't be decoded, and the reason."""
 
     topic: str
     partition: int
@@ -131,19 +134,19 @@ Place = tuple[str, int]
 
 
 class Last(Struct, frozen=True, tag=True):
-    """A start of a search: the newest records that pass the filter."""
+    """A start of a search: it returns the newest records that match the filter."""
 
     count: int = DEFAULT_COUNT
     before: Mapping[Place, int] | None = None
-    """The end of the search in each partition, exclusive, to read further back; None for the end of the log."""
+    """Partition -> the offset before which the search looks for records, excluded; None for the end of the log."""
 
 
 class First(Struct, frozen=True, tag=True):
-    """A start of a search: the oldest record of each partition."""
+    """A start of a search: the first offset of each partition."""
 
 
 class FromEnd(Struct, frozen=True, tag=True):
-    """A start of a search: the end of the log, so that it finds only records that are written later."""
+    """A start of a search: the end of the log, so that it finds only records that are written after its start."""
 
 
 class FromOffset(Struct, frozen=True, tag=True):
@@ -153,7 +156,9 @@ class FromOffset(Struct, frozen=True, tag=True):
 
 
 class FromOffsets(Struct, frozen=True, tag=True):
-    """A start of a search: an offset for each partition, to continue a search; other partitions are left out."""
+    """A start of a search: an offset for each partition, to continue a search; partitions without an offset are not
+    searched.
+    """
 
     offsets: Mapping[Place, int]
 
@@ -165,7 +170,9 @@ class FromTime(Struct, frozen=True, tag=True):
 
 
 class OfGroup(Struct, frozen=True, tag=True):
-    """A start of a search: the offsets that a group committed; the first record is the next one that it would read."""
+    """A start of a search: the offset that a group committed in each partition, which is the next one that the group
+    reads.
+    """
 
     group: str
 
@@ -174,7 +181,7 @@ Start = Last | First | FromEnd | FromOffset | FromOffsets | FromTime | OfGroup
 
 
 class ToOffset(Struct, frozen=True, tag=True):
-    """An end of a search: an offset in every partition, which is excluded."""
+    """An end of a search: the same offset in every partition; the record at this offset is excluded."""
 
     offset: int
 
@@ -189,41 +196,43 @@ Until = ToOffset | ToTime
 
 
 class Search(Struct, frozen=True):
-    """The partitions and conditions of a search. Without `follow` a search ends at the ends that the logs have at its
-    start.
+    """The partitions and conditions of a search. If `follow` is False, the search ends at the end offsets that the logs
+    have when it starts.
     """
 
     topics: tuple[str, ...]
     """Names of topics, without globs."""
     partition: int | None = None
-    """The partition of each topic; None for all."""
+    """The number of the partition to search in each topic; None for all partitions."""
     start: Start = Last()
     until: Until | None = None
     limit: int = 0
-    """The number of found records after which the search ends; 0 without a limit. `Last` has a number of its own."""
+    """The number of found records after which the search ends; 0 for no limit. `Last` has its own number."""
     committed: bool = True
-    """Whether to leave out records of open and aborted transactions (isolation level read_committed)."""
+    """Whether to leave out records of open and aborted transactions (the isolation level read_committed)."""
     rate: int = 0
-    """Maximum bytes of batches per second; 0 without a limit."""
+    """Maximum bytes of fetched batches per second; 0 for no limit."""
     follow: bool = False
     """Whether to wait for new records at the end of the log."""
     latest_by_key: bool = False
-    """Whether to find only the newest record of each key in a partition."""
+    """Whether to return only the newest record of each key in each partition."""
     sample: float = 0.0
-    """The share of each partition's offsets that is searched, in evenly distributed ranges; 0 for all."""
+    """The share, 0 to 1, of each partition's offsets that is searched, in evenly distributed ranges; 0 to search all.
+    """
 
 
 class Scanned(NamedTuple):
-    """The part of a partition that was searched: `first` up to `next`, excluded."""
+    """The offsets of a partition that were searched: from `first` to `next`, which is excluded."""
 
     topic: str
     partition: int
     first: int
     next: int
     start: int
-    """The start of the partition's log."""
+    """The first offset of the partition's log."""
     end: int
-    """The end of the partition's log when the search started; for a search that follows, the present end."""
+    """The end offset of the partition's log when the search started; in a search that follows, the present end offset.
+    """
 
 
 class Progress(Struct, frozen=True):
@@ -233,43 +242,44 @@ class Progress(Struct, frozen=True):
     looked_at: int = 0
     """The number of records that the filter has seen; records of aborted transactions do not count."""
     of: int = 0
-    """The number of offsets in the ranges at the start of the search: a compacted log has fewer records."""
+    """The number of offsets to search, as of the start of the search; a compacted log has fewer records."""
     done: int = 0
-    """The number of offsets that were read."""
+    """The number of offsets that have been searched."""
     bytes: int = 0
-    """The size in bytes of the batches as fetched."""
+    """The size in bytes of the fetched batches, compressed."""
     found: int = 0
     seconds: float = 0.0
     left: float | None = None
-    """The estimated seconds to the end; None if unknown."""
+    """The estimated seconds until the search ends; None if unknown."""
     stopped: str = ""
     """The reason why the search ended early: ``records`` for its limit, ``asked`` for a request to stop, or another
-    text; ``""`` if it did not."""
+    text; ``""`` if it did not end early.
+    """
     more: Start | None = None
-    """The start of a search that continues this one; None if nothing is left."""
+    """The start of a search that continues this one; None if nothing is left to search."""
 
 
 class Portion(NamedTuple):
-    """A part of the results of a search, in the order of offsets within each partition."""
+    """A part of the results of a search; the records are in the order of offsets within each partition."""
 
     records: Sequence[Record]
     undecodable: Sequence[Undecodable]
     notes: Sequence[str]
-    """Differences from the request, such as deleted offsets, open transactions, or waits."""
+    """Texts on differences from the request, such as deleted offsets, open transactions, or waits."""
     problems: Sequence[Failure]
-    """The partitions whose search ends here, each with the reason."""
+    """The failures of partitions whose search ends here."""
     progress: Progress
 
 
 class RecordsRead(Struct, frozen=True):
-    """The collected results of a search."""
+    """All results of a search."""
 
     search: Search
     records: Sequence[Record] = ()
-    """The records by time, then by topic, partition and offset; if they are of one partition, by offset."""
+    """The records, sorted by time, topic, partition and offset; by offset if all are from one partition."""
     undecodable: tuple[Undecodable, ...] = ()
     progress: Progress = Progress()
     notes: tuple[str, ...] = ()
-    """Differences from the request."""
+    """Texts on differences from the request."""
     problems: tuple[Failure, ...] = ()
-    """The partitions that were not searched to their ends, with the reasons."""
+    """The failures of partitions that were not searched to their ends."""

@@ -64,8 +64,9 @@ _FIRST_WITH = (
 
 
 def release_of(apis: Apis, supported_features: Mapping[str, tuple[int, int]]) -> str:
-    """Return the release of a broker as ``3.9``; ``≥ 4.4`` if it is newer than all known releases, ``< 2.0`` if it is
-    older."""
+    """Return the release that a broker's API versions and features show, as ``3.9``; ``≥ 4.4`` for one newer than all
+    known releases, ``< 2.0`` for one older than all.
+    """
     level = supported_features.get(METADATA_VERSION, (0, 0))[1]
     if level > _LAST_LEVEL:
         return f"≥ {_METADATA_VERSIONS[0][1]}"
@@ -82,8 +83,12 @@ _HOST_RANGES_FROM = 32
 
 
 def takes_host_ranges(features: Iterable[Mapping[str, tuple[int, int]]]) -> bool:
-    """Return whether brokers with these features accept a range of addresses as the host of an ACL (4.4-IV1); False if
-    no broker reported its features."""
+    """Return whether a cluster accepts a range of addresses as the host of an ACL (4.4-IV1): all brokers with known
+    features have that metadata.version. False if no broker reported its features.
+
+    Args:
+        features: for each broker, the name of a feature -> (lowest, highest level).
+    """
     levels = [each.get(METADATA_VERSION, (0, 0))[1] for each in features]
     return bool(levels) and min(levels) >= _HOST_RANGES_FROM
 
@@ -99,14 +104,16 @@ _ADMINISTRATION = (
     ("3.0", (65, 66)),
 )
 _OF_ZOOKEEPER = frozenset({4, 6})
-"""The keys of LeaderAndIsr and UpdateMetadata, which a controller sends only to brokers without a metadata log."""
+"""The API keys of LeaderAndIsr and UpdateMetadata, requests that a controller sends to brokers in ZooKeeper mode only.
+"""
 
 
 def proven_release(apis: Apis, supported_features: Mapping[str, tuple[int, int]]) -> str:
-    """Return the release of a broker of Kafka; ``""`` for another server, whose versions prove no release.
+    """Return the release of a broker if it is surely Apache Kafka's; ``""`` for other servers, whose API versions prove
+    no release.
 
-    It counts as Kafka's own if it has a metadata version, or all administrative APIs that Kafka's brokers of that
-    release have.
+    A broker is surely Apache Kafka's if it has a metadata version, or all administrative APIs of the release that its
+    API versions show.
     """
     release = release_of(apis, supported_features)
     if METADATA_VERSION in supported_features:
@@ -117,12 +124,14 @@ def proven_release(apis: Apis, supported_features: Mapping[str, tuple[int, int]]
 
 
 def likely_release(apis: Apis, supported_features: Mapping[str, tuple[int, int]]) -> str:
-    """Return the release if it is proven, else the nearest one, as ``~2.1``."""
+    """Return the release if it is surely Apache Kafka's, else the nearest release with a tilde, as ``~2.1``."""
     return proven_release(apis, supported_features) or f"~{release_of(apis, supported_features).lstrip('≥< ')}"
 
 
 def release_number(text: str) -> tuple[int, ...]:
-    """Return a release as numbers to compare: ``(2, 7)`` for ``2.7, in KRaft mode 3.5``; ``(1,)`` for ``< 2.0``."""
+    """Return the numbers of a release, for comparisons: ``(2, 7)`` for ``2.7, in KRaft mode 3.5``; ``(1,)`` for ``<
+    2.0``.
+    """
     if text.startswith("<"):
         return (1,)
     numbers = (long_number(part) for part in text.lstrip("≥~ ").partition(" ")[0].rstrip(",").split("."))
@@ -130,5 +139,5 @@ def release_number(text: str) -> tuple[int, ...]:
 
 
 def runs_on_zookeeper(apis: Apis) -> bool:
-    """Return whether a broker's APIs show that its cluster's metadata is in ZooKeeper."""
+    """Return whether a broker's APIs show that its cluster keeps metadata in ZooKeeper."""
     return apis.keys() >= _OF_ZOOKEEPER

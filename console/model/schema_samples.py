@@ -1,4 +1,4 @@
-"""The schemas that the newest records of a topic name. Pure."""
+"""The references to schemas in the newest records of a topic. Pure."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ KEY, VALUE = "key", "value"
 
 
 class SchemaSample(NamedTuple):
-    """The references to schemas in the newest records of a topic."""
+    """How often each schema is referenced in the newest records of a topic."""
 
     records: int = 0
     """The number of records that were read."""
     bare: int = 0
-    """The number of values that have no reference to a schema."""
+    """The number of values without a reference to a schema."""
     named: Mapping[tuple[str, SchemaKey], int] = {}
-    """Part and reference -> the number of records that have it."""
+    """(part, reference) -> the number of records that have it. The part is ``key`` or ``value``."""
     subjects: Mapping[SchemaKey, tuple[str, ...]] = {}
-    """Reference in a name space other than Confluent's -> the subjects that the registry has for it."""
+    """Reference whose name space is not Confluent's -> the subjects that the registry has for it."""
 
 
 def together(samples: Iterable[SchemaSample]) -> SchemaSample:
-    """Return the samples of partitions as one of their topic, without `subjects`."""
+    """Return the sum of the samples of a topic's partitions; its `subjects` are empty."""
     records = bare = 0
     named: dict[tuple[str, SchemaKey], int] = {}
     for each in samples:

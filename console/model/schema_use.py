@@ -1,4 +1,4 @@
-"""The topics whose newest records name a subject's schemas by their ids. Pure."""
+"""The topics whose newest records refer to a subject's schemas by ids. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ MOST_TOPICS = 20
 
 
 class IdUse(NamedTuple):
-    """A subject in the newest records of a topic: the part of the records, the number of records that name it and of
-    all that were read, and its versions, if the references have them.
+    """The use of a subject in the newest records of a topic: the part (``key`` or ``value``); the number of records
+    that refer to the subject, and of all records that were read; and the versions that are used, empty if the
+    references have none.
     """
 
     topic: str
@@ -25,7 +26,9 @@ class IdUse(NamedTuple):
 
 
 def id_uses(snapshot: Snapshot, subject: Subject) -> list[IdUse]:
-    """Return the topics whose newest records name a subject's schemas by their ids, as far as records were read."""
+    """Return the topics whose newest records refer to a subject's schemas by ids, sorted; topics without records that
+    were read are left out.
+    """
     numbers = grouped((version.id, version.number) for version in subject.versions if version.id)
     found = []
     for topic in sorted(snapshot.schema_samples):
@@ -44,7 +47,9 @@ def id_uses(snapshot: Snapshot, subject: Subject) -> list[IdUse]:
 
 
 def subjects_in(snapshot: Snapshot, topic: str) -> list[tuple[str, IdUse]]:
-    """Return the subjects that the newest records of a topic name by ids: for each id all subjects that have it."""
+    """Return the names of the subjects to which the newest records of a topic refer by ids, each with its use. If
+    several subjects have an id, all are returned.
+    """
     return [
         (name, use)
         for name in sorted(snapshot.schemas)
@@ -54,9 +59,9 @@ def subjects_in(snapshot: Snapshot, topic: str) -> list[tuple[str, IdUse]]:
 
 
 def candidates(snapshot: Snapshot, subject: str) -> list[str]:
-    """Return the topics that may use a subject, to read their records: the topics that the subject's name matches. If
-    no topic matches and the subject has the name of a record, return the first `MOST_TOPICS` topics that no subject is
-    named after, without internal topics. Empty for an unknown subject.
+    """Return the topics whose records should be read to see whether they use a subject: the topics that match the
+    subject's name. If no topic matches and the subject has the name of a record type, return the first `MOST_TOPICS`
+    topics, without internal ones, that match no subject's name. Empty for an unknown subject.
     """
     known = snapshot.schemas.get(subject)
     if known is None:

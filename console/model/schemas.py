@@ -1,4 +1,6 @@
-"""Schemas of a registry: the reference that a record has to its schema, and a registry's description of it. Pure."""
+"""Schemas of a registry: the reference from a record to its schema, and the schema as the registry describes it.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from console.model.records import Header
 AVRO, PROTOBUF, JSON_SCHEMA = "AVRO", "PROTOBUF", "JSON"
 KEY_HEADER, VALUE_HEADER = b"__key_schema_id", b"__value_schema_id"
 _APICURIOS = {KEY_HEADER: b"apicurio.key.", VALUE_HEADER: b"apicurio.value."}
-"""Part -> the prefix of the names of Apicurio's headers."""
+"""Header of a part -> the prefix of the names of Apicurio's headers for the part."""
 _PROTOBUF_TYPES = {KEY_HEADER: b"apicurio.protobuf.type.key", VALUE_HEADER: b"apicurio.protobuf.type"}
 GLOBAL_ID, CONTENT_ID, APICURIO_ID = "Apicurio global id", "Apicurio content id", "Apicurio id"
 """Name spaces of Apicurio's ids. The last one is for an id before the payload, which is a global id unless the producer
@@ -23,8 +25,9 @@ is configured otherwise."""
 APICURIOS = (GLOBAL_ID, CONTENT_ID, APICURIO_ID)
 GLUE, ARTIFACT, FINGERPRINT = "AWS Glue version", "Apicurio artifact", "Avro fingerprint"
 FRAME_BEGINS = frozenset({b"\x00", b"\x03", b"\xc3"})
-"""The first bytes of contents with a reference in front of the payload; other contents can have a reference only in
-headers."""
+"""The first bytes of contents that have a reference before the payload; other contents can have a reference only in
+headers.
+"""
 _GUID_SIZE = 16
 _GLUE_BEGINS = (b"\x03\x00", b"\x03\x05")
 """The first two bytes of Glue's header: its version, and whether the payload is compressed."""
@@ -34,22 +37,26 @@ registry has."""
 LONGEST_REASON = 300
 """Maximum length in characters of the reason for a failed decoding."""
 MOST_VALUES = 4_000_000
-"""Maximum number of values that are decoded, of all records of one response."""
+"""Maximum number of values that are decoded from the records of one response."""
 MOST_MADE = 64 << 20
-"""Maximum size in bytes of the JSON from the records of one response."""
+"""Maximum size in bytes of the JSON that is made from the records of one response."""
 MOST_SECONDS = 6.0
 """Maximum seconds of decoding for one response."""
 
 
 class SchemaKey(NamedTuple):
-    """The reference to a schema: its id in the registry, or its GUID in hex."""
+    """The reference to a schema: its id in the registry, its GUID in hex, or its subject. Unused fields are 0 or
+    ``""``.
+    """
 
     id: int = 0
     guid: str = ""
     of: str = ""
-    """The name space of the id; ``""`` for Confluent's."""
+    """The system that defines the id, such as Apicurio's; ``""`` for Confluent's."""
     subject: str = ""
-    """The subject whose newest version is meant, in place of an id or GUID; ``""`` for a reference by id or GUID."""
+    """The subject to whose newest version the reference points, in place of an id or GUID; ``""`` for a reference by id
+    or GUID.
+    """
 
     def __str__(self) -> str:
         if self.subject:
@@ -60,26 +67,28 @@ class SchemaKey(NamedTuple):
 
 
 class Framed(NamedTuple):
-    """Contents with a reference to their schema."""
+    """Contents with the reference to their schema."""
 
     key: SchemaKey
     payload: bytes
-    """The bytes that the schema describes."""
+    """The bytes that the schema encodes, without the reference."""
     indexes: bytes | None = None
-    """The indexes of a Protobuf message, if they are not in front of the payload; or the name of the message, from the
-    headers of Apicurio's serializers; None without either."""
+    """The indexes of a Protobuf message if a header has them, or the name of the message from Apicurio's headers; None
+    if the indexes are in front of the payload, or the schema is no Protobuf.
+    """
 
 
 def framed(data: bytes | None, headers: tuple[Header, ...], header: bytes) -> Framed | None:
-    """Split a key or a value into schema reference and payload; None if it has no reference.
+    """Split a key or a value into the reference to its schema and the payload; None if it has no reference.
 
     Args:
-        data: key or value, in Confluent's format: a zero, four bytes of an id, the payload; in Apicurio's, with eight
-            bytes; in AWS Glue's: a three, the compression, a UUID; or in Avro's own: two bytes and the schema's
-            fingerprint.
-        header: `KEY_HEADER` or `VALUE_HEADER`, which newer serializers write instead of the first five bytes. If
-            there are several, the last one is used, as by Confluent's: a client that copies a record may keep its
-            headers.
+        data: the key or value. Confluent's format is a zero byte, four bytes of an id, the payload; Apicurio's has
+            eight bytes of an id; AWS Glue's begins with a 3, the compression and a UUID; Avro's single-object encoding
+            begins with two bytes and the schema's fingerprint.
+        headers: the headers of the record.
+        header: `KEY_HEADER` or `VALUE_HEADER`, in which newer serializers write the reference. If the record has this
+            header several times, the last one is used, as by Confluent's deserializer: a client that copies a record
+            may keep its headers.
     """
     if not data:
         return None
@@ -123,19 +132,19 @@ def _last(headers: tuple[Header, ...], name: bytes) -> bytes:
 
 
 def _number(data: bytes) -> int:
-    """Return an id, 0 for bytes that can't be an id."""
+    """Return the big-endian number of some bytes; 0 if it is negative, which can't be an id."""
     return max(0, int.from_bytes(data, "big", signed=True))
 
 
 def dashed(guid: str) -> str:
-    """Return a GUID in its usual form, with dashes."""
+    """Return a GUID with dashes. guid: 32 hexadecimal digits."""
     return "-".join((guid[:8], guid[8:12], guid[12:16], guid[16:20], guid[20:]))
 
 
 class Allowance:
-    """The remaining budget for decoding the records of one response: values, bytes of JSON, seconds.
+    """The remaining budget for decoding the records of one response: values, bytes of JSON, and seconds.
 
-    ended: whether the read was cancelled.
+    ended: whether the read was cancelled, so that decoding has to stop.
     """
 
     def __init__(self) -> None:
@@ -143,13 +152,15 @@ class Allowance:
         self.renew()
 
     def renew(self) -> None:
-        """Restore the whole budget: a search has no end, and each of its records may use all of the budget."""
+        """Restore the whole budget. A search calls it for each record, because a search has no end."""
         self.values = MOST_VALUES
         self.bytes = MOST_MADE
         self.seconds = MOST_SECONDS
 
     def spent(self) -> str:
-        """Return, as text, the exhausted limit or the end of the read; ``""`` if decoding can continue."""
+        """Return, as text, which limit is exhausted, or that the read was cancelled; ``""`` if decoding may
+        continue.
+        """
         if self.ended:
             return "the look was ended"
         if self.values <= 0:
@@ -159,40 +170,40 @@ class Allowance:
         return f"decoding the records takes more than {MOST_SECONDS:g} s" if self.seconds <= 0 else ""
 
     def refusal(self) -> NotDecoded:
-        """Return the error for a record that exceeds the budget."""
+        """Return the error for a record that is not decoded because the budget is exhausted."""
         return NotDecoded(f"{self.spent()}; ask for fewer records")
 
 
 Decode = Callable[[bytes, "bytes | None", Allowance], bytes]
-"""Takes the payload, the indexes of its message, and an allowance; returns JSON."""
+"""A function from the payload, the indexes of the message (None if the payload has them), and an allowance to JSON."""
 Encode = Callable[[bytes], bytes]
-"""Takes JSON; returns the payload."""
+"""A function from JSON to the payload."""
 _CONTEXT = re.compile(r"^:\.[^:]*:")
-"""Matches the prefix of a subject in a context of the registry."""
+"""Matches the prefix of a subject that is in a context of the registry: ``:.context:``."""
 
 
 def no_encoding(_document: bytes) -> bytes:
-    """Raise NotDecoded: a schema of this kind can't encode."""
+    """Raise NotDecoded: the default of `Schema.encode`, for schemas that can't encode."""
     raise NotDecoded("nothing is encoded by it")
 
 
 class SchemaText(Struct, frozen=True):
-    """The text of a schema in the registry."""
+    """The text of a schema in the registry, with the schemas to which it refers."""
 
     kind: str
     text: str
     name: str = ""
     """The name by which other schemas refer to this one."""
     references: tuple[SchemaText, ...] = ()
-    """The schemas that this one refers to, each after those that it refers to itself."""
+    """The schemas to which this one refers. A schema comes after those to which it refers itself."""
     subject: str = ""
-    """One of the subjects of the schema."""
+    """One of the subjects that have the schema; ``""`` if unknown."""
     version: int = 0
-    """The version in that subject; 0 without a subject."""
+    """The version in `subject`; 0 if `subject` is ``""``."""
 
     @property
     def size(self) -> int:
-        """The number of characters of all its texts."""
+        """The number of characters of its text and of the texts of its references."""
         return len(self.text) + sum(each.size for each in self.references)
 
 
@@ -202,25 +213,25 @@ class Schema(Struct, frozen=True):
     key: SchemaKey
     kind: str
     decode: Decode
-    """Takes the payload and indexes; returns JSON. Raises `NotDecoded`."""
+    """A function from the payload, the indexes and an allowance to JSON. Raises `NotDecoded`."""
     subject: str = ""
     version: int = 0
     weight: int = 0
-    """The size in bytes that it takes in memory."""
+    """The bytes of memory that it takes."""
     subjects: tuple[str, ...] = ()
-    """All subjects of the schema, as far as the registry reports them."""
+    """All subjects that have the schema, as far as the registry reports them."""
     name: str = ""
-    """The schema's own name, by which some serializers register it."""
+    """The schema's own name, such as a record's full name; some serializers use it as the subject."""
     aliases: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
-    """The name of a field -> its other names in Avro."""
+    """The name of a field -> its aliases in Avro."""
     doubt: str = ""
-    """The reason why the record may have another schema; ``""`` without doubt."""
+    """The reason why another schema may be the right one for the record; ``""`` if there is no doubt."""
     encode: Encode = no_encoding
-    """Takes JSON; returns the payload. Raises `NotDecoded`."""
+    """A function from JSON to the payload. Raises `NotDecoded`."""
 
     def framed(self, document: bytes) -> bytes:
-        """Return JSON as a key or a value in Confluent's form: a zero, the id, and the payload. Raises NotDecoded if
-        the schema can't encode it.
+        """Return the bytes of a key or a value for a JSON document, in Confluent's format: a zero byte, the id, and the
+        payload. Raises NotDecoded if the schema can't encode the document.
         """
         return b"\x00" + self.key.id.to_bytes(4, "big") + self.encode(document)
 
@@ -243,14 +254,17 @@ _BY_ENDING = {".avsc": AVRO, ".proto": PROTOBUF}
 
 
 def kind_by_ending(name: str) -> str | None:
-    """Return the kind of the schema in a file, by the file's name; None for another ending."""
+    """Return the kind of schema that a file has, by the ending of its name; None for an unknown ending."""
     return next((kind for ending, kind in _BY_ENDING.items() if name.endswith(ending)), None)
 
 
 def kind_of(text: str, told: str | None) -> str:
-    """Return the kind of a schema: the one that the registry names, else the one that the text shows.
+    """Return the kind of a schema: the one that the registry names, else one that the text shows.
 
-    In Confluent's API a schema without a kind is Avro; Apicurio also leaves out other kinds.
+    Args:
+        text: the text of the schema.
+        told: the kind in the registry's response; None if it names none. In Confluent's API this means Avro; Apicurio
+            also leaves out other kinds.
     """
     if told:
         return told
@@ -264,7 +278,7 @@ def kind_of(text: str, told: str | None) -> str:
 
 
 class NotDecoded(Exception):
-    """Raised if a schema can't decode contents, or can't be used; the message is one printable line for the
+    """Raised if a schema can't decode or encode contents, or can't be used; the message is one printable line for the
     operator.
     """
 

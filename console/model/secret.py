@@ -1,4 +1,4 @@
-"""Values that must never be printed: secrets, and the contents of records."""
+"""Types for values that must never be printed: secrets, and the contents of records."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 
 class Secret:
-    """A password or key; every textual form of it is dots. Only the wire calls `reveal`."""
+    """A password or key. Its text forms (str, repr, format) are dots; only the encoder of a request calls `reveal`."""
 
     __slots__ = ("_text",)
 
@@ -37,7 +37,9 @@ class Secret:
 
 
 class Contents:
-    """Records whose contents no text form has: no log, journal or plan file. Only the wire calls `reveal`."""
+    """Records to write, whose contents appear in no text form, and so in no log, journal or plan file. Only the encoder
+    of a request calls `reveal`.
+    """
 
     __slots__ = ("_records",)
 
@@ -69,4 +71,6 @@ else:
             return isinstance(value, str | Secret)
 
     class MaybeSecret(metaclass=_Either):
-        """Text or a Secret, as one type: msgspec does not support a union with a type that it does not know."""
+        """The type "text or Secret", for fields of msgspec's structs: msgspec does not support a union with a class
+        that it does not know.
+        """

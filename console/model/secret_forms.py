@@ -1,7 +1,7 @@
-"""Secrets by their form, whatever key precedes them: one table of the forms.
+"""Finds secrets in a text by their form, such as tokens and private keys, whatever key precedes them.
 
-The keys of secrets are in `console.sensitive`, whose `without_secrets` looks for both. Every pattern runs in
-time proportional to the length of the text, since the texts are untrusted.
+`console.sensitive` has the names of keys of secrets; its `without_secrets` uses both. Every pattern runs in time
+proportional to the length of the text, since the texts are untrusted.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class Form(NamedTuple):
     """One form of secrets.
 
     Attributes:
-        marks: every text of the form has one of them, in lower case: a search for them is many times faster than the
-            pattern.
-        pattern: the candidate.
-        cut: returns it with a text in place of the secret; unchanged if it is not a secret. Default: the secret is
-            what follows the first group.
+        marks: texts in lower case, one of which is in every secret of this form: a search for them is many times faster
+            than the pattern.
+        pattern: matches a candidate for a secret.
+        cut: a function from a match and a replacement to the match's text with the secret replaced, unchanged if it is
+            no secret. By default it replaces everything after the first group.
     """
 
     marks: tuple[str, ...]
@@ -35,11 +35,13 @@ class Form(NamedTuple):
 
 
 _MOST_BASE64 = 4096
-"""Maximum length in base64 characters that is decoded to find a name and its colon."""
+"""Maximum number of base64 characters that are decoded to find ``name:password``."""
 
 
 def _user_and_password(found: re.Match[str], hidden: str) -> str:
-    """Cut the text after ``Basic`` if it is a name and a password, and not a word of a sentence."""
+    """Return the match with the text after ``Basic`` replaced if it is ``name:password`` in base64; unchanged
+    otherwise, as in a sentence with the word "basic".
+    """
     text = found[2].rstrip("=").replace("-", "+").replace("_", "/")[:_MOST_BASE64]
     try:
         pair = a2b_base64(text[: len(text) - (len(text) % 4 == 1)] + "=" * (-len(text) % 4))
@@ -50,7 +52,9 @@ def _user_and_password(found: re.Match[str], hidden: str) -> str:
 
 
 def _signed_token(found: re.Match[str], hidden: str) -> str:
-    """Cut a JSON Web Token: its header is an object in base64url, ``{"…`` → ``eyJ…``, followed by a dot."""
+    """Return the match with a JSON Web Token in it replaced; unchanged if there is none. A token begins with an object
+    in base64url, ``{"…`` → ``eyJ…``, followed by a dot.
+    """
     run = found[0]
     start = run.find("eyJ")
     is_token = start >= 0 and run.find(".", start) >= start + _SHORTEST_HEADER
@@ -149,7 +153,7 @@ FORMS = (
 
 
 def without_looks(text: str, hidden: str) -> str:
-    """Return the text with `hidden` in place of every match of a secret's form."""
+    """Return a text with every secret that has one of the known forms replaced by `hidden`."""
     lower = text.lower()
     for marks, pattern, cut in FORMS:
         if any(mark in lower for mark in marks):

@@ -6,24 +6,24 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """The severity of a cause or a change."""
+    """The severity of a cause that triage names, or of a change."""
 
     CRITICAL = "critical"
     """Data is lost or stopped."""
     HIGH = "high"
-    """Data will soon be lost or stopped, or is slow."""
+    """Data will soon be lost or stopped, or is delayed."""
     WARNING = "warning"
     """A problem may follow later."""
     INFO = "info"
-    """Work is under way."""
+    """Work in progress, which is no problem."""
 
 
 class Certainty(StrEnum):
-    """The possible certainties of a cause."""
+    """How certain a cause is."""
 
     CERTAIN = "certain"
     """The evidence proves the cause."""
     LIKELY = "likely"
-    """There is evidence, and all predictions of the cause fit."""
+    """There is evidence for the cause, and all its predictions are true."""
     POSSIBLE = "possible"
-    """There is less evidence, or some predictions do not fit."""
+    """There is less evidence for the cause, or some of its predictions are not true."""

@@ -1,4 +1,6 @@
-"""The immutable picture of a cluster at a time; a refresh returns a new one that shares the unchanged parts. Pure."""
+"""The snapshot: the state of a cluster at a time, as an immutable value. Each refresh returns a new snapshot, which
+shares unchanged objects with the old one. Pure.
+"""
 
 from __future__ import annotations
 
@@ -31,96 +33,100 @@ if TYPE_CHECKING:
     from console.model.transactions import Transactions
 
 TopicPartition = tuple[str, int]
-"""A topic and a partition number."""
+"""(topic, partition number)."""
 
 EMPTY_CLUSTER = model_cluster.ClusterInfo(cluster_id=None, controller_id=-1, brokers=())
 
 
 class Snapshot(Struct, frozen=True):
-    """All state that was read so far. A part that was not read yet is empty and missing from `read_at`."""
+    """All state of a cluster that was read so far. A part that was not read yet is empty and missing from `read_at`."""
 
     cluster: model_cluster.ClusterInfo = EMPTY_CLUSTER
     versions: Mapping[int, model_cluster.BrokerVersion] = field(default_factory=dict)
     quorum: model_cluster.Quorum | None = None
     quorum_asked: datetime | None = None
-    """The time of the first request for the quorum; None after any response. Brokers hold the request back while there
-    is no leader."""
+    """The time of the first request for the quorum, UTC; None after any response. Brokers delay the response while the
+    quorum has no leader.
+    """
     topics: Mapping[str, model_cluster.Topic] = field(default_factory=dict)
     configs: Mapping[ConfigResource, ConfigSet] = field(default_factory=dict)
     configs_from: int | None = None
-    """The broker that described the topics and whose inherited values they show; None if any broker did."""
+    """The broker that described the topics, so that their inherited values are this broker's; None if any broker did.
+    """
     configs_at: Mapping[ConfigResource, datetime] = field(default_factory=dict)
-    """The time at which the configs of each resource were last read, UTC."""
+    """Resource -> the time at which its configs were last read, UTC."""
     documentation: Mapping[tuple[int, str], str] = field(default_factory=dict)
-    """Resource type code and key -> Kafka's documentation, requested once for each key."""
+    """(code of the resource type, key) -> Kafka's documentation, requested once for each key."""
     quotas: Mapping[quota.QuotaEntity, quota.QuotaValues] = field(default_factory=dict)
     quotas_sparse: bool = False
-    """Whether there are too many quotas to read them all, so that those of users' clients are known only for polled
-    users."""
+    """Whether there are too many quotas to read them all. Quotas of pairs of a user and a client id are then known only
+    for the users that were read individually.
+    """
     acls: tuple[Acl, ...] = ()
     scram: Mapping[str, tuple[model_cluster.ScramCredential, ...]] = field(default_factory=dict)
     tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
     connect: Mapping[str, model_connect.ConnectCluster] = field(default_factory=dict)
     connect_seen: Mapping[str, model_connect.StatesSeen] = field(default_factory=dict)
-    """kac's name of a connector -> its states, and the time since which they are known."""
+    """Name ``CLUSTER/NAME`` of a connector -> its states, and the time at which kac first saw them."""
     connector_classes: Mapping[tuple[str, str], ConfigSet] = field(default_factory=dict)
-    """Connect cluster and class -> the keys that the class defines, with their defaults; empty if unknown."""
+    """(Connect cluster, class) -> the keys that the class defines, with their defaults; empty if unknown."""
     connector_offsets: Mapping[str, tuple[model_connect.ConnectorOffset, ...]] = field(default_factory=dict)
-    """The offsets of the requested connectors, in the connectors' own form."""
+    """Name ``CLUSTER/NAME`` of a connector -> its offsets in its own form, for the requested connectors."""
     mirrors: Mapping[str, Flow] = field(default_factory=dict)
-    """The flows of MirrorMaker to this cluster, by name."""
+    """``SOURCE->TARGET`` -> the flow of MirrorMaker to this cluster."""
     schemas: Mapping[str, Subject] = field(default_factory=dict)
     schema_texts: Mapping[tuple[str, int], SchemaSource] = field(default_factory=dict)
-    """Subject and version -> the text, for the requested versions."""
+    """(subject, version) -> the schema, for the requested versions."""
     schema_samples: Mapping[str, SchemaSample] = field(default_factory=dict)
-    """Topic -> the schemas that its newest records name, for the requested topics."""
+    """Topic -> the references to schemas in its newest records, for the requested topics."""
     groups: Mapping[str, model_cluster.Group] = field(default_factory=dict)
     had_members: frozenset[str] = frozenset()
-    """The groups that were listed or described with members at any time since the first listing."""
+    """The existing groups that were listed with members at any time since the first listing."""
     lags: Mapping[str, model_cluster.GroupLag] = field(default_factory=dict)
     group_positions: Mapping[str, model_cluster.GroupPosition] = field(default_factory=dict)
-    """Members and offsets, read at the same time, of the groups that were requested by name."""
+    """Group -> its members and committed offsets, read at the same time, for the groups that were requested by name."""
     log_ranges: Mapping[TopicPartition, model_cluster.LogRange] = field(default_factory=dict)
-    """Topic and partition -> the first offset and the end, for the requested partitions."""
+    """(topic, partition) -> its first offset and its end offset, for the requested partitions."""
     tiered: Mapping[TopicPartition, model_cluster.TieredOffsets] = field(default_factory=dict)
-    """Topic and partition -> the offsets on the leader's disk and in remote storage, for the requested tiered
-    topics.
-    """
+    """(topic, partition) -> its offsets on the leader's disk and in remote storage, for the requested tiered topics."""
     offsets_at: Mapping[tuple[str, int, int], int] = field(default_factory=dict)
-    """Topic, partition and time (ms since 1970) -> the offset of the first record that is not older, for the requested
-    times; -1 without such a record."""
+    """(topic, partition, time in ms since 1970) -> the offset of the first record at or after that time, for the
+    requested times; -1 if there is no such record.
+    """
     lag_trends: Mapping[str, LagTrend] = field(default_factory=dict)
     transactions: Mapping[TopicPartition, Transactions] = field(default_factory=dict)
-    """Topic and partition -> the last poll of it; a poll covers many partitions."""
+    """(topic, partition) -> the last poll that included it; a poll includes many partitions."""
     log_dirs: Mapping[int, tuple[model_cluster.LogDir, ...]] = field(default_factory=dict)
     reassignments: tuple[model_cluster.Reassignment, ...] = ()
     features: model_cluster.ClusterFeatures | None = None
     replica_logs: Mapping[TopicPartition, model_cluster.ReplicaLogs] = field(default_factory=dict)
-    """Topic and partition -> the state of its replicas, for the requested partitions."""
+    """(topic, partition) -> the state of its replicas, for the requested partitions."""
     rates: Rates = NOT_POLLED
-    """The rates between two polls of offsets and log dirs; empty after one poll."""
+    """The rates between polls of end offsets and of log directories; unknown after one poll."""
     observer_rules: Mapping[str, Rules] = field(default_factory=dict)
-    """The rules by which replicas are outside the ISR, for the topics that have such rules."""
+    """Topic -> the rules that define which of its replicas are observers (outside the ISR by design); other topics are
+    missing.
+    """
     read_at: Mapping[str, datetime] = field(default_factory=dict)
-    """Part ("topics", "quotas", …) -> the time of the last complete read, UTC."""
+    """Name of a part ("topics", "quotas", …) -> the time of its last complete read, UTC."""
     analyses: Mapping[str, TopicAnalysis] = field(default_factory=dict)
-    """The analyses of the topics that this session analyzed, by name."""
+    """Topic -> its analysis, for the topics that this session analyzed."""
     failures: tuple[ReadFailure, ...] = ()
-    """Part, entity as text and reason of each failed read; panes show the rest."""
+    """The reads that failed, each with its part, its entity and the reason; the other entities are in the snapshot."""
 
 
 class ReadFailure(Struct, frozen=True):
-    """A part of the cluster that could not be read."""
+    """A part of the cluster's state, or an entity in it, that could not be read."""
 
     part: str
-    """The name of a part, or `MEMBERS_UNREAD` or `LAG_UNREAD` for a single group."""
+    """The name of a part of the snapshot; for a single group `MEMBERS_UNREAD` or `LAG_UNREAD`."""
     entity: str
-    """Its member as text; ``""`` or the part's own name if the whole part could not be read."""
+    """The name of the entity; ``""`` or the part's own name if the whole part could not be read."""
     failure: Failure
 
     @property
     def what(self) -> str:
-        """The part and its member as text."""
+        """The part, followed by the entity unless the whole part could not be read."""
         return self.part if self.entity in ("", self.part) else f"{self.part} {self.entity}"
 
 
@@ -135,20 +141,24 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 MANY_QUOTAS = 20_000
-"""Number of entities above which the screen does not read all quotas: a million take 94 MB, and the API has no
-pages."""
+"""Number of entities above which the screen does not read all quotas: a million take 94 MB, and the API returns all in
+one response.
+"""
 
 UNKNOWN_BROKER = "UNKNOWN_BROKER"
-"""The error of a request to a broker that does not exist."""
+"""The error name for a request to a broker that does not exist."""
 GONE = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND"})
-"""Errors for an entity that does not exist: it is removed from the snapshot, and not shown as a failure."""
+"""Names of errors that mean that the entity does not exist. It is removed from the snapshot, and no failure is
+recorded.
+"""
 _GONE: Mapping[int, str] = {TOPIC: "UNKNOWN_TOPIC_OR_PARTITION", GROUP: "GROUP_ID_NOT_FOUND"}
-"""Type of resource -> its error among these."""
+"""Type of resource -> the error of `GONE` that its entities have."""
 
 
 def share(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V]:
-    """Return `new` with each value that equals its old one replaced by the old object; `old` itself if nothing changed.
-    Return `new` itself if `old` is empty, so that 20,000 quotas are not kept in two dicts."""
+    """Return `new` with each value that equals the one in `old` replaced by the old object; `old` itself if nothing
+    changed; `new` itself if `old` is empty, so that 20,000 quotas are not copied.
+    """
     if old is new or not old:
         return new or old
     # Keep the old objects of equal values: panes that compare by identity then do not draw them again.
@@ -158,8 +168,9 @@ def share(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V]:
 
 
 def merged(known: Mapping[K, V], found: Mapping[K, V], gone: Iterable[K] = ()) -> Mapping[K, V]:
-    """Return `known` updated with `found` and without `gone`; `known` itself if nothing changed. The cost depends on
-    the size of the change only."""
+    """Return `known` updated with `found` and without the keys in `gone`; `known` itself if nothing changed. The
+    comparison takes time only for the entries in `found` and `gone`.
+    """
     # Let deletions win: a listing may still have a topic that another response reports as unknown.
     less = frozenset(gone)
     news = {
@@ -177,7 +188,7 @@ def merged(known: Mapping[K, V], found: Mapping[K, V], gone: Iterable[K] = ()) -
 
 
 def replica_sizes(snapshot: Snapshot) -> Mapping[TopicPartition, int]:
-    """Return the bytes of the largest replica of each partition."""
+    """Return (topic, partition) -> the bytes of its largest replica."""
     found: dict[TopicPartition, int] = {}
     for dirs in snapshot.log_dirs.values():
         for log_dir in dirs:
@@ -188,7 +199,9 @@ def replica_sizes(snapshot: Snapshot) -> Mapping[TopicPartition, int]:
 
 
 def held_sizes(snapshot: Snapshot, places: Collection[TopicPartition]) -> Mapping[TopicPartition, Mapping[int, int]]:
-    """Return the bytes of each of these partitions on each broker; brokers without a replica are missing."""
+    """Return (topic, partition) -> broker -> the bytes of the replica there, for the given partitions; brokers without
+    a replica are missing.
+    """
     topics = {topic for topic, _ in places}
     found: dict[TopicPartition, dict[int, int]] = {}
     for broker, dirs in snapshot.log_dirs.items():
@@ -203,25 +216,25 @@ def held_sizes(snapshot: Snapshot, places: Collection[TopicPartition]) -> Mappin
 
 
 ReplicaPlace = tuple[str, int, int]
-"""A topic, a partition of it, and a broker."""
+"""(topic, partition number, broker)."""
 
 
 class DirCopy(NamedTuple):
-    """A replica that its broker copies from one directory to another."""
+    """A running copy of a replica from one log directory of its broker to another."""
 
     before: str
-    """The directory that has the replica; ``""`` if unknown."""
+    """The directory that the replica is copied from; ``""`` if unknown."""
     after: str
     copied: int
-    """The size of the copy in bytes."""
+    """The bytes that the copy has."""
     size: int
-    """The size of the replica in bytes."""
+    """The bytes of the replica that is copied."""
     behind: int
     """The number of records that the copy lacks."""
 
 
 def dir_copies(log_dirs: Mapping[int, Sequence[model_cluster.LogDir]]) -> Mapping[ReplicaPlace, DirCopy]:
-    """Return the running copies between two log directories of the same broker, by topic, partition and broker."""
+    """Return (topic, partition, broker) -> the running copy between two log directories of the broker."""
     found: dict[ReplicaPlace, DirCopy] = {}
     for broker, dirs in sorted(log_dirs.items()):
         # Most brokers copy nothing, and one may have 100,000 replicas: check for moving ones first.
@@ -238,11 +251,11 @@ def dir_copies(log_dirs: Mapping[int, Sequence[model_cluster.LogDir]]) -> Mappin
 
 
 def with_failures(snapshot: Snapshot, part: str, failures: Iterable[tuple[str, Failure]]) -> Snapshot:
-    """Return the snapshot with the failures of one part replaced; other parts keep theirs.
+    """Return the snapshot with the failures of one part replaced; the failures of other parts stay.
 
     Args:
         part: the name of the part: "topics", "quotas", …
-        failures: the entity as text, and the reason.
+        failures: pairs of an entity as text, and the reason.
     """
     others = tuple(f for f in snapshot.failures if f.part != part)
     mine = tuple(ReadFailure(part, entity, failure) for entity, failure in failures)
@@ -256,8 +269,12 @@ def _read_at(snapshot: Snapshot, part: Part, at: datetime) -> Mapping[str, datet
 
 
 def with_part(part: Part, found: Any, snapshot: Snapshot, at: datetime) -> Snapshot:
-    """Return the snapshot with a new read of a whole part, by the part's own function if it has other state to update.
-    An unchanged part stays the same object.
+    """Return the snapshot with the result of a complete read of one part; for some parts other state changes with it.
+    If the result is equal to the known value, the known object stays.
+
+    Args:
+        found: the value that the part's reader returned.
+        at: the time of the read, UTC.
     """
     if part in _ENTERED:
         return _ENTERED[part](snapshot, found, at)
@@ -268,7 +285,7 @@ def with_part(part: Part, found: Any, snapshot: Snapshot, at: datetime) -> Snaps
 
 
 def with_cluster(snapshot: Snapshot, cluster: model_cluster.ClusterInfo, at: datetime) -> Snapshot:
-    """Return the snapshot with newly read brokers and ids of the cluster."""
+    """Return the snapshot with newly read brokers, controllers and ids of the cluster."""
     cluster = snapshot.cluster if snapshot.cluster == cluster else cluster
     rules = snapshot.observer_rules
     topics = observed(snapshot.topics, rules, cluster.brokers) if rules else snapshot.topics  # by their racks
@@ -279,7 +296,9 @@ def with_cluster(snapshot: Snapshot, cluster: model_cluster.ClusterInfo, at: dat
 
 
 def _without_back(snapshot: Snapshot, cluster: model_cluster.ClusterInfo) -> tuple[ReadFailure, ...]:
-    """Return the failures without those of unknown brokers that are back: their parts are read again."""
+    """Return the snapshot's failures without those of brokers that were unknown and now exist: what these failures
+    concern is read again.
+    """
     if all(each.failure.name != UNKNOWN_BROKER for each in snapshot.failures):
         return snapshot.failures
     alive = {str(broker.id) for broker in cluster.brokers if not broker.fenced}
@@ -291,28 +310,26 @@ def _without_back(snapshot: Snapshot, cluster: model_cluster.ClusterInfo) -> tup
 
 
 def asking_quorum(snapshot: Snapshot, at: datetime) -> Snapshot:
-    """Return the snapshot with the time of the first request for the quorum that has no response yet; unchanged once
-    the quorum was read.
-    """
+    """Return the snapshot with `quorum_asked` set to `at`, unless it is set, or the quorum was read before."""
     if Part.QUORUM in snapshot.read_at or snapshot.quorum_asked is not None:
         return snapshot
     return replace(snapshot, quorum_asked=at)
 
 
 def with_quorum(snapshot: Snapshot, quorum: model_cluster.Quorum | None, at: datetime) -> Snapshot:
-    """Return the snapshot with the KRaft quorum. quorum: None if the cluster has no quorum."""
+    """Return the snapshot with a newly read KRaft quorum. quorum: None if the cluster has no quorum."""
     return replace(snapshot, quorum=quorum, quorum_asked=None, read_at=_read_at(snapshot, Part.QUORUM, at))
 
 
 def without_quorum(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with an unknown quorum, for a cluster that refuses to describe it."""
+    """Return the snapshot with an unknown quorum, after the cluster refused to describe it."""
     read_at = {part: at for part, at in snapshot.read_at.items() if part != Part.QUORUM}
     return replace(snapshot, quorum=None, quorum_asked=None, read_at=read_at)
 
 
 def with_connect(snapshot: Snapshot, listing: model_connect.ConnectListing, at: datetime) -> Snapshot:
-    """Return the snapshot with the Connect clusters that answered and the configs of their connectors. A cluster that
-    did not answer keeps its known state, with a failure.
+    """Return the snapshot with the Connect clusters that answered and the configs of their connectors. For a cluster
+    that did not answer, its known state is kept and a failure recorded.
     """
     failed = {name: snapshot.connect[name] for name in listing.failures if name in snapshot.connect}
     clusters = share(snapshot.connect, {**failed, **listing.clusters})
@@ -344,13 +361,17 @@ def with_no_connect(snapshot: Snapshot, at: datetime) -> Snapshot:
 def with_connector_offsets(
     snapshot: Snapshot, asked: Iterable[str], found: Mapping[str, tuple[model_connect.ConnectorOffset, ...]]
 ) -> Snapshot:
-    """Return the snapshot with the offsets of the requested connectors; offsets that were not found become unknown."""
+    """Return the snapshot with the offsets of the requested connectors. The offsets of a requested connector that is
+    not in `found` become unknown.
+    """
     gone = frozenset(asked) - found.keys()
     return replace(snapshot, connector_offsets=merged(snapshot.connector_offsets, found, gone))
 
 
 def with_mirrors(snapshot: Snapshot, listing: MirrorListing, at: datetime) -> Snapshot:
-    """Return the snapshot with the flows of MirrorMaker to this cluster, by a read of its topics."""
+    """Return the snapshot with the flows of MirrorMaker to this cluster. listing: the result of reading MirrorMaker's
+    topics.
+    """
     from console.model.mirror import flows, mirror_connectors
 
     told = tuple(mirror_connectors(snapshot.connect, snapshot.configs))
@@ -360,13 +381,13 @@ def with_mirrors(snapshot: Snapshot, listing: MirrorListing, at: datetime) -> Sn
 
 
 def with_no_schemas(snapshot: Snapshot, at: datetime) -> Snapshot:
-    """Return the snapshot of a context without a schema registry: it has no subjects."""
+    """Return the snapshot for a context without a schema registry: there are no subjects."""
     return with_schemas(snapshot, SchemaListing(), at)
 
 
 def with_schemas(snapshot: Snapshot, listing: SchemaListing, at: datetime) -> Snapshot:
-    """Return the snapshot with the subjects of the schema registry and their configs. A subject that was not read keeps
-    its known state, with a failure.
+    """Return the snapshot with the subjects of the schema registry and their configs. For a subject that could not be
+    read, its known state is kept and a failure recorded.
     """
     kept = {name: snapshot.schemas[name] for name in listing.failures if name in snapshot.schemas}
     gone = [subject_resource(name) for name in snapshot.schemas if name not in listing.subjects and name not in kept]
@@ -383,7 +404,9 @@ def with_schemas(snapshot: Snapshot, listing: SchemaListing, at: datetime) -> Sn
 
 
 def with_subjects(snapshot: Snapshot, names: Collection[str], listing: SchemaListing, at: datetime) -> Snapshot:
-    """Return the snapshot with a new description of some subjects; a subject that no longer exists is removed."""
+    """Return the snapshot with some subjects read again. names: the requested subjects; those that no longer exist are
+    removed.
+    """
     others = {name: each for name, each in snapshot.schemas.items() if name not in names}
     found = with_schemas(snapshot, listing._replace(subjects={**others, **listing.subjects}), at)
     failures = [(each.entity, each.failure) for each in snapshot.failures if each.part == Part.SCHEMAS]
@@ -397,8 +420,8 @@ MOST_SCHEMA_TEXTS, MOST_SCHEMA_CHARACTERS = 200, 16 << 20
 
 
 def with_schema_texts(snapshot: Snapshot, read: SchemaTexts) -> Snapshot:
-    """Return the snapshot with more texts of schemas. Beyond `MOST_SCHEMA_TEXTS` texts or `MOST_SCHEMA_CHARACTERS`
-    characters, remove the texts that were read first.
+    """Return the snapshot with more schemas as text. While there are more than `MOST_SCHEMA_TEXTS` of them, or more
+    than `MOST_SCHEMA_CHARACTERS` characters, the one that was read first is removed.
     """
     texts = {**{key: each for key, each in snapshot.schema_texts.items() if key not in read.texts}, **read.texts}
     size = sum(len(each.text) for each in texts.values())
@@ -408,19 +431,21 @@ def with_schema_texts(snapshot: Snapshot, read: SchemaTexts) -> Snapshot:
 
 
 def host_ranges(snapshot: Snapshot) -> bool:
-    """Return whether the cluster's brokers accept a range of addresses as the host of an ACL, as far as their versions
-    were read."""
+    """Return whether the brokers accept a range of addresses as the host of an ACL; False if their versions were not
+    read.
+    """
     from console.model.releases import takes_host_ranges
 
     return takes_host_ranges(each.supported_features for each in snapshot.versions.values())
 
 
 def with_topics(snapshot: Snapshot, listing: model_cluster.TopicListing, *, whole: bool, at: datetime) -> Snapshot:
-    """Return the snapshot with a listing of topics; topics that are gone take their configs with them.
+    """Return the snapshot with a listing of topics. Topics that no longer exist are removed together with their
+    configs.
 
     Args:
-        whole: whether the listing has all topics. If so, topics that it lacks are gone, unless it has a failure for
-            them (``""`` for all). Otherwise only those that it reports as unknown are gone.
+        whole: whether all topics were requested. If so, topics that the listing lacks no longer exist, unless it has a
+            failure for them (``""`` for all topics). Otherwise only topics with an error of `GONE` no longer exist.
         at: the time of the read, UTC.
     """
     if snapshot.observer_rules:
@@ -449,7 +474,8 @@ def with_topics(snapshot: Snapshot, listing: model_cluster.TopicListing, *, whol
 
 
 def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, described_by: int | None) -> Snapshot:
-    """Return the snapshot with newly described resources; documentation is kept apart from the sets.
+    """Return the snapshot with newly described resources. Kafka's documentation of keys goes into
+    `Snapshot.documentation`.
 
     Args:
         listing: the requested resources; others keep their known state.
@@ -486,7 +512,7 @@ def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, de
 
 
 def _with_rules(known: Mapping[str, Rules], listing: ConfigListing) -> Mapping[str, Rules]:
-    """Return the observer rules of all topics after these configs were read."""
+    """Return the observer rules of all topics, updated by newly read configs."""
     of_set: dict[int, Rules] = {}  # few sets are different, so evaluate each once
     changed: dict[str, Rules] = {}
     for resource, entries in listing.sets.items():
@@ -500,13 +526,14 @@ def _with_rules(known: Mapping[str, Rules], listing: ConfigListing) -> Mapping[s
 
 
 def _is_gone(resource: ConfigResource, failure: Failure) -> bool:
-    """Return whether the error means that the resource no longer exists: a broker is not gone because a topic is
-    missing."""
+    """Return whether a failure means that the resource itself does not exist. Each type of resource has its own error
+    for that: a missing topic does not mean that a broker is missing.
+    """
     return failure.name == _GONE.get(resource.type)
 
 
 def config_label(resource: ConfigResource) -> str:
-    """Return the name of a resource in the failures of configs."""
+    """Return the name of a resource for failures to read configs."""
     return f"{resource.type.name.lower()} {resource.name or '<default>'}"
 
 
@@ -523,8 +550,9 @@ def with_quotas(snapshot: Snapshot, quotas: Mapping[quota.QuotaEntity, quota.Quo
 def with_quota_survey(
     snapshot: Snapshot, quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], at: datetime
 ) -> Snapshot:
-    """Return the snapshot with the quotas of all single users, clients and addresses; the quotas of users' clients keep
-    their known state."""
+    """Return the snapshot with the quotas of all entities with a single component: users, client ids and addresses. The
+    quotas of pairs of a user and a client id keep their known state.
+    """
     pairs = {entity: values for entity, values in snapshot.quotas.items() if entity.is_combined}
     return replace(
         snapshot,
@@ -537,8 +565,9 @@ def with_quota_survey(
 def with_quotas_of(
     snapshot: Snapshot, filters: Sequence[quota.QuotaFilter], found: Mapping[quota.QuotaEntity, quota.QuotaValues]
 ) -> Snapshot:
-    """Return the snapshot with the quotas that match the filters; known quotas that match and were not found are
-    removed."""
+    """Return the snapshot with the quotas that match the filters, as found. Known quotas that match a filter and are
+    not in `found` are removed.
+    """
     gone = [entity for entity in _concerned(snapshot.quotas, filters) if entity not in found]
     quotas = merged(snapshot.quotas, found, gone)
     return snapshot if quotas is snapshot.quotas else replace(snapshot, quotas=quotas)
@@ -547,8 +576,9 @@ def with_quotas_of(
 def _concerned(
     known: Mapping[quota.QuotaEntity, quota.QuotaValues], filters: Sequence[quota.QuotaFilter]
 ) -> list[quota.QuotaEntity]:
-    """Return the known entities that at least one of the filters matches. It compares the names first, because few of
-    200,000 entities have one of them."""
+    """Return the known entities that match at least one of the filters. It compares names first, because few of 200,000
+    entities have the name of a filter.
+    """
     matches = [match for wanted in filters for match in wanted.components]
     names = {match.name if match.match == quota.Match.EXACT else None for match in matches}
     by_name = all(wanted.components for wanted in filters) and all(m.match != quota.Match.ANY_NAME for m in matches)
@@ -563,7 +593,7 @@ def with_acls_of(snapshot: Snapshot, principals: Collection[str], found: Iterabl
 
 
 def with_acls(snapshot: Snapshot, acls: Iterable[Acl], at: datetime) -> Snapshot:
-    """Return the snapshot with all ACLs, sorted, so that two reads of one state are equal."""
+    """Return the snapshot with all ACLs, sorted, so that two reads of the same ACLs are equal."""
     if acls is not snapshot.acls:
         ordered = tuple(sorted(acls))
         acls = snapshot.acls if snapshot.acls == ordered else ordered
@@ -571,7 +601,9 @@ def with_acls(snapshot: Snapshot, acls: Iterable[Acl], at: datetime) -> Snapshot
 
 
 def with_scram(snapshot: Snapshot, listing: model_cluster.ScramListing, at: datetime) -> Snapshot:
-    """Return the snapshot with all SCRAM users; users that could not be described keep their known credentials."""
+    """Return the snapshot with all SCRAM users. For users that could not be described, their known credentials are kept
+    and a failure is recorded.
+    """
     kept = {user: each for user in listing.failures if (each := snapshot.scram.get(user)) is not None}
     scram = share(snapshot.scram, {**kept, **listing.users})
     known = with_failures(snapshot, Part.SCRAM, listing.failures.items())
@@ -586,8 +618,9 @@ _ENTERED: Mapping[Part, Callable[[Snapshot, Any, datetime], Snapshot]] = {
 
 
 def _is_described(known: model_cluster.Group | None, listed: model_cluster.Group) -> bool:
-    """Return whether a listing has nothing new about a group whose members may be known. Before ListGroups version 4 a
-    listing has no states."""
+    """Return whether a listed group has the same state, type and coordinator as the known one, which may have members.
+    Before ListGroups version 4 a listing has no states, so states are then not compared.
+    """
     return known is not None and (known.state, known.type, known.coordinator) == (
         listed.state or known.state,
         listed.type,
@@ -596,7 +629,9 @@ def _is_described(known: model_cluster.Group | None, listed: model_cluster.Group
 
 
 def _who_had_members(known: frozenset[str], groups: Iterable[model_cluster.Group]) -> frozenset[str]:
-    """Return `known` and the names of the groups that have members. A group without a state adds nothing."""
+    """Return `known` and the names of the groups that have members by their state; a group whose state is unknown is
+    not added.
+    """
     have = {each.name for each in groups if each.state and not each.is_vacant}
     return known if have <= known else known | have
 
@@ -607,8 +642,9 @@ def with_groups(
     """Return the snapshot with newly read groups.
 
     Args:
-        groups: the groups by name; a listing keeps the known members of a group that did not change otherwise.
-        whole: whether it lists all groups, so that groups that it lacks are gone; otherwise it describes some groups.
+        groups: the groups by name.
+        whole: True for a listing of all groups: groups that it lacks no longer exist, and an unchanged group keeps its
+            known members. False for descriptions of some groups.
         at: the time of the read, UTC.
     """
     if not whole:
@@ -643,8 +679,13 @@ def trends_after(
     at: datetime,
     throttled: frozenset[str] = frozenset(),
 ) -> Mapping[str, LagTrend]:
-    """Return the trends of the groups whose lag was read again; other groups are left out. throttled:
-    `throttled_groups`.
+    """Return the trends of the groups in `lags`, after one more poll; other groups are left out.
+
+    Args:
+        known: group -> its trend so far.
+        lags: group -> its lag in this poll.
+        at: the time of the poll, UTC.
+        throttled: the groups whose fetches a quota may delay (`throttled_groups`).
     """
     from console.model.lag_trend import trend_after
 
@@ -653,9 +694,11 @@ def trends_after(
 
 
 def trends_of_polls(snapshot: Snapshot, polls: model_cluster.GroupPolls, at: datetime) -> Mapping[str, LagTrend]:
-    """Return the trends of the polled groups only. A group that a quota may delay counts as stuck later than others."""
+    """Return the trends of the polled groups only. If a quota may delay a group's fetches, it takes longer until its
+    partitions count as stuck.
+    """
     trends = trends_after(snapshot.lag_trends, polls.lags, at)
-    # Search the quotas only for groups that stand still: a cluster may have a million.
+    # Search the quotas only for groups whose commits do not move: a cluster may have a million quotas.
     stuck = {name: group for name, group in polls.groups.items() if name in trends and trends[name].stuck}
     throttled = throttled_groups(stuck, snapshot.quotas) if stuck else frozenset()
     delayed = {name: polls.lags[name] for name in throttled}
@@ -665,8 +708,8 @@ def trends_of_polls(snapshot: Snapshot, polls: model_cluster.GroupPolls, at: dat
 def throttled_groups(
     groups: Mapping[str, model_cluster.Group], quotas: Mapping[quota.QuotaEntity, quota.QuotaValues]
 ) -> frozenset[str]:
-    """Return the groups with a member whose fetches a quota may delay. Brokers do not report the user of a member, so a
-    quota of a user may apply to any member.
+    """Return the groups with a member whose fetches a quota may delay. Brokers do not report the user of a member, so
+    every quota of a user may apply to any member.
     """
     # A request percentage delays fetches, too, not only a byte rate (KIP-124).
     limiting = [entity for entity, values in quotas.items() if _READING & values.keys()]
@@ -707,7 +750,8 @@ def with_group_positions(
     snapshot: Snapshot, asked: Iterable[str], found: Mapping[str, model_cluster.GroupPosition], at: datetime
 ) -> Snapshot:
     """Return the snapshot with the positions of the requested groups; a group that does not exist is also removed from
-    the groups."""
+    `groups`.
+    """
     names = frozenset(asked)
     kept = {name: known for name, known in snapshot.group_positions.items() if name not in names}
     gone = {name for name in names if name in found and found[name].group is None}
@@ -721,27 +765,30 @@ def with_group_positions(
 def with_log_ranges(
     snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, model_cluster.LogRange]
 ) -> Snapshot:
-    """Return the snapshot with the log ranges of the requested partitions; ranges that were not found become
-    unknown."""
+    """Return the snapshot with the log ranges of the requested partitions. The range of a requested partition that is
+    not in `found` becomes unknown.
+    """
     return replace(snapshot, log_ranges=merged(snapshot.log_ranges, found, frozenset(asked) - found.keys()))
 
 
 def with_tiered(
     snapshot: Snapshot, topics: Collection[str], found: Mapping[TopicPartition, model_cluster.TieredOffsets]
 ) -> Snapshot:
-    """Return the snapshot with the tiered offsets of topics; offsets that were not found become unknown."""
+    """Return the snapshot with the tiered offsets of the requested topics. The offsets of their partitions that are not
+    in `found` become unknown.
+    """
     kept = {place: known for place, known in snapshot.tiered.items() if place[0] not in topics}
     tiered = share(snapshot.tiered, {**kept, **found})
     return snapshot if tiered is snapshot.tiered else replace(snapshot, tiered=tiered)
 
 
 def with_offsets_at(snapshot: Snapshot, found: Mapping[tuple[str, int, int], int]) -> Snapshot:
-    """Return the snapshot with offsets of partitions at some times added to those that it has."""
+    """Return the snapshot with some partitions' offsets at some times added to the known ones."""
     return replace(snapshot, offsets_at={**snapshot.offsets_at, **found})
 
 
 def with_analysis(snapshot: Snapshot, found: TopicAnalysis) -> Snapshot:
-    """Return the snapshot with an analysis of a topic, in place of an earlier one."""
+    """Return the snapshot with an analysis of a topic; it replaces an earlier one."""
     return replace(snapshot, analyses={**snapshot.analyses, found.topic: found})
 
 
@@ -751,7 +798,7 @@ def with_log_dirs(
     """Return the snapshot with the log directories of the brokers.
 
     Args:
-        dirs: broker id -> its directories, of all brokers; those that did not respond keep their known directories.
+        dirs: broker id -> its directories, of all brokers; for a broker that did not respond, the known directories.
         rates: the rates after this read.
         at: the time of the read, UTC.
     """
@@ -762,12 +809,12 @@ def with_log_dirs(
 def with_end_offsets(
     snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, int], at: datetime
 ) -> Snapshot:
-    """Return the snapshot with rates that count the end offsets of the requested partitions."""
+    """Return the snapshot with its rates updated by the end offsets of the requested partitions."""
     return replace(snapshot, rates=with_ends(snapshot.rates, asked, found, at))
 
 
 def settled_topics(snapshot: Snapshot) -> Iterator[tuple[str, model_cluster.Topic]]:
-    """Yield the topics by name, with the replicas that they have once the running moves are done."""
+    """Yield name and topic, each with the replicas that it has once the running moves are done."""
     from console.model.grouping import grouped
 
     moves = grouped((move.topic, move) for move in snapshot.reassignments)
@@ -780,11 +827,11 @@ def with_transactions(
 ) -> Snapshot:
     """Return the snapshot with a poll of the transactions of some partitions.
 
-    Transactions of other partitions keep their state: each is judged by the poll that found it.
+    The transactions of other partitions keep their state, with the poll that found them.
 
     Args:
         asked: the partitions of the poll.
-        poll: the result; None if the brokers refuse it, so that the state of these partitions becomes unknown.
+        poll: the result; None if the brokers refuse it, so that the transactions of these partitions become unknown.
         at: the time of the read, UTC.
     """
     places = frozenset(asked)
@@ -801,7 +848,8 @@ def with_replica_logs(
     snapshot: Snapshot,
     _at: datetime,
 ) -> Snapshot:
-    """Return the snapshot with the state of the replicas of the requested partitions; partitions that were not found
-    become unknown. Takes the snapshot last, for use with `partial`.
+    """Return the snapshot with the state of the replicas of the requested partitions. The state of a requested
+    partition that is not in `found` becomes unknown. The snapshot is the third parameter so that `partial` can fix the
+    first two.
     """
     return replace(snapshot, replica_logs=merged(snapshot.replica_logs, found, frozenset(asked) - found.keys()))

@@ -1,8 +1,8 @@
 """The subjects of a schema registry: their versions, references and configs, the topics that use them; and the requests
 that change them.
 
-The compatibility level by which a new version is checked (``compatibility``), and whether a subject accepts new
-versions (``mode``), are configs of a subject. The default of all subjects is the config resource without a name.
+A subject has two configs: ``compatibility``, the level by which a new version is checked, and ``mode``, whether the
+subject accepts new versions. The config resource without a name is the default of all subjects.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ BACKWARD, FORWARD, FULL, NONE = "BACKWARD", "FORWARD", "FULL", "NONE"
 TRANSITIVE = "_TRANSITIVE"
 
 _CONTEXT = re.compile(r"^:\.[^:]*:")
-"""Matches the prefix of a subject in a context of the registry."""
+"""Matches the prefix of a subject that is in a context of the registry: ``:.context:``."""
 _PARTS = ("-value", "-key")
 DEEPEST_REFERENCE = 20
 
 
 class SchemaReference(NamedTuple):
-    """A reference of a schema: the name by which its text uses it, and the version that has this name."""
+    """A reference from one schema to another: the name that the text of the schema uses, and the subject and version to
+    which this name refers.
+    """
 
     name: str
     subject: str
@@ -44,7 +46,7 @@ class SchemaReference(NamedTuple):
 
 
 def parsed_reference(text: str) -> SchemaReference:
-    """Return the reference of a text ``NAME:SUBJECT:VERSION``. Raises ValueError for another form."""
+    """Parse a reference ``NAME:SUBJECT:VERSION``. Raises ValueError for a text in another form."""
     name, _, rest = text.partition(":")
     subject, colon, version = rest.rpartition(":")
     if not (name and subject and colon and is_natural(version)):
@@ -57,9 +59,9 @@ class SchemaVersion(Struct, frozen=True):
 
     Attributes:
         id: the id of the schema, which several subjects may share; 0 if it was not read.
-        kind: AVRO, PROTOBUF, JSON, or another word of the registry's; ``""`` if it was not read.
-        record: the full name of an Avro record; ``""`` for others.
-        is_deleted: whether it is soft-deleted: records are still decoded by its id.
+        kind: AVRO, PROTOBUF, JSON, or another word that the registry uses; ``""`` if it was not read.
+        record: the full name of an Avro record; ``""`` for other schemas.
+        is_deleted: whether it is soft-deleted: it is no longer listed, but consumers still decode records by its id.
     """
 
     number: int
@@ -78,17 +80,19 @@ class Subject(Struct, frozen=True):
 
     @property
     def live(self) -> tuple[SchemaVersion, ...]:
-        """The versions that are not deleted."""
+        """The versions that are not soft-deleted, the oldest first."""
         return tuple(each for each in self.versions if not each.is_deleted)
 
     @property
     def newest(self) -> SchemaVersion | None:
-        """The newest version that is not deleted; None if all versions are deleted."""
+        """The newest version that is not soft-deleted; None if all versions are soft-deleted."""
         return next(reversed(self.live), None)
 
     @property
     def kind(self) -> str:
-        """The kind of the subject's newest version, also of a deleted one."""
+        """The kind of the subject's newest version, which may be a soft-deleted one; ``""`` if the subject has no
+        versions.
+        """
         newest = self.newest or (self.versions[-1] if self.versions else None)
         return "" if newest is None else newest.kind
 
@@ -98,13 +102,13 @@ class Subject(Struct, frozen=True):
         return self.newest is None
 
     def version(self, number: int) -> SchemaVersion | None:
-        """Return a version, also a deleted one; None if there is no such version."""
+        """Return a version by its number, also a soft-deleted one; None if there is no such version."""
         return next((each for each in self.versions if each.number == number), None)
 
 
 class SchemaListing(NamedTuple):
-    """The registry's answers: the subjects, the configs of subjects and of the default, and subject -> the reason why
-    it was not read.
+    """The result of reading a registry: the subjects, the configs of subjects and of the default, and subject -> the
+    failure to read it.
     """
 
     subjects: Mapping[str, Subject] = {}
@@ -113,12 +117,12 @@ class SchemaListing(NamedTuple):
 
 
 class SchemaSource(Struct, frozen=True):
-    """A schema as text, to register or to compare."""
+    """A schema as text, to be registered or compared."""
 
     kind: str
     text: str
     references: tuple[SchemaReference, ...] = ()
-    """The references, in the order of the registry."""
+    """Its references, in the order in which the registry returns them."""
 
 
 def subject_resource(subject: str) -> ConfigResource:
@@ -127,7 +131,7 @@ def subject_resource(subject: str) -> ConfigResource:
 
 
 def level_of(configs: Mapping[ConfigResource, ConfigSet], subject: str) -> str:
-    """Return the effective compatibility level of a subject; ``""`` if it was not read."""
+    """Return the effective compatibility level of a subject; ``""`` if its configs were not read."""
     for name in (subject, ""):
         entry = entry_in(configs, subject_resource(name), COMPATIBILITY)
         if entry is not None:
@@ -136,8 +140,8 @@ def level_of(configs: Mapping[ConfigResource, ConfigSet], subject: str) -> str:
 
 
 def users_of(subjects: Mapping[str, Subject], name: str) -> Iterator[tuple[str, SchemaVersion, SchemaReference]]:
-    """Yield the versions that refer to a subject, including soft-deleted ones, each with its subject and
-    the reference.
+    """Yield the versions that refer to any version of a subject: the name of their subject, the version, and the
+    reference. Soft-deleted versions are included.
     """
     for other in subjects.values():
         for version in other.versions:
@@ -145,18 +149,20 @@ def users_of(subjects: Mapping[str, Subject], name: str) -> Iterator[tuple[str, 
 
 
 class TopicUse(NamedTuple):
-    """A topic that uses a subject, for its keys or values."""
+    """A topic whose keys or values use a subject."""
 
     topic: str
     part: str
     why: str
-    """The naming strategy by which the topic uses the subject."""
+    """The naming strategy that links the topic to the subject, such as TopicNameStrategy."""
     is_sure: bool
-    """Whether the name alone proves the use; the name of a record does not name the topics with such records."""
+    """Whether the subject's name alone proves the use; False if the name has only a record, which any topic may have.
+    """
 
 
 def topics_of(subject: Subject, topics: Iterable[str]) -> list[TopicUse]:
-    """Return the topics that use a subject by its name, the longest name first.
+    """Return the topics that use a subject according to the subject's name, the longest name first; empty if there are
+    none.
 
     Serializers name a subject by the topic (``orders-value``, TopicNameStrategy), by topic and record
     (``orders-shop.Order``, TopicRecordNameStrategy), or by the record alone (RecordNameStrategy), which names no topic.
@@ -178,7 +184,9 @@ def topics_of(subject: Subject, topics: Iterable[str]) -> list[TopicUse]:
 
 
 def named_topic(subject: str) -> str:
-    """Return the topic that a subject's name means by the usual strategy; ``""`` for another name."""
+    """Return the topic that a subject's name contains by TopicNameStrategy (``TOPIC-key``, ``TOPIC-value``); ``""`` for
+    another name.
+    """
     name = _CONTEXT.sub("", subject)
     return next((name.removesuffix(ending) for ending in _PARTS if name.endswith(ending)), "")
 
@@ -193,23 +201,23 @@ def is_by_record(subject: Subject) -> bool:
 
 
 class SubjectTarget(OwnTarget, frozen=True):
-    """A subject, or one of its versions; not its configs."""
+    """The target of a change: a subject as a whole, or one of its versions; not the subject's configs."""
 
     part: ClassVar[Part | None] = Part.SCHEMAS
 
     name: str
     version: int | None = None
-    """The version; None for the whole subject, 0 for a new version."""
+    """The number of the version; None for the whole subject, 0 for a version that is to be registered."""
 
     @property
     def title(self) -> str:
-        """The subject and the version."""
+        """The subject, followed by the version unless the target is the whole subject."""
         version = "" if self.version is None else f" version {self.version}" if self.version else " (new version)"
         return f"schema {self.name}{version}"
 
     @property
     def resource(self) -> ConfigResource:
-        """The subject's config resource, by which files list it."""
+        """The config resource of the subject."""
         return subject_resource(self.name)
 
 
@@ -224,7 +232,7 @@ class AlterSchemaConfigs(ChangeRequest, frozen=True):
 
 
 class RegisterSchema(ChangeRequest, frozen=True):
-    """POST /subjects/NAME/versions: registers a schema."""
+    """POST /subjects/NAME/versions: registers a schema as a new version."""
 
     sender: ClassVar[str] = "schemas"
     kafka_name: ClassVar[str] = "POST /subjects/NAME/versions"
@@ -232,12 +240,12 @@ class RegisterSchema(ChangeRequest, frozen=True):
 
     name: str
     schema: SchemaSource | None = None
-    """The schema; None if `undeletes`, the number of a soft-deleted version, refers to it."""
+    """The schema; None if `undeletes` is set, the number of a soft-deleted version whose schema is registered again."""
     undeletes: int = 0
 
 
 class DeleteSchema(ChangeRequest, frozen=True):
-    """DELETE /subjects/NAME, or one version of it: softly."""
+    """DELETE /subjects/NAME, or one version of it: a soft deletion."""
 
     sender: ClassVar[str] = "schemas"
     kafka_name: ClassVar[str] = "DELETE /subjects/NAME"
@@ -246,13 +254,13 @@ class DeleteSchema(ChangeRequest, frozen=True):
 
     name: str
     version: int | None = None
-    """The version; None for the whole subject."""
+    """The number of the version; None for the whole subject."""
 
 
 class SchemaTexts(Struct, frozen=True):
-    """The texts of versions that were read."""
+    """The schemas of versions that were requested, and the failures."""
 
     texts: Mapping[tuple[str, int], SchemaSource] = field(default_factory=dict)
-    """Subject and version -> the schema."""
+    """(subject, version) -> the schema."""
     failures: Mapping[tuple[str, int], Failure] = field(default_factory=dict)
-    """Subject and version -> the reason why it was not read."""
+    """(subject, version) -> the reason why it could not be read."""

@@ -1,7 +1,8 @@
-"""Topics that hold the state of other systems: the owner of a topic, and the loss when it is changed. Pure.
+"""Topics that contain the state of other systems: the system that owns a topic, and the damage if the topic is changed.
+Pure.
 
-Kafka's own topics have fixed names. Configurable names are recognised by the usual ones; for a name that any topic may
-have, the topic also needs the shape that its owner gives it.
+Kafka's own topics have fixed names. Topics with configurable names are recognized by the usual names; if other topics
+may have such a name too, the topic also has to have the cleanup.policy and partitions that its owner requires.
 """
 
 from __future__ import annotations
@@ -21,18 +22,20 @@ _OF_STREAMS = ("-changelog", "-repartition", "-subscription-registration-topic",
 
 
 class SystemTopic(Struct, frozen=True):
-    """A topic that holds the state of a system."""
+    """The owner of a topic that contains a system's state, and what must not be done to the topic."""
 
     owner: str
     """The name of the system for operators."""
     lost: str
-    """The loss if the topic is deleted or emptied."""
+    """The consequence of deleting or emptying the topic, as a clause."""
     grown: str = ""
-    """The problem if partitions are added; ``""`` without one."""
+    """The consequence of adding partitions, as a clause; ``""`` if there is none."""
     policy: str = ""
-    """The item that its cleanup.policy needs, as records would be lost otherwise; ``""`` without one."""
+    """The item that its cleanup.policy must contain, because records would be lost otherwise; ``""`` for no
+    requirement.
+    """
     keeps: bool = False
-    """Whether a retention would delete records that are needed."""
+    """Whether the topic must keep all records, so that a retention would delete records that are needed."""
 
 
 _KAFKAS_OWN = {
@@ -130,9 +133,9 @@ class _Named(NamedTuple):
     pattern: re.Pattern[str]
     what: SystemTopic
     shaped: bool = False
-    """Whether other topics may have the name, so that a topic counts only if it is compacted."""
+    """Whether ordinary topics may have the name too, so that only a compacted topic is the system's."""
     single: bool = False
-    """Whether a topic counts only if it also has a single partition."""
+    """Whether only a topic with a single partition is the system's."""
 
 
 def _named(pattern: str, what: SystemTopic, *, shaped: bool = False, single: bool = False) -> _Named:
@@ -140,7 +143,7 @@ def _named(pattern: str, what: SystemTopic, *, shaped: bool = False, single: boo
 
 
 INTERNAL = SystemTopic("the brokers", "what they keep for themselves in it is lost", "they may not find what they keep")
-"""The description of a topic that brokers call internal, if nothing else is known about it."""
+"""The description of a topic that brokers mark as internal, if kac knows nothing else about it."""
 
 _NAMED = (
     _named(r"_schemas(_.+)?|_schema_encoders", REGISTRY),
@@ -165,19 +168,20 @@ _NAMED = (
     _named(r"_redpanda\..+|_redpanda_e2e_probe", _REDPANDA),
 )
 _ANY_NAMED = re.compile(rf"\A(?:{'|'.join(f'(?:{each.pattern.pattern})' for each in _NAMED)})")
-"""Matches any of the names, which few of 100,000 topics have."""
+"""Matches every name that one of the patterns matches; few of 100,000 topics have such a name."""
 
 
 def system_topic(
     name: str, partitions: int | None = None, policy: str | None = None, groups: Collection[str] = ()
 ) -> SystemTopic | None:
-    """Return the record of the system that keeps its state in a topic, None for an ordinary topic.
+    """Return the description of the topic if a system keeps its state there; None for an ordinary topic.
 
     Args:
         name: the name of the topic.
-        partitions: the number of its partitions, None if unknown.
-        policy: the cleanup.policy of the topic; None if it was not read: then only the name decides.
-        groups: the groups of the cluster, including Streams applications, whose topics begin with the group's name.
+        partitions: the number of its partitions; None if unknown, then it is not checked.
+        policy: the cleanup.policy of the topic; None if it was not read, then it is not checked.
+        groups: the groups of the cluster. A Streams application is a group, and its topics' names begin with the
+            group's name.
     """
     if (own := _KAFKAS_OWN.get(name)) is not None:
         return own
@@ -198,25 +202,31 @@ def _has_shape(named: _Named, partitions: int | None, policy: str | None) -> boo
 
 
 def is_kafkas_own(name: str) -> bool:
-    """Return whether coordinators, remote storage or controllers keep their records in the topic: kac never prunes or
-    grows it, and deletes no records of it on request."""
+    """Return whether coordinators, remote storage or controllers keep their records in the topic. kac never deletes
+    such a topic as superfluous, adds no partitions to it, and deletes no records of it.
+    """
     return name in _KAFKAS_OWN
 
 
 def is_spared(name: str, *, internal: bool) -> bool:
-    """Return whether a deletion of several topics at once skips this one, which can only be deleted by its full name.
+    """Return whether a deletion of several topics at once leaves out this topic, so that it can only be deleted by its
+    full name.
 
     Args:
-        internal: whether brokers call it internal.
+        internal: whether brokers mark it as internal.
     """
     return internal or is_kafkas_own(name)
 
 
 def may_be_of_application(topic: str) -> bool:
-    """Return whether a topic belongs to a Streams application if a group has the first part of its name."""
+    """Return whether a topic's name ends like those that a Streams application creates for itself. It then belongs to
+    the application if the name begins with the name of a group.
+    """
     return topic.endswith(_OF_STREAMS)
 
 
 def is_of_application(topic: str, application: str) -> bool:
-    """Return whether a Streams application created the topic for itself, by its name."""
+    """Return whether a topic has a name that the given Streams application gives to topics which it creates for
+    itself.
+    """
     return topic.startswith(f"{application}-") and may_be_of_application(topic)

@@ -1,6 +1,5 @@
-"""The clients that brokers throttle, from the requests in their logs (kafka.request.logger at DEBUG). Pure.
-
-The number of clients is limited.
+"""The clients that brokers throttle, from the requests in the brokers' request logs (kafka.request.logger at DEBUG).
+Pure.
 """
 
 from __future__ import annotations
@@ -12,16 +11,17 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 WINDOW = timedelta(seconds=60)
-"""The time before the newest line of a log in which requests count."""
+"""Only requests that are at most this much older than the newest line of a log are counted."""
 MOST_CLIENTS = 1_000
-"""Maximum number of clients in one second of a log, and in total."""
+"""Maximum number of clients that are counted in one second of a log, and that are returned in total."""
 LONGEST_NAME = 256
 """Maximum length in characters of a client id or a principal that is kept."""
 
 
 class Client(NamedTuple):
-    """The subject of throttling: a client id (``""`` for none), its principal, as ``User:alice``, and the API by its
-    name in logs: PRODUCE, FETCH."""
+    """A client in a request log: its client id (``""`` if it has none), its principal as ``User:alice``, and the API by
+    its name in the log: PRODUCE, FETCH.
+    """
 
     client_id: str
     principal: str
@@ -29,8 +29,8 @@ class Client(NamedTuple):
 
 
 class Throttled(NamedTuple):
-    """The requests of a client in a period: their number, the number of throttled requests, and the longest throttle in
-    milliseconds.
+    """The requests of a client in a period: their number, the number of throttled ones, and the longest throttle time
+    in milliseconds.
     """
 
     requests: int = 0
@@ -38,7 +38,7 @@ class Throttled(NamedTuple):
     most_ms: int = 0
 
     def __add__(self, other: object) -> Throttled:
-        """Return the sum of the counts of two periods."""
+        """Return the counts of both periods together."""
         if not isinstance(other, Throttled):
             return NotImplemented
         return Throttled(
@@ -47,23 +47,23 @@ class Throttled(NamedTuple):
 
 
 class Logged(NamedTuple):
-    """A request of a client, as a broker's log has it."""
+    """A request of a client in a broker's request log."""
 
     at: int
-    """The time of the line in seconds, read as UTC, as the log has no zone."""
+    """The time of the line in seconds since 1970; the log has no time zone, so the time is taken as UTC."""
     client: Client
     throttle_ms: int
 
 
 class LogThrottles(Struct, frozen=True):
-    """The recent throttles in one log."""
+    """The requests in one log within `WINDOW` of its newest line."""
 
     seconds: Mapping[int, Mapping[Client, Throttled]] = field(default_factory=dict)
-    """Second of a line -> client -> its requests, within `WINDOW` of the newest."""
+    """Second since 1970 -> client -> its requests in that second."""
 
     def after(self, requests: Iterable[Logged]) -> LogThrottles:
-        """Return the counts with more requests of the log, without seconds older than `WINDOW`, and without clients
-        beyond `MOST_CLIENTS` in a second.
+        """Return the counts with more requests of the log added. Seconds older than `WINDOW` are dropped, and clients
+        beyond `MOST_CLIENTS` in a second are not counted.
         """
         seconds = {second: dict(clients) for second, clients in self.seconds.items()}
         for found in requests:
@@ -77,7 +77,9 @@ class LogThrottles(Struct, frozen=True):
 
 
 def throttled_clients(logs: Iterable[LogThrottles]) -> Mapping[Client, Throttled]:
-    """Return the throttled clients over the logs of several brokers; the most throttled first."""
+    """Return client -> its requests, over the logs of several brokers, for the clients that were throttled: at most
+    `MOST_CLIENTS`, the most throttled first.
+    """
     found: dict[Client, Throttled] = {}
     for log in logs:
         for clients in log.seconds.values():

@@ -1,8 +1,8 @@
-"""A group's lag as a time: the seconds for which the next record that it reads has waited. Pure.
+"""A group's lag as a time: the seconds for which the next record that the group reads has waited. Pure.
 
-The end offset at each poll shows when records were written: the record at an offset existed once the end had passed
-it. For records from before the first poll the polls only show a minimum wait; the record itself has the time
-(`Written`).
+The end offsets at the polls show when records were written: a record exists once the end offset is greater than its
+offset. For records from before the first poll, the polls show only a minimum wait; the timestamp of the record itself
+then gives the time (`Written`).
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from typing import NamedTuple
 from console.model.cluster import PartitionLag
 
 HELD = 1800.0
-"""Seconds for which ends are kept; the flight record in memory keeps its frames as long."""
+"""Seconds for which end offsets are kept, which is as long as the flight record in memory keeps its frames."""
 CLOSE, CLOSE_SHARE = 2.0, 0.1
 """Seconds, and the share of their age, below which the distance of two polls is so small that they are thinned out: an
 interpolated time is then wrong by no more than that."""
 MOST = 96
-"""Number of polls of a partition above which they are thinned out."""
+"""Maximum number of polls that are kept for a partition; if there are more, old ones are left out."""
 AHEAD = 2.0
-"""Seconds by which a record's timestamp may be ahead of this host's clock and count as now."""
+"""Maximum seconds by which a record's timestamp may be ahead of this host's clock and still count as now."""
 LEAST = 1.0
-"""Minimum seconds of a wait that is shown as a lower bound."""
+"""Minimum seconds of a wait that kac shows as a lower bound."""
 NO_TIMESTAMP, IN_FUTURE = "the record has no timestamp", "the record's timestamp is in the future"
 
 
 class EndsSeen(NamedTuple):
-    """The end offsets of a log at its polls, in order."""
+    """The end offsets of a log at its polls, the earliest first."""
 
     ats: tuple[float, ...]
     """The times of the polls, Unix seconds."""
     ends: tuple[int, ...]
-    """The end offsets, never falling."""
+    """The end offsets at these times; each is at least the one before."""
 
 
 class Spot(NamedTuple):
-    """An offset in a partition, whose record's time is of interest."""
+    """A committed offset in a partition; kac reads the timestamp of the record there."""
 
     topic: str
     partition: int
@@ -45,32 +45,36 @@ class Spot(NamedTuple):
 
 
 class Written(NamedTuple):
-    """The write time in the record at a committed offset."""
+    """The timestamp of the record at a committed offset."""
 
     offset: int
     timestamp: int = -1
-    """The write time in milliseconds since 1970; -1 if the record has none."""
+    """The timestamp in milliseconds since 1970; -1 if the record has none, or was not read."""
     why: str = ""
     """The reason why it could not be read; ``""`` if it was read."""
     refused: bool = False
-    """Whether brokers refuse the read at any offset."""
+    """Whether brokers refuse to return the records of this partition, so that reading at other offsets is useless."""
     until: int = -1
-    """The first offset that may have a record; lower ones are markers of transactions, or were compacted away."""
+    """The first offset that may have a record; lower offsets are transaction markers, or were compacted away. -1 if it
+    was not determined.
+    """
 
     def says_of(self, committed: int) -> bool:
-        """Return whether the time, or the refusal, applies to the record at a committed offset."""
+        """Return whether the timestamp, or the refusal, applies to the record at this committed offset."""
         return self.refused or self.offset == committed
 
 
 class Behind(NamedTuple):
-    """The time for which the next record has waited."""
+    """For how long the next record that a group reads has waited."""
 
     seconds: float | None = None
     """The seconds; 0 if no record waits, None if unknown."""
     least: bool = False
-    """Whether the time may be longer."""
+    """Whether `seconds` is only a lower bound."""
     why: str = ""
-    """The reason why the record's own time is unavailable; ``""`` if it is not needed, or if the reason is unknown."""
+    """The reason why the record's timestamp is unavailable; ``""`` if the timestamp is not needed, or the reason is
+    unknown.
+    """
 
 
 UNSEEN, NOT_BEHIND = Behind(), Behind(0.0)
@@ -80,10 +84,11 @@ def see_end(known: EndsSeen | None, end: int, at: float) -> EndsSeen:
     """Return the end offsets of a log after one more poll.
 
     Args:
-        known: the polls before, None before the first poll.
-        end: the offset after the last record. If it fell, the log was truncated or is another one: the result omits the
-            polls before.
-        at: Unix seconds; the result also omits the polls before if the clock went back.
+        known: the earlier polls; None before the first poll.
+        end: the end offset. If it is lower than before, the log was truncated or is another one, and the earlier polls
+            are dropped.
+        at: the time of the poll, Unix seconds. If it is before the last poll, the clock was set back, and the earlier
+            polls are dropped.
     """
     if known is None or end < known.ends[-1] or at < known.ats[-1]:
         return EndsSeen((at,), (end,))
@@ -108,10 +113,11 @@ def _thinned(seen: EndsSeen) -> EndsSeen:
 
 
 def waits_since(seen: EndsSeen, offset: int) -> float | None:
-    """Return the time at which the record at an offset was written, Unix seconds, interpolated between two polls.
+    """Return the time in Unix seconds at which the record at an offset was written, interpolated between two polls.
 
     Returns:
-        None if the record existed at the first poll; the time of the last poll if it did not exist then.
+        None if the record existed already at the first poll; the time of the last poll if the record did not exist
+        then.
     """
     after = bisect_right(seen.ends, offset)
     if after == 0:
@@ -124,12 +130,12 @@ def waits_since(seen: EndsSeen, offset: int) -> float | None:
 
 
 def time_lag(partition: PartitionLag, seen: EndsSeen | None, written: Written | None, now: float) -> Behind:
-    """Return the time for which the next record of a partition has waited.
+    """Return for how long the next record of a partition has waited.
 
     Args:
-        seen: the end offsets at polls, None before the first one.
-        written: the write time in the record at the committed offset, ignored if it is for another offset;
-            None if it was not read.
+        seen: the end offsets at polls; None before the first one.
+        written: the timestamp of the record at the committed offset, ignored if it is for another offset; None if it
+            was not read.
         now: the time of the poll, Unix seconds.
     """
     if partition.lag == 0:
@@ -159,8 +165,9 @@ def _no_time(written: Written, now: float) -> str:
 
 
 def longest(found: Iterable[Behind]) -> Behind:
-    """Return the longest of the times of several partitions; it is a minimum if one of them is unknown or a minimum.
-    Without partitions it is unknown."""
+    """Return the longest of several partitions' waits. It is a lower bound if one of them is unknown or a lower bound;
+    unknown if there are no partitions.
+    """
     known, part, why, seen = 0.0, False, "", False
     for each in found:
         part |= each.least or each.seconds is None

@@ -1,4 +1,6 @@
-"""Delegation tokens (KIP-48): a token as brokers describe it, whether it ends soon, and the requests that change it."""
+"""Delegation tokens (KIP-48): tokens as brokers describe them, whether a token ends soon, and the requests that change
+tokens.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ class DelegationToken(Struct, frozen=True):
     Attributes:
         owner: the principal of clients that log in with the token, as ``User:alice``.
         requester: the principal that requested it.
-        issued, expires, max_time: Unix milliseconds; it can be renewed up to max_time.
+        issued, expires, max_time: ms since 1970; no renewal lasts beyond max_time.
         renewers: principals that may renew and expire it, in addition to its owner.
     """
 
@@ -42,8 +44,8 @@ if the token has a renewer or was renewed before. Programs renew after three qua
 
 
 def period_ms(brokers: Iterable[Broker], configs: Mapping[ConfigResource, ConfigSet]) -> int:
-    """Return the lifetime of a token after its creation or renewal, in milliseconds, as the first broker with a
-    readable value describes it; the default without one.
+    """Return the milliseconds from a token's creation or renewal to its expiry, as configured on the first broker with
+    a readable value; Kafka's default if no broker has one.
     """
     for broker in brokers:
         entry = entry_in(configs, broker_resource(broker.id), PERIOD_KEY)
@@ -53,9 +55,13 @@ def period_ms(brokers: Iterable[Broker], configs: Mapping[ConfigResource, Config
 
 
 def ends_soon(token: DelegationToken, now: int, period: int) -> bool:
-    """Return whether a token ends within a day, and is past the time at which programs renew it: in the last quarter of
-    its lifetime, or in the last twentieth if it has a renewer or was renewed before. If the token can't be renewed any
-    further, this is the last quarter of its whole lifetime. False for a token that has ended.
+    """Return whether a token ends within a day, although programs should have renewed it by now: it is in the last
+    quarter of its period, or in the last twentieth if it has a renewer or was renewed before. For a token that can't be
+    renewed any further, it must be in the last quarter of its whole lifetime. False for a token that has ended.
+
+    Args:
+        now: ms since 1970.
+        period: the milliseconds from a renewal to the expiry (`period_ms`).
     """
     left = token.expires - now
     if token.expires >= token.max_time:  # it can't be renewed any further
@@ -66,7 +72,7 @@ def ends_soon(token: DelegationToken, now: int, period: int) -> bool:
 
 
 def is_replaced(token: DelegationToken, tokens: Iterable[DelegationToken]) -> bool:
-    """Return whether the owner of a token has a newer token that lasts longer: some programs create a token instead of
+    """Return whether the owner of a token has a newer token that expires later: some programs create a token instead of
     renewing one.
     """
     return any(
@@ -75,21 +81,21 @@ def is_replaced(token: DelegationToken, tokens: Iterable[DelegationToken]) -> bo
 
 
 class NewToken(OwnTarget, frozen=True):
-    """A target that is a token to create for an owner."""
+    """The target of a change: a token that is to be created."""
 
     part: ClassVar[Part | None] = Part.TOKENS
 
     owner: str = ""
-    """The principal that owns it; ``""`` for the requester."""
+    """The principal that will own the token; ``""`` for the principal that requests it."""
 
     @property
     def title(self) -> str:
-        """The token and its owner."""
+        """The text "token" and the owner, for messages."""
         return f"a token of {self.owner}" if self.owner else "a token"
 
 
 class TokenTarget(OwnTarget, frozen=True):
-    """A target that is an existing token, by its id."""
+    """The target of a change: an existing token, by its id."""
 
     text: ClassVar[str] = "token {0.id}"
     part: ClassVar[Part | None] = Part.TOKENS
@@ -110,28 +116,28 @@ class CreateToken(ChangeRequest, frozen=True):
 
     @property
     def content(self) -> str:
-        """The token and its owner."""
+        """The text "token" and the owner."""
         return NewToken(self.owner).title
 
 
 class TokenChange(ChangeRequest, frozen=True):
-    """A change of a token's expiry."""
+    """A request that changes a token's expiry time."""
 
     sender: ClassVar[str] = "tokens"
     about: ClassVar[str] = "token {0.id}"
 
     id: str
     period_ms: int = -1
-    """Milliseconds from now on, or -1."""
+    """The milliseconds from now to the new expiry time; -1 has a meaning of its own in each subclass."""
 
 
 class RenewToken(TokenChange, frozen=True):
-    """A RenewDelegationToken request. period_ms: -1 for the broker's configured period."""
+    """A RenewDelegationToken request. period_ms -1: the broker's configured period."""
 
     kafka_name: ClassVar[str] = "RenewDelegationToken"
 
 
 class ExpireToken(TokenChange, frozen=True):
-    """An ExpireDelegationToken request. period_ms: -1 to expire it immediately."""
+    """An ExpireDelegationToken request. period_ms -1: the token expires immediately."""
 
     kafka_name: ClassVar[str] = "ExpireDelegationToken"

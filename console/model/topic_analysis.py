@@ -1,4 +1,5 @@
-"""The analysis of a topic: counts and sketches over its records, whatever the order of its partitions. Pure.
+"""The analysis of a topic: counts and sketches over its records, which do not depend on the order in which partitions
+are read. Pure.
 
 Counts are exact. The number of different keys, the heaviest keys and the quantiles of sizes come from sketches of
 Apache DataSketches (HyperLogLog, frequent items, KLL), which need as much memory for a billion records as for a
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
     import numpy as np
 
 HEAVIEST = 20
-"""Maximum number of keys that are named as the heaviest."""
+"""Maximum number of keys that an analysis lists as the heaviest."""
 LONGEST_KEY = 1 << 10
-"""Size in bytes up to which a key is kept whole; of a longer one, its beginning, its size and a digest are kept."""
+"""Maximum size in bytes of a key that is kept completely; for a longer key, its beginning, its size and a digest are
+kept.
+"""
 KEY_BEGINS = 64
-"""Size in bytes of the beginning of such a key."""
+"""Size in bytes of the beginning that is kept of a key longer than `LONGEST_KEY`."""
 DISTINCT_BITS = 14
 """Binary logarithm of the number of HyperLogLog registers: they take 16 KiB, with an error of 1.6 % at a confidence of
 95 %."""
@@ -41,52 +44,55 @@ RANKS = (0.5, 0.9, 0.99, 0.999)
 MOST_SCHEMAS, MOST_HEADERS = 500, 200
 """Maximum number of schemas, and of names of headers, that are counted individually: both come from producers."""
 LONGEST_HEADER = 200
-"""Size in bytes of a header's name that is kept."""
+"""Maximum size in bytes of a header's name that is kept; longer names are cut."""
 MOST_BUCKETS = 4_096
-"""Maximum number of buckets in the timeline; with more, each becomes twice as long."""
+"""Maximum number of buckets in the timeline; if there are more, the length of each is doubled."""
 FIRST_BUCKET_MS = 1_000
 AHEAD_MS = 60_000
-"""Milliseconds after this host's clock above which a record's time is in the future."""
+"""A timestamp counts as in the future if it is more than these milliseconds after this host's clock."""
 EARLIEST_MS = 1_293_840_000_000
-"""The beginning of 2011, the year of Kafka's first release, in milliseconds since 1970: a lower number is no time of a
-record, but seconds or a counter."""
+"""The beginning of 2011, the year of Kafka's first release, in milliseconds since 1970: a lower timestamp is probably
+in seconds, or no time at all.
+"""
 GAPS, GAP_OF_SPAN = 3, 100
 """Maximum number of gaps in time that are named; and the divisor of the whole time that gives the minimum length of a
 gap, which is at least a second."""
 
 
 ENOUGH = 1_000
-"""Minimum number of records for judging a key."""
+"""Minimum number of records of a topic for which a key may count as hot."""
 HOT_TIMES, LEAST_HOT = 2, 0.02
 """Bounds for a hot key: it has this many times the mean number of records in a partition, or half of all records; and
 at least this share of all records."""
 
 
 class Quantiles(NamedTuple):
-    """The distribution of sizes in bytes. The sizes at `RANKS` come from a sketch; the smallest and the largest are
-    exact.
+    """The distribution of sizes in bytes. The sizes at the ranks `RANKS` come from a sketch; the smallest and the
+    largest size are exact.
     """
 
     least: int
     at: tuple[int, ...]
-    """The sizes at `RANKS`."""
+    """The sizes in bytes at the ranks `RANKS`."""
     most: int
 
 
 class Codec(NamedTuple):
-    """The records that were compressed by one codec."""
+    """The records that were compressed with one codec."""
 
     name: str
     records: int
     batches: int
     stored: int
-    """The size in bytes of their batches in the log; a batch that was read in part counts with that share."""
+    """The size in bytes of their batches in the log. Of a batch that was read in part, the same part of its size
+    counts.
+    """
     plain: int
-    """The size in bytes of their keys, values and headers."""
+    """The size in bytes of their keys, values and headers, uncompressed."""
 
 
 class Estimate(NamedTuple):
-    """A number from a sketch, and its bounds, with a confidence of 95 %."""
+    """A number from a sketch, with lower and upper bound at a confidence of 95 %."""
 
     value: int
     low: int
@@ -94,25 +100,25 @@ class Estimate(NamedTuple):
 
 
 class HeavyKey(NamedTuple):
-    """One of the heaviest keys, without its contents."""
+    """One of the keys with the most records, without the contents of the key."""
 
     size: int
     """The size of the key in bytes."""
     seen: Estimate
-    """The number of records with this key: certainly within the bounds."""
+    """The number of records with this key; unlike other estimates, it is surely within the bounds."""
     partition: int
-    """The partition of the key's first record."""
+    """The partition of the first record with this key."""
 
 
 class PartitionCount(NamedTuple):
-    """The number of records and bytes of one partition, and the time of its newest record."""
+    """The counts of one partition: records, bytes, and the newest timestamp."""
 
     number: int
     records: int
     size: int
-    """The size in bytes of keys, values and headers."""
+    """The size in bytes of the keys, values and headers."""
     last_ms: int
-    """The newest time in ms since 1970; -1 without one."""
+    """The newest timestamp in ms since 1970; -1 if no record has one."""
 
 
 class SchemaCount(NamedTuple):
@@ -123,22 +129,22 @@ class SchemaCount(NamedTuple):
     schema: str
     records: int
     tried: int = 0
-    """The number of these records that were decoded to try the schema, distributed over all of them."""
+    """The number of these records that kac decoded to test the schema, evenly distributed over the records."""
     failed: int = 0
     why: str = ""
-    """The reason why decoding failed for the first one that failed; ``""`` if none failed."""
+    """The reason of the first decoding that failed; ``""`` if none failed."""
 
 
 class Gap(NamedTuple):
-    """A time, in ms since 1970, in which no partition has a record."""
+    """A period, in ms since 1970, in which no partition has a record."""
 
     after: int
     until: int
 
 
 class Times(NamedTuple):
-    """The times of the records, in ms since 1970. Records without a time, with a time in the future, or with one before
-    2011 are counted separately; `first`, `last` and the timeline leave them out.
+    """The timestamps of the records, in ms since 1970. Records without a timestamp, with one in the future, or with one
+    before 2011 are counted separately; `first`, `last` and the timeline leave them out.
     """
 
     first: int = -1
@@ -147,111 +153,116 @@ class Times(NamedTuple):
     too_early: int = 0
     ahead: int = 0
     furthest_ms: int = 0
-    """The time by which a record is in the future, at most."""
+    """The largest difference in ms by which a timestamp lies in the future."""
     disordered: int = 0
-    """The number of records whose time is before that of an earlier record of their partition."""
+    """The number of records whose timestamp is before that of an earlier record of their partition."""
     furthest_back_ms: int = 0
-    """The largest of these differences."""
+    """The largest difference in ms by which such a timestamp lies before the earlier record's."""
     by_broker: int = 0
-    """The number of records whose time the broker set (LogAppendTime)."""
+    """The number of records whose timestamp the broker set (LogAppendTime)."""
     gaps: tuple[Gap, ...] = ()
     timeline: tuple[tuple[int, int], ...] = ()
-    """Beginning of a bucket with records -> their number."""
+    """(beginning of a bucket in ms since 1970, number of its records), for buckets that have records."""
 
 
 class TopicAnalysis(Struct, frozen=True):
-    """The analysis of a topic, without contents: no key and no name of a header."""
+    """The analysis of a topic, without contents of records: it has no key, and no name of a header."""
 
     topic: str
     at: datetime
     """The time at which it began, UTC."""
     progress: Progress = Progress()
     sample: float = 0.0
-    """The share of the offsets that the analysis was to read; 0 for all."""
+    """The share, 0 to 1, of the offsets that the analysis was to read; 0 for all."""
     since_ms: int = -1
-    """The time from which on records were read, in ms since 1970; -1 for all."""
+    """The time from which on records were read, in ms since 1970; -1 for no limit."""
     records: int = 0
     nulls: int = 0
     """The number of records with a null value."""
     keyless: int = 0
     """The number of records with a null key."""
     key_sizes: Quantiles | None = None
-    """The quantiles of the sizes of keys; None without a key that is not null."""
+    """The quantiles of the sizes of keys; None if no record has a key."""
     value_sizes: Quantiles | None = None
     sizes: Quantiles | None = None
-    """The quantiles of the sizes of key, value and headers together."""
+    """The quantiles of the sizes of key, value and headers together; None if there are no records."""
     rank_error: float = 0.0
-    """The maximum error of a quantile's rank."""
+    """The maximum error of a quantile's rank, as a share from 0 to 1."""
     codecs: tuple[Codec, ...] = ()
     distinct: Estimate = Estimate(0, 0, 0)
-    """The number of different keys."""
+    """The estimated number of different keys."""
     heaviest: tuple[HeavyKey, ...] = ()
     partitions: tuple[PartitionCount, ...] = ()
     schemas: tuple[SchemaCount, ...] = ()
     with_headers: int = 0
     headers: tuple[int, ...] = ()
-    """The number of records with each of the most frequent headers."""
+    """The numbers of records that have a header, for each of the most frequent header names."""
     times: Times = Times()
     undecodable: int = 0
     """The number of batches that can't be decoded."""
     problems: int = 0
-    """The number of partitions that were not read to their ends because brokers refused or failed."""
+    """The number of partitions that were not read to their ends because brokers refused or failed to return records."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether all records of the range were read."""
+        """Whether the analysis covers all records of its range: no sampling, no failed partition, and not ended
+        early.
+        """
         return not (self.sample or self.problems) and self.progress.done >= self.progress.of
 
     @property
     def range(self) -> int:
-        """The number of offsets in the analysed range."""
+        """The number of offsets in the range that was to be analyzed, over all partitions."""
         return sum(max(0, each.end - each.first) for each in self.progress.scanned)
 
     @property
     def in_all(self) -> int:
-        """The number of records in the range, estimated from the offsets that were read."""
+        """The estimated number of records in the range, by extrapolation from the offsets that were read."""
         done = self.progress.done
         return self.records if self.is_whole or not done else round(self.records * self.range / done)
 
     @property
     def skew(self) -> float:
-        """The records of the fullest partition as a multiple of the mean; 0 without records."""
+        """The number of records of the fullest partition as a multiple of the mean over all partitions; 0 if there are
+        no records.
+        """
         most = max((each.records for each in self.partitions), default=0)
         return most * len(self.partitions) / self.records if self.records else 0.0
 
     @property
     def hot(self) -> HeavyKey | None:
-        """The heaviest key if it alone overfills its partition. None if the records are spread, if there are fewer than
-        `ENOUGH` (1,000), or if the topic has one partition."""
+        """The heaviest key if its records alone make a partition much fuller than the others (`HOT_TIMES`). None if no
+        key does, if there are fewer than `ENOUGH` (1,000) records, or if the topic has one partition.
+        """
         if len(self.partitions) < 2 or self.records < ENOUGH or not self.heaviest:
             return None
         limit = max(LEAST_HOT, min(0.5, HOT_TIMES / len(self.partitions)))
         return self.heaviest[0] if self.share(self.heaviest[0].seen.low) >= limit else None
 
     def share(self, count: int) -> float:
-        """Return a number of records as a share of those that were read."""
+        """Return a number of records as a share, 0 to 1, of all records that were read."""
         return count / self.records if self.records else 0.0
 
 
 class Analysed(NamedTuple):
-    """An analysis, and the contents that it names, which are shown only if the context allows it."""
+    """An analysis, and the keys and header names to which it refers, which kac shows only if the context allows it."""
 
     facts: TopicAnalysis
     keys: tuple[bytes, ...] = ()
-    """The heaviest keys, in the order of `heaviest`; long ones are shortened."""
+    """The heaviest keys, in the order of `TopicAnalysis.heaviest`; long keys are cut."""
     headers: tuple[bytes, ...] = ()
-    """Names of the headers, in the order of `headers`."""
+    """The names of the most frequent headers, in the order of `TopicAnalysis.headers`."""
 
     def named(self) -> list[tuple[HeavyKey, bytes]]:
-        """Return the heaviest keys with their contents."""
+        """Return the heaviest keys, each with its counts and its contents."""
         return list(zip(self.facts.heaviest, self.keys, strict=True))
 
 
 class Counting:
-    """Counts the records of a topic, in any order of its partitions; within a partition by offset."""
+    """Counts the records of a topic. Partitions may come in any order, the records of a partition by offset."""
 
     def __init__(self, topic: str, at: datetime, sample: float = 0.0, since_ms: int = -1) -> None:
-        """Begin to count. Raises ImportError if the extra `analyze` is missing."""
+        """Start with zero records. Raises ImportError if the extra `analyze` is missing."""
         import datasketches
 
         self._facts = TopicAnalysis(topic, at, sample=sample, since_ms=since_ms)
@@ -267,10 +278,10 @@ class Counting:
         self._homes: dict[str, int] = {}
 
     def add(self, records: Sequence[Record], now_ms: int) -> None:
-        """Count records of one partition or several.
+        """Count records of one or more partitions.
 
         Args:
-            now_ms: the clock of this host, for times in the future.
+            now_ms: the time by this host's clock, ms since 1970; later timestamps count as in the future.
         """
         for number, some in groupby(records, lambda each: each.partition):
             self._add(number, [*some], now_ms)
@@ -345,12 +356,12 @@ class Counting:
             self._schemas[part, key] = known._replace(records=known.records + count)
 
     def tried(self, part: str, key: SchemaKey) -> int:
-        """Return the number of records of a schema that kac tried to decode."""
+        """Return the number of records with a reference to a schema, in keys or in values, that kac tried to decode."""
         known = self._schemas.get((part, key))
         return known.tried if known is not None else 0
 
     def learn(self, part: str, key: SchemaKey, why: str) -> None:
-        """Note the result of decoding a record that was counted. why: the reason why the record can't be decoded;
+        """Record the result of decoding a record that was counted before. why: the reason why it can't be decoded;
         ``""`` if it can.
         """
         known = self._schemas.get((part, key))
@@ -367,7 +378,7 @@ class Counting:
         return found
 
     def result(self, progress: Progress, undecodable: int = 0, problems: int = 0) -> Analysed:
-        """Return the analysis of the records so far.
+        """Return the analysis of the records that were counted so far.
 
         Args:
             progress: the progress of the search.
@@ -414,16 +425,16 @@ class Counting:
         return Analysed(facts, tuple(_begin_of(each[0]) for each in items), tuple(name for name, _ in named))
 
     def _unread(self, progress: Progress) -> Mapping[int, _Partition]:
-        """Return number -> an empty count for each partition of the search."""
+        """Return number of a partition -> an empty count, for each partition of the search."""
         return {each.partition: _Partition() for each in progress.scanned}
 
 
 _OTHERS = SchemaKey(subject="further schemas", of="and")
-"""Stands for all schemas beyond `MOST_SCHEMAS`."""
+"""Under this key all schemas beyond `MOST_SCHEMAS` are counted together."""
 
 
 def references(record: Record) -> Iterator[tuple[str, SchemaKey]]:
-    """Yield the schemas to which a record refers: the part, and the reference."""
+    """Yield the references of a record to schemas: the part (``key`` or ``value``), and the reference."""
     for part, data, header in (("key", record.key, KEY_HEADER), ("value", record.value, VALUE_HEADER)):
         if data and (record.headers or data[:1] in FRAME_BEGINS):
             found = framed(data, record.headers, header)
@@ -442,19 +453,19 @@ characters of other keys stand for bytes, so they are lower."""
 
 
 def _text_of(key: bytes) -> str:
-    """Return a key as the text that the sketches count; different keys have different texts."""
+    """Return the text by which the sketches count a key; different keys have different texts."""
     if len(key) > LONGEST_KEY:
         return f"{_LONG}{hashlib.sha256(key).hexdigest()} {len(key)} {key[:KEY_BEGINS].decode('latin-1')}"
     return key.decode("latin-1") or _EMPTY
 
 
 def _size_of(text: str) -> int:
-    """Return the bytes of the key of a text."""
+    """Return the size in bytes of a key, from its text for the sketches."""
     return int(text.split(" ", 2)[1]) if text.startswith(_LONG) else len(text.removeprefix(_EMPTY))
 
 
 def _begin_of(text: str) -> bytes:
-    """Return the key of a text; of a long key its beginning."""
+    """Return a key, or the beginning of a long key, from its text for the sketches."""
     return (text.split(" ", 2)[2] if text.startswith(_LONG) else text.removeprefix(_EMPTY)).encode("latin-1")
 
 
@@ -469,18 +480,18 @@ class _Partition:
 
 
 class _Sizes:
-    """The sizes of one part of the records. sketch: KLL of integers."""
+    """The distribution of the sizes of keys, of values or of records. sketch: KLL of integers."""
 
     def __init__(self, sketch: Any) -> None:
         self.sketch = sketch
 
     def add(self, sizes: np.ndarray[Any, Any]) -> None:
-        """Add sizes, as integers of 32 bits."""
+        """Add sizes in bytes, as 32-bit integers."""
         if len(sizes):
             self.sketch.update(sizes)
 
     def quantiles(self) -> Quantiles | None:
-        """Return the quantiles; None without sizes."""
+        """Return the quantiles; None if no size was added."""
         if self.sketch.is_empty():
             return None
         at = tuple(map(int, self.sketch.get_quantiles(list(RANKS))))
@@ -488,19 +499,19 @@ class _Sizes:
 
 
 class _Bucket(NamedTuple):
-    """A part of the timeline: its records, and the first and last of their times."""
+    """An interval of the timeline: the number of its records, and the first and the last of their timestamps."""
 
     records: int
     first: int
     last: int
 
     def joined(self, other: _Bucket) -> _Bucket:
-        """Return this bucket and another one as one bucket."""
+        """Return one bucket with the records of this one and of another."""
         return _Bucket(self.records + other.records, min(self.first, other.first), max(self.last, other.last))
 
 
 class _Times:
-    """The times of all records."""
+    """The timestamps of all records that were counted."""
 
     def __init__(self) -> None:
         self.by_broker = 0
@@ -510,7 +521,7 @@ class _Times:
         self._buckets: dict[int, _Bucket] = {}
 
     def add(self, partition: _Partition, times: np.ndarray[Any, Any], now_ms: int) -> None:
-        """Add the times of records of a partition, by offset."""
+        """Add the timestamps of records of one partition, in the order of their offsets."""
         import numpy as np
 
         known = times[times >= 0]
@@ -532,7 +543,7 @@ class _Times:
             self._place(np.sort(usual))
 
     def _place(self, times: np.ndarray[Any, Any]) -> None:
-        """Put sorted times, at least one, into the buckets."""
+        """Put timestamps into the buckets. times: sorted, at least one."""
         import numpy as np
 
         numbers, at, counts = np.unique(times // self._width, return_index=True, return_counts=True)
@@ -550,7 +561,7 @@ class _Times:
             self._buckets = wider
 
     def result(self) -> Times:
-        """Return the times of the records so far."""
+        """Return the facts about the timestamps that were added so far."""
         buckets = sorted(self._buckets.items())
         first = buckets[0][1].first if buckets else -1
         last = buckets[-1][1].last if buckets else -1

@@ -1,4 +1,4 @@
-"""Counts over all topics, updated by changes. Pure."""
+"""Counts over all topics, which are updated by the topics that changed. Pure."""
 
 from __future__ import annotations
 
@@ -16,30 +16,32 @@ if TYPE_CHECKING:
 
 
 def are_topics_hidden(snapshot: Snapshot) -> bool:
-    """Return whether no topic is visible because topics could not be read: then a count over topics says nothing."""
+    """Return whether no topic is known because topics could not be read, so that counts of 0 mean nothing."""
     return not snapshot.topics and any(each.part == Part.TOPICS for each in snapshot.failures)
 
 
 def alike(topics: Collection[Topic]) -> list[tuple[Topic, int]]:
-    """Return one topic for each distinct set of partitions, with its number of topics: a few hundred of 100,000."""
+    """Return groups of topics with equal partitions: one topic of each group, and the number of topics in it. 100,000
+    topics usually make a few hundred groups.
+    """
     ids = [id(topic.partitions) for topic in topics]
     counts = Counter(ids)
     return [(topic, counts[number]) for number, topic in dict(zip(ids, topics, strict=True)).items()]
 
 
 class TopicCounts(NamedTuple):
-    """Counts over all topics, and their input."""
+    """Counts over all topics, and the topics that were counted."""
 
     made_of: Mapping[str, Topic] = MappingProxyType({})
     topics: int = 0
-    """The number of topics without the internal ones."""
+    """The number of topics, internal ones not counted."""
     under_replicated: int = 0
     """The number of partitions with fewer in-sync replicas than replicas."""
     offline: int = 0
     """The number of partitions without a leader."""
 
     def after(self, topics: Mapping[str, Topic]) -> TopicCounts:
-        """Return the counts of other topics; only differences are counted again."""
+        """Return the counts for other topics; only topics that differ from the counted ones are counted."""
         if topics is self.made_of:
             return self
         changed = differing(self.made_of, topics)

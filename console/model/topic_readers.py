@@ -1,4 +1,4 @@
-"""The progress of groups in reading topics. Pure."""
+"""How far groups have read topics. Pure."""
 
 from __future__ import annotations
 
@@ -18,60 +18,60 @@ if TYPE_CHECKING:
 
 
 class TopicReaders(NamedTuple):
-    """The progress of groups in reading a topic."""
+    """The groups that read a topic, and their offsets."""
 
     committed: Mapping[tuple[str, int], int]
-    """Group and partition -> offset."""
+    """(group, partition) -> the committed offset."""
     groups: int
-    """The number of all listed groups."""
+    """The number of groups in the cluster."""
     asked: int
     """The number of groups whose offsets kac requested."""
     problem: str = ""
-    """The reason why some of these could not be read; ``""`` if all were."""
+    """The reason why the offsets of some groups could not be read; ``""`` if all could."""
     members: Mapping[str, int] = MappingProxyType({})
     """Group -> the number of its members that have partitions of the topic."""
     listed: frozenset[str] = frozenset()
-    """The names of all groups."""
+    """The names of all groups in the cluster."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The groups that read the topic: groups with members, then groups with committed offsets only."""
+        """The groups that read the topic: first those with members, then those that only have committed offsets."""
         committed = {group for group, _ in self.committed} - self.members.keys()
         return (*sorted(self.members), *sorted(committed))
 
     @property
     def whole(self) -> bool:
-        """Whether all groups were read."""
+        """Whether the offsets of all groups were read."""
         return self.asked == self.groups and not self.problem
 
 
 class TopicLag(NamedTuple):
-    """The groups that read a topic, as far as their offsets were read."""
+    """The number of groups that read a topic, and the longest wait, over the groups whose offsets were read."""
 
     groups: int = 0
     behind: Behind = UNSEEN
-    """The time for which the next record of the group that is furthest behind has waited."""
+    """For how long the next record of a group has waited, in the group with the longest wait."""
 
 
 class TopicLags(NamedTuple):
-    """The lags of groups by topic, and their inputs."""
+    """The lags of groups by topic, and the values from which they were computed."""
 
     trends: Mapping[str, LagTrend] = MappingProxyType({})
     listed: Mapping[str, Group] | None = None
-    """The groups; None if they were not listed."""
+    """Name -> group, for all groups; None if the groups were not listed."""
     by_group: Mapping[str, Mapping[str, Behind]] = MappingProxyType({})
-    """Group -> topic -> the time for which its next record has waited."""
+    """Group -> topic -> for how long the group's next record there has waited."""
     by_topic: Mapping[str, Mapping[str, Behind]] = MappingProxyType({})
-    """Topic -> group -> the time for which its next record has waited."""
+    """Topic -> group -> for how long the group's next record there has waited."""
     topics: Mapping[str, TopicLag] = MappingProxyType({})
     complete: bool = False
-    """Whether all listed groups were read, so that a topic which is missing here has no reader."""
+    """Whether all groups were read, so that no group reads a topic that is missing from `topics`."""
 
     def after(self, snapshot: Snapshot) -> TopicLags:
-        """Return the lags by topic after more groups were read; only changes are computed again.
+        """Return the lags by topic for a newer snapshot; only the groups that changed are computed again.
 
         Returns:
-            Its `topics` is the same object if nothing changed, so that a view may compare identities.
+            Lags whose `topics` is the same object as here if nothing changed, so that a view may compare identities.
         """
         trends, listed = snapshot.lag_trends, snapshot.groups if Part.GROUPS in snapshot.read_at else None
         if trends is self.trends and listed is self.listed:
@@ -98,18 +98,18 @@ class TopicLags(NamedTuple):
         return TopicLags(trends, listed, by_group, by_topic, self.topics if same else topics, complete)
 
     def readers(self, topic: str) -> list[tuple[str, Behind]]:
-        """Return the groups that read a topic, with the time for which their next record there has waited; the group
-        that is furthest behind first.
+        """Return the groups that read a topic, each with the time for which its next record there has waited, the
+        longest first.
         """
         return sorted(self.by_topic.get(topic, {}).items(), key=lambda each: (-(each[1].seconds or 0), each[0]))
 
     def of(self, topic: str) -> TopicLag | None:
-        """Return the lag of a topic's readers; None if groups that may read it were not read."""
+        """Return the lag of a topic's readers, which may be none; None if a group that may read it was not read."""
         return self.topics.get(topic) or (TopicLag(0, NOT_BEHIND) if self.complete else None)
 
 
 def _by_topic(trend: LagTrend) -> Mapping[str, Behind]:
-    """Return topic -> the time for which a group's next record there has waited."""
+    """Return topic -> for how long a group's next record there has waited."""
     found = grouped(
         (each.topic, trend.behind.get((each.topic, each.partition), NOT_BEHIND if each.lag == 0 else UNSEEN))
         for each in trend.last.lag.partitions

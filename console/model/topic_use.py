@@ -1,4 +1,4 @@
-"""The users of a topic: the connectors, groups and producers that read or write it, each with its certainty. Pure."""
+"""The connectors, groups and producers that use a topic, each with how certain the use is. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TOPIC, _WRITE = AclResourceType.parse("TOPIC"), AclOperation.parse("WRITE")
 
 
 class TopicUse(NamedTuple):
-    """A use of a topic: its user, and the certainty of the use."""
+    """A use of a topic: the user, the kind of use, the evidence, and how certain it is."""
 
     what: str
     """The kind of use: `READS`, `WRITES`, `KEEPS` or `DESCRIBES`."""
@@ -32,11 +32,13 @@ class TopicUse(NamedTuple):
     """The user of the topic, as ``connector main/orders``, ``group billing``, ``User:etl``."""
     sure: Sure
     why: str
-    """The evidence of the use."""
+    """The evidence of the use, as text."""
 
 
 def topic_uses(snapshot: Snapshot, topic: str) -> list[TopicUse]:
-    """Return the uses of a topic that the snapshot shows, the surest first; each user once for each kind of use."""
+    """Return the uses of a topic that the snapshot shows, the most certain first; each user occurs once for each kind
+    of use.
+    """
     best: dict[tuple[str, str], TopicUse] = {}
     for use in _uses(snapshot, topic):
         before = best.get((use.what, use.who))
@@ -46,7 +48,7 @@ def topic_uses(snapshot: Snapshot, topic: str) -> list[TopicUse]:
 
 
 def unknown_uses(snapshot: Snapshot) -> list[str]:
-    """Return the uses of topics that the snapshot can't show, a sentence each."""
+    """Return sentences that name the kinds of uses that the snapshot can't show; empty if it shows all."""
     lines = [
         f"Connect{' ' if each.entity else ''}{each.entity} was not read: {each.failure}"
         for each in snapshot.failures
@@ -108,9 +110,10 @@ def _of_source(who: str, config: ConfigSet | None, topic: str) -> Iterator[Topic
 
 
 def matches(pattern: str, topic: str) -> bool | None:
-    """Return whether a pattern of Java's matches a topic's name as a whole; None if only Java can judge it.
+    """Return whether a Java regular expression matches a topic's whole name; None if only Java can decide it, for a
+    pattern with look-around or back references.
 
-    It takes linear time: the pattern is from a cluster. Patterns with look-around or back references are unknown.
+    It takes linear time, since the pattern comes from a cluster.
     """
     try:
         found = condition(f"key.matches({json_text(f'^(?:{pattern})$')})").run({"key": topic})

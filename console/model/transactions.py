@@ -2,8 +2,7 @@
 transaction hangs. Pure.
 
 The rule is that of `kafka-transactions find-hanging` (TransactionsCommand.FindHangingTransactionsCommand), made strict:
-a transaction that is called hanging here does hang, whatever the clocks, the principal's rights and the coordinators'
-moves.
+a transaction that is called hanging here is surely hanging, whatever the state of clocks, ACLs and coordinators was.
 """
 
 from __future__ import annotations
@@ -20,17 +19,18 @@ from console.model.numbers import first_few
 
 # Their first characters differ, as an ACL on a prefix may allow some of them.
 NO_ONES = tuple(f"{first}kac-asks-for-no-one" for first in "~^|!+=%")
-"""Transactional ids that no client has: kac requests them to find out whether the principal may describe all ids."""
+"""Transactional ids that no client has. kac requests them to find out whether the principal may describe every id."""
 DEFAULT_MAX_TIMEOUT_MS = 900_000
 """Kafka's default of transaction.max.timeout.ms: 15 minutes."""
 
 UNFINISHED = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
 """The states in which a coordinator has yet to write markers (TransactionState)."""
 DECIDED: Mapping[str, str] = {"PrepareCommit": "committed", "PrepareAbort": "aborted", "PrepareEpochFence": "aborted"}
-"""State in which the end of a transaction is decided -> that end: only its markers have yet to be written."""
+"""State in which the end of a transaction is decided, but markers have yet to be written -> that end."""
 MARKERS_MS = 60_000
-"""Milliseconds after a transaction's timeout by which its end should be decided and its markers be written:
-coordinators check for timeouts every ten seconds, and write markers immediately."""
+"""Maximum milliseconds from a transaction's timeout until its end is decided and its markers are written. Coordinators
+check for timeouts every ten seconds, and write markers immediately.
+"""
 NAMED_PLACES = 3
 
 Place = tuple[str, int]
@@ -38,30 +38,29 @@ Place = tuple[str, int]
 
 
 class Producer(Struct, frozen=True):
-    """A producer in the description of a partition's leader (DescribeProducers)."""
+    """A producer of a partition, as the partition's leader describes it (DescribeProducers)."""
 
     id: int
     epoch: int
     last_sequence: int = -1
     last_timestamp: int = -1
-    """The time of its last record in Unix milliseconds, by the clock of the producer or the broker; -1 without one."""
+    """The timestamp of its last record, ms since 1970, set by the producer's or the broker's clock; -1 if unknown."""
     coordinator_epoch: int = -1
-    """The epoch of the coordinator that wrote the last marker; -1 before the first one."""
+    """The epoch of the coordinator that wrote the last marker; -1 before the first marker."""
     start_offset: int = -1
-    """The first offset of its open transaction; -1 without one."""
+    """The first offset of its open transaction; -1 if it has none."""
 
 
 class ProducerListing(Struct, frozen=True):
-    """The producers of partitions, and the failures of the other partitions."""
+    """(topic, partition) -> its producers, and -> the failure for partitions that could not be read."""
 
     producers: Mapping[Place, tuple[Producer, ...]]
     failures: Mapping[Place, Failure] = field(default_factory=dict)
 
 
 class Transaction(Struct, frozen=True):
-    """A transactional id in its coordinator's description.
-
-    The other fields are known once it was described; partitions is None before.
+    """A transactional id, as its coordinator lists or describes it. Only a description sets all fields: until then
+    `partitions` is None.
     """
 
     id: str
@@ -72,34 +71,34 @@ class Transaction(Struct, frozen=True):
     epoch: int = -1
     timeout_ms: int = -1
     start_ms: int = -1
-    """The start of the running transaction, Unix milliseconds; -1 without one."""
+    """The start of the running transaction, ms since 1970; -1 if none runs."""
     partitions: frozenset[Place] | None = None
-    """The partitions that still wait for a marker; None until it was described."""
+    """The partitions to which the coordinator has yet to write a marker; None until it was described."""
 
 
 class TransactionListing(Struct, frozen=True):
-    """Transactions by transactional id.
+    """Transactional id -> its transaction.
 
-    Brokers leave out the ids that the principal may not describe, without reporting it.
+    Brokers leave out, without an error, the ids that the principal may not describe.
     """
 
     transactions: Mapping[str, Transaction]
     failures: Mapping[str, Failure] = field(default_factory=dict)
-    """The failure by a transactional id, or by ``broker N``."""
+    """Transactional id, or ``broker N`` -> the failure to read it."""
 
 
 class StableOffsets(NamedTuple):
     """The last stable offset of a partition, and its high watermark."""
 
     stable: int
-    """The last stable offset, where consumers with read_committed stop."""
+    """The last stable offset, at which consumers with read_committed stop."""
     end: int
     """The high watermark."""
 
     @property
     def waiting(self) -> int:
-        """The number of records between the last stable offset and the high watermark: written, but not readable with
-        read_committed.
+        """The number of offsets from the last stable offset to the high watermark: records that read_committed does not
+        return yet.
         """
         return max(0, self.end - self.stable)
 
@@ -111,7 +110,7 @@ class OpenTransaction(NamedTuple):
     partition: int
     producer: Producer
     confirmed: bool = False
-    """Whether descriptions before and after the requests to the coordinators show the same transaction."""
+    """Whether the leader described the same transaction before and after kac asked the coordinators."""
 
     @property
     def place(self) -> Place:
@@ -120,27 +119,26 @@ class OpenTransaction(NamedTuple):
 
 
 class Transactions(Struct, frozen=True, dict=True):
-    """The result of one poll of partitions and coordinators."""
+    """The result of one poll of the leaders of partitions, and of coordinators."""
 
     offsets: Mapping[Place, StableOffsets] = field(default_factory=dict)
-    """The offsets of the partitions that were read."""
+    """(topic, partition) -> its offsets, for the partitions that were read."""
     open: tuple[OpenTransaction, ...] = ()
     """The open transactions in these partitions."""
     transactions: Mapping[str, Transaction] = field(default_factory=dict)
-    """Transactional ids as the coordinators describe them."""
+    """Transactional id -> the transaction as its coordinator describes it."""
     failures: Mapping[Place, Failure] = field(default_factory=dict)
-    """The failures of partitions that could not be read."""
+    """(topic, partition) -> the failure to read it."""
     gaps: tuple[Failure, ...] = ()
-    """The reasons why coordinators may have a transaction that is missing in `transactions`; empty if all are
-    visible."""
+    """The reasons why a coordinator may have a transaction that `transactions` lacks; empty if all are visible."""
     max_timeout_ms: int = DEFAULT_MAX_TIMEOUT_MS
     """The highest transaction.max.timeout.ms of the brokers; Kafka's default if it was not read."""
     at_ms: int = 0
-    """The end of the poll, Unix milliseconds; 0 before the first."""
+    """The time at which the poll ended, ms since 1970; 0 if there was no poll."""
 
     @cached_property
     def by_producer(self) -> Mapping[int, Transaction]:
-        """The transactions by the producer id of their transactional id."""
+        """Producer id -> the transaction of the transactional id that has this producer id."""
         return {each.producer_id: each for each in self.transactions.values()}
 
     def at(self, topic: str, partition: int) -> Iterator[OpenTransaction]:
@@ -156,25 +154,26 @@ NOTHING_SEEN = Transactions()
 
 
 class Standing(StrEnum):
-    """The state of an open transaction."""
+    """The class of an open transaction, by whether it will end."""
 
     HANGS = "hangs"
     """No coordinator will ever end the transaction."""
     UNDELIVERED = "undelivered"
-    """The end of the transaction is decided, but its markers do not arrive; an abort by kac could undo a part of a
-    commit."""
+    """The coordinator has decided the end of the transaction, but its markers do not arrive. An abort by kac could undo
+    a part of a commit.
+    """
     POSSIBLE = "possible"
-    """The transaction appears to hang, but the proof is not visible."""
+    """The transaction appears to hang, but kac can't prove it."""
     YOUNG = "young"
-    """No coordinator shows the transaction, but it is not older than the longest timeout."""
+    """No coordinator shows the transaction, but it is younger than the longest allowed timeout."""
     SLOW = "slow"
-    """The coordinator will end the transaction, which is older than its timeout."""
+    """The transaction is older than its timeout, and its coordinator will abort it."""
     HEALTHY = "healthy"
-    """The coordinator will end the transaction."""
+    """The transaction is within its timeout, or ending, and its coordinator will end it."""
 
 
 class Verdict(NamedTuple):
-    """The state of an open transaction, the reason, and a remedy."""
+    """The class of an open transaction, with the reason and a remedy."""
 
     standing: Standing
     why: str
@@ -182,16 +181,17 @@ class Verdict(NamedTuple):
     transactional_id: str = ""
     """The transactional id; ``""`` if unknown."""
     was_committed: bool = False
-    """Whether the coordinator reported the commit to the producer, although the partition has no marker and gets
-    none."""
+    """Whether the coordinator told the producer that the transaction is committed, although this partition has no
+    marker and will get none.
+    """
 
 
 def verdict(transaction: OpenTransaction, seen: Transactions) -> Verdict:
-    """Return the verdict on an open transaction.
+    """Return whether and how an open transaction will end, with the reason.
 
     Args:
         transaction: one of `seen`.
-        seen: the poll that found it, so that coordinators and producers are compared at one time.
+        seen: the poll that found it, so that leaders and coordinators were asked at the same time.
     """
     producer = transaction.producer
     known = seen.by_producer.get(producer.id)
@@ -241,16 +241,16 @@ KEPT_FIRST = "copy its records first: its producer takes them as written, and an
 
 
 def was_committed(producer: Producer, known: Transaction) -> bool:
-    """Return whether a producer's open transaction is the one that its coordinator knows as committed.
+    """Return whether a producer's open transaction in a partition is the one that its coordinator has as committed.
 
     A coordinator skips the marker of a partition that has no leader at that time (TransactionMarkerChannelManager). The
-    first record may be a little older than the transaction, even more so by the producer's clock.
+    producer's last record may have a timestamp up to `MARKERS_MS` before the transaction's start, since clocks differ.
     """
     return known.state == "CompleteCommit" and 0 <= known.start_ms <= producer.last_timestamp + MARKERS_MS
 
 
 class SeenTransaction(Struct, frozen=True):
-    """An open transaction as a plan keeps it: the fields that a marker needs, and its verdict."""
+    """An open transaction in the form that a plan stores: the fields that a marker needs, and the verdict."""
 
     epoch: int
     coordinator_epoch: int
@@ -260,12 +260,14 @@ class SeenTransaction(Struct, frozen=True):
     remedy: str = ""
     transactional_id: str = ""
     age_ms: int = -1
-    """The age of its last record by the clock of this host; -1 if unknown."""
+    """The age of its last record in milliseconds, by this host's clock; -1 if unknown."""
     was_committed: bool = False
 
 
 def seen_transaction(topic: str, partition: int, producer_id: int, seen: Transactions) -> SeenTransaction | None:
-    """Return the open transaction of a producer in a partition, with its verdict; None if it has none."""
+    """Return the open transaction of a producer in a partition, with its verdict; None if the producer has none
+    there.
+    """
     found = seen.found(topic, partition, producer_id)
     if found is None:
         return None
@@ -285,7 +287,9 @@ def seen_transaction(topic: str, partition: int, producer_id: int, seen: Transac
 
 
 def _kept(known: Transaction, seen: Transactions) -> Verdict:
-    """Return the verdict on a transaction whose coordinator will write a marker into the partition."""
+    """Return the verdict on a transaction that its coordinator lists with the partition, and therefore will end there
+    with a marker.
+    """
     lasted = seen.at_ms - known.start_ms
     limit = _limit(known, seen)
     if known.state == "Ongoing" and known.start_ms >= 0 and lasted > limit:
@@ -304,7 +308,9 @@ def _limit(known: Transaction, seen: Transactions) -> int:
 
 
 def decided(known: Transaction, seen: Transactions, *, late: bool) -> Verdict:
-    """Return the verdict on a transaction in one of the states `DECIDED`. late: whether its markers are overdue."""
+    """Return the verdict on a transaction whose state is one of `DECIDED`, so that only its markers have to be written.
+    late: whether the markers should have been written by now.
+    """
     if not late:
         text = f"{known.id} is {known.state}: the coordinator is writing its markers"
         return Verdict(Standing.HEALTHY, text, "Look again in a minute: markers take moments.", known.id)
@@ -322,7 +328,7 @@ def decided(known: Transaction, seen: Transactions, *, late: bool) -> Verdict:
 
 
 def minutes(milliseconds: int) -> str:
-    """Return a duration as ``42 s``, ``17 min`` or ``3 h 5 min``."""
+    """Return milliseconds as text: ``42 s``, ``17 min`` or ``3 h 5 min``."""
     seconds = max(0, milliseconds) // 1000
     if seconds < 120:
         return f"{seconds} s"

@@ -1,4 +1,4 @@
-"""Config lists whose order is irrelevant to brokers. Pure; also used on executors of Spark, by Python 3.10."""
+"""Config lists whose order does not matter to brokers. Pure; Spark's executors use it too, with Python 3.10."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ UNORDERED = frozenset(
         *("leader.replication.throttled.replicas", "follower.replication.throttled.replicas"),
     )
 )
-"""Lists that brokers read as sets: order and repetitions have no meaning."""
+"""Keys whose value is a list that brokers read as a set: order and repetitions have no meaning."""
 
 
 def differ(key: str, one: str | None, other: str | None) -> bool:
-    """Return whether two values of a key differ for brokers. None: not set."""
+    """Return whether brokers treat two values of a key differently. one, other: a value, or None if the key is not
+    set.
+    """
     if one is None or other is None or one == other:
         return one != other
     return as_it_counts(key, one) != as_it_counts(key, other)
 
 
 def as_it_counts(key: str, text: str) -> str:
-    """Return the text by which a value is compared: for a list that brokers read as a set, each item once, sorted and
-    without blanks; for another key the text itself."""
+    """Return the form of a value in which equal texts mean equal values: for a list that brokers read as a set, each
+    item once, sorted and without blanks; for another key the text itself.
+    """
     if key not in UNORDERED or not text.strip():
         return text
     return ",".join(sorted({item.strip() for item in text.split(",")}))

@@ -1,5 +1,6 @@
-"""Whether an empty list is conclusive: brokers leave out, without an error, entities that a principal may not describe.
-Pure."""
+"""Says whether an empty list proves that there are no entities: brokers leave out, without an error, entities that a
+principal may not describe. Pure.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +9,19 @@ from console.model.parts import Part
 from console.model.snapshot import Snapshot
 
 NOT_VISIBLE = "NOT_VISIBLE"
-"""The name of the failure of a list that shows nothing to this principal, although entities may exist."""
+"""The name of the failure for an empty list whose entities the principal may not be allowed to see."""
 _SEES_ALL_GROUPS = frozenset({"DESCRIBE", "ALL"})
-"""The operations on the cluster with which brokers list all groups."""
+"""The operations on the cluster, one of which suffices for brokers to list all groups."""
 
 
 def unseen_topics(snapshot: Snapshot, who: str) -> Failure | None:
-    """Return the reason why an empty listing of topics does not prove that the cluster has no topics.
+    """Return a failure if an empty listing of topics may be due to missing rights; None if it proves that there are no
+    topics.
+
+    It is proven if the log directories of all brokers were read, and have no replicas.
 
     Args:
-        who: the principal, ``""`` if it is unknown.
-
-    Returns:
-        None if the disks prove it: the directories of all brokers were read, and they have no replicas.
+        who: the principal; ``""`` if it is unknown.
     """
     dirs = snapshot.log_dirs.values()
     held = {topic for mine in dirs for each in mine for topic in each.sizes}
@@ -41,14 +42,14 @@ def unseen_topics(snapshot: Snapshot, who: str) -> Failure | None:
 
 
 def unseen_groups(snapshot: Snapshot, who: str) -> Failure | None:
-    """Return the reason why an empty listing of groups does not prove that the cluster has no groups.
+    """Return a failure if an empty listing of groups may be due to missing rights; None if it proves that there are no
+    groups.
+
+    It is proven for a principal that may DESCRIBE the cluster, to which brokers list all groups. None also if the
+    server does not report the principal's operations on the cluster.
 
     Args:
-        who: the principal, ``""`` if it is unknown.
-
-    Returns:
-        None for a principal that may DESCRIBE the cluster, to which brokers list all groups, and if the server does not
-        report rights.
+        who: the principal; ``""`` if it is unknown.
     """
     rights = snapshot.cluster.operations
     if rights is None or rights & _SEES_ALL_GROUPS:

@@ -1,4 +1,4 @@
-"""The subjects that an operator watches, and which entities they mean. Pure."""
+"""The entities that an operator has chosen to watch, by names or patterns. Pure."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ KINDS = (TOPIC, GROUP, BROKER, CONNECTOR, SCHEMA)
 
 
 class Watched(NamedTuple):
-    """A subject: an entity by its name, or all entities whose names match a pattern."""
+    """A choice of an operator: one entity by its name, or all entities whose names match a pattern."""
 
     kind: str
     """The kind of entity: one of `KINDS`."""
     name: str
-    """The name or the pattern; the name of a broker is its number."""
+    """The name, or the pattern; for a broker its id."""
     is_pattern: bool = False
     """Whether `name` is a pattern for `fnmatch`."""
 
     def among(self, names: Iterable[str]) -> list[str]:
-        """Return the names that the subject matches, in their order. kac's name of a connector has its Connect cluster
-        before a slash, which may be left out.
+        """Return the names that match, in their order. A connector's name is ``CLUSTER/NAME``; the choice may leave out
+        ``CLUSTER/``.
         """
         return [each for each in names if any(map(self._is, (each, *self._short(each))))]
 

@@ -1,10 +1,10 @@
-"""YAML files as plain data with line numbers: bounded in size, depth and number of values.
+"""Parses YAML files into plain data with line numbers, limited in size, depth and number of values.
 
-It reads wanted states (console.files), policies and baselines (console.lake) and the lake's sources. An alias expands a
-few bytes to many values: 441 bytes to 10**9. kac's own files do not need anchors, so `events` refuses them; `expanded`
-is for the files of other tools, which may have them.
+It reads wanted states (console.files), policies and baselines (console.lake) and the lake's sources. Aliases can expand
+a few bytes to very many values: 441 bytes to 10**9. kac's own files do not need anchors, so `events` refuses them;
+`expanded` is for the files of other tools, which may have them.
 
-Also runs on executors: Python 3.10; PyYAML is imported when a file is read.
+Also runs on Spark's executors: Python 3.10; PyYAML is imported when a file is read.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _TRUE = ("true", "yes", "on")
 
 
 class FileProblem(ValueError):
-    """An error in a file, in one line: ``FILE:LINE: message; hint``. line: its number, counted from 1, None for the
-    whole file.
+    """An error in a file, as one line: ``FILE:LINE: message; hint``. line: its number, counted from 1; None for an
+    error of the whole file.
     """
 
     def __init__(self, source: str, line: int | None, message: str, hint: str = "") -> None:
@@ -52,7 +52,7 @@ class FileProblem(ValueError):
 
 
 class FileProblems(Exception):
-    """All errors, in the order of the files. problems: one for each line."""
+    """All errors, in the order of the files. problems: the errors, one line each."""
 
     def __init__(self, problems: Iterable[FileProblem]) -> None:
         self.problems = tuple(problems)
@@ -60,8 +60,8 @@ class FileProblems(Exception):
 
 
 class UnsafeYaml(ValueError):
-    """Raised for a file that exceeds a limit or has unsupported YAML. line: the number of the line with the problem,
-    from 1.
+    """Raised for a file that exceeds a limit, or has YAML constructs that kac does not accept. line: the number of the
+    line with the problem, from 1.
     """
 
     def __init__(self, what: str, line: int) -> None:
@@ -70,7 +70,7 @@ class UnsafeYaml(ValueError):
 
 
 def unknown_key(key: str, legal: Collection[str]) -> tuple[str, str]:
-    """Return the message and the hint for a key that a mapping does not have."""
+    """Return the message and the hint for a key that is not legal. legal: the legal keys."""
     near = get_close_matches(key, legal, n=1)
     return f"unknown key {key!r}", f"did you mean {near[0]}?" if near else f"known here: {', '.join(legal)}"
 
@@ -79,7 +79,7 @@ def unknown_key(key: str, legal: Collection[str]) -> tuple[str, str]:
 
 
 def events(text: str | bytes, *, anchors: bool = False, several: bool = False) -> Iterator[yaml.Event]:
-    """Yield the events of a file with one document.
+    """Yield PyYAML's events for a file with one document.
 
     Args:
         anchors: whether anchors, aliases and tags are accepted.
@@ -87,8 +87,7 @@ def events(text: str | bytes, *, anchors: bool = False, several: bool = False) -
 
     Raises:
         UnsafeYaml: the file has too many characters, values or levels, or anchors, aliases, tags or a second document
-            that are not accepted.
-        yaml.YAMLError: the text is not YAML.
+            that are not accepted. yaml.YAMLError: the text is not YAML.
     """
     import yaml
 
@@ -124,7 +123,7 @@ def _line_of(event: yaml.Event) -> int:
 
 
 def expanded(node: yaml.Node) -> int:
-    """Return the number of values of a node with every alias replaced by its value.
+    """Return the number of values that a node has after every alias is replaced by its value.
 
     Raises:
         UnsafeYaml: the node has too many values, or a value contains itself.
@@ -161,38 +160,42 @@ def expanded(node: yaml.Node) -> int:
 
 
 class Plain(str):
-    """A scalar without quotes, which YAML may resolve to a number or a truth value."""
+    """A scalar without quotes, which YAML may interpret as a number or a boolean."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Document:
-    """A document of a YAML file, with the lines of its values."""
+    """A document of a YAML file, with the line of each value."""
 
     source: str
     data: Any
-    """The data as mappings, lists and texts. Scalars keep the text that they have in the file, whatever their YAML type
-    (`Plain` if unquoted), and a null is None."""
+    """The data as mappings, lists and texts. A scalar has the text that it has in the file, whatever its YAML type (as
+    `Plain` if unquoted); a null is None.
+    """
     lines: dict[Path, int] = field(default_factory=dict)
-    """Path -> line, counted from 1."""
+    """Path -> the line of the value, counted from 1."""
     begins: int = 1
-    """The first line of the document."""
+    """The number of the document's first line."""
 
     def line(self, path: Path) -> int:
-        """Return the line of a value; if it is unknown, the line of the nearest value that contains it."""
+        """Return the line of the value at a path; if it is unknown, the line of the nearest value that contains it."""
         while path not in self.lines and path:
             path = path[:-1]
         return self.lines.get(path, 1)
 
     @property
     def root(self) -> Node:
-        """The value of the whole file."""
+        """The value of the whole document."""
         return Node(self, (), self.data)
 
 
 def read_yaml(text: str, source: str) -> Document:
-    """Read a file of one document.
+    """Parse a file that has one document.
+
+    Args:
+        source: the name of the file, for messages.
 
     Raises:
         FileProblem: the text is not YAML; it has a duplicate key, anchors, aliases, tags or merges; it exceeds a limit
@@ -203,7 +206,7 @@ def read_yaml(text: str, source: str) -> Document:
 
 
 def read_documents(text: str, source: str) -> tuple[Document, ...]:
-    """Read a file with any number of documents, as other tools write them, within the limits of `read_yaml`.
+    """Parse a file with any number of documents, as other tools write them, within the limits of `read_yaml`.
 
     Raises:
         FileProblem: as for `read_yaml`.
@@ -229,12 +232,12 @@ def _read(text: str, source: str, *, several: bool) -> tuple[Document, ...]:
 
 @dataclass(slots=True)
 class _Open:
-    """A collection that is being read."""
+    """A mapping or list that the parser has begun and not ended."""
 
     path: Path
     data: dict[str, Any] | list[Any]
     key: str | None = None
-    """The key of the next value of a mapping; None before a key."""
+    """The key whose value is parsed next, in a mapping; None if a key is expected, and in a list."""
 
 
 def _documents(events: Iterator[yaml.Event], source: str) -> Iterator[Document]:
@@ -279,8 +282,8 @@ def _documents(events: Iterator[yaml.Event], source: str) -> Iterator[Document]:
 
 
 def _key(event: yaml.NodeEvent, inner: _Open, lines: dict[Path, int], source: str, line: int) -> str:
-    """Return the key of an event, and record its line as the line of its value. Raises FileProblem for a duplicate key,
-    a merge, and a key that is not a scalar.
+    """Return the key that an event contains, and record its line as the line of its value. Raises FileProblem for a
+    duplicate key, a merge key, and a key that is not a scalar.
     """
     import yaml
 
@@ -298,7 +301,9 @@ def _key(event: yaml.NodeEvent, inner: _Open, lines: dict[Path, int], source: st
 
 @dataclass(frozen=True)
 class Node:
-    """A value in a document. Every method raises FileProblem, with the value's line, for a value of another type."""
+    """A value in a document, with methods that return it as a certain type. If the value has another type, they raise
+    FileProblem with the value's line.
+    """
 
     document: Document
     path: Path
@@ -309,11 +314,11 @@ class Node:
         return FileProblem(self.document.source, self.document.line(self.path), message, hint)
 
     def fail(self, message: str, hint: str = "") -> NoReturn:
-        """Raise the error of `problem`."""
+        """Raise the error that `problem` returns."""
         raise self.problem(message, hint)
 
     def named(self) -> dict[str, Node]:
-        """Return the values of a mapping by their keys."""
+        """Return key -> value of a mapping."""
         if not isinstance(self.data, dict):
             self.fail(f"{self._name} must be a mapping", "write lines of `name: value`")
         return {key: Node(self.document, (*self.path, key), value) for key, value in self.data.items()}
@@ -323,8 +328,10 @@ class Node:
         return [value.problem(*unknown_key(key, legal)) for key, value in self.named().items() if key not in legal]
 
     def fields(self, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Node]:
-        """Return the values of a mapping. Raise FileProblem if it lacks a required key, or has one that is neither
-        required nor optional.
+        """Return key -> value of a mapping.
+
+        Raises:
+            FileProblem: a required key is missing, or a key is neither required nor optional.
         """
         found = self.named()
         for problem in self.unknown((*required, *optional)):
@@ -341,11 +348,11 @@ class Node:
 
     @property
     def is_null(self) -> bool:
-        """Whether the value is missing, or `~`."""
+        """Whether the value is null: empty, or ``~``."""
         return self.data is None
 
     def text(self) -> str:
-        """Return a scalar as Kafka writes it: `true`, `2`, `producer`."""
+        """Return a scalar as the text that it has in the file: `true`, `2`, `producer`."""
         if not isinstance(self.data, str):
             self.fail(f"{self._name} must be a text or a number")
         tag = self._tag()
@@ -354,14 +361,14 @@ class Node:
         return self.data.replace("_", "") if tag == _INT else str(self.data)
 
     def texts(self) -> tuple[str, ...]:
-        """Return the texts of a list, or a single text as a tuple; an empty list is an error."""
+        """Return the texts of a list; a single text as a tuple of one. An empty list raises FileProblem."""
         found = (self.text(),) if isinstance(self.data, str) else tuple(each.text() for each in self.items())
         if not found:
             self.fail("the list is empty", "write one value at least")
         return found
 
     def number(self) -> float:
-        """Return a number, which must be unquoted."""
+        """Return a number. A quoted one raises FileProblem."""
         if self._tag() not in (_INT, _FLOAT):
             self.fail(f"{self.data!r} is not a number" if isinstance(self.data, str) else "a number is missing here")
         try:
@@ -370,19 +377,19 @@ class Node:
             self.fail(f"{self.data} is not a decimal number")
 
     def boolean(self) -> bool:
-        """Return a truth value, which must be unquoted."""
+        """Return a boolean. A quoted one raises FileProblem."""
         if self._tag() != _BOOL:
             self.fail(f"{self._name} must be true or false")
         return str(self.data).lower() in _TRUE
 
     def choice(self, of: Collection[str]) -> str:
-        """Return a text that is one of these words."""
+        """Return a text that is one of the given words; another text raises FileProblem."""
         if (found := self.text()) not in of:
             self.fail(f"{found} is not one of {', '.join(of)}")
         return found
 
     def pattern(self) -> str:
-        """Return a text that is a valid regular expression."""
+        """Return a text that is a valid regular expression; another text raises FileProblem."""
         try:
             re.compile(found := self.text())
         except re.error as error:
@@ -397,7 +404,7 @@ class Node:
         return last if isinstance(last, str) else "this entry"
 
     def _tag(self) -> str:
-        """Return the tag that YAML resolves for an unquoted scalar; ``""`` for any other value."""
+        """Return the YAML tag that an unquoted scalar resolves to; ``""`` for any other value."""
         if not isinstance(self.data, Plain):
             return ""
         import yaml
