@@ -1,1 +1,3 @@
-"""Pending edits: stage, undo, diff, compile into requests, settle the results. Pure functions."""
+"""Pending edits: functions that stage and undo them, compare them with a cluster, compile them into requests, and
+interpret the results. Pure functions.
+"""

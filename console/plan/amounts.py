@@ -1,4 +1,6 @@
-"""Amounts with units: how `604800000` ms is shown (`7 d`), and the value of `7d` or `10MB/s` for a key."""
+"""Converts between numbers and amounts with units: it shows `604800000` ms as `7 d`, and parses `7d` or `10MB/s` for a
+key.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ _GROUPED = 1e21
 
 def number(value: float) -> str:
     """Return a number as text: ``2.0`` as ``2``, fractions with two decimals, or below 1 with four significant digits;
-    thousands are grouped. Numbers from 10^21 on, infinity and NaN are written as in Python: ``1e+300``, ``inf``,
+    thousands are separated. Numbers from 10^21 on, infinity and NaN are written as in Python: ``1e+300``, ``inf``,
     ``nan``.
     """
     if not abs(value) < _GROUPED:
@@ -27,9 +29,14 @@ def number(value: float) -> str:
 
 
 def scaled(value: float, units: tuple[tuple[str, int], ...], base: str, suffix: str = "") -> str:
-    """Return `value` in the largest unit in which it is a whole number below 1,000; otherwise in the largest unit that
-    is not above it, with up to two decimals if they are exact, else rounded, with ``≈``. A value below all units is
-    given in `base`.
+    """Return a value as text in the largest unit in which it is an integer below 1,000; otherwise in the largest unit
+    that is not larger than the value, with up to two decimals if they are exact, else rounded and with ``≈``. A value
+    below all units is in `base`.
+
+    Args:
+        units: names and factors of the units.
+        base: the name of the unit of `value`.
+        suffix: text after the unit.
     """
     if not abs(value) < _GROUPED:
         return f"{number(value)} {base}{suffix}"
@@ -46,11 +53,13 @@ def scaled(value: float, units: tuple[tuple[str, int], ...], base: str, suffix: 
 
 
 def byte_rate(per_second: float, beside: float | None = None) -> str:
-    """Return ``10000000`` as ``10 MB/s``, ``1048576`` as ``1 MiB/s``: in the units that are exact, decimal ones first.
+    """Return a rate as text: ``10000000`` as ``10 MB/s``, ``1048576`` as ``1 MiB/s``. Units in which it is exact are
+    preferred, decimal ones first.
 
     Args:
         per_second: bytes per second.
-        beside: an adjacent rate whose units are used, so that both are easy to compare; None without one.
+        beside: another rate that is shown next to this one, whose sort of units (decimal or binary) is used; None if
+            there is none.
     """
     if beside is not None:
         return scaled(per_second, _exact_units(beside) or DECIMAL, "B", "/s")
@@ -58,7 +67,7 @@ def byte_rate(per_second: float, beside: float | None = None) -> str:
 
 
 def _exact_units(per_second: float) -> tuple[tuple[str, int], ...] | None:
-    """Return the units, decimal or binary, in which a rate is a whole number below a thousand; None for other rates."""
+    """Return the units, decimal or binary, in one of which a rate is an integer below 1,000; None for other rates."""
     for units in (DECIMAL, BINARY):
         for _, unit in units:
             if _GROUPED > per_second >= unit and per_second % unit == 0 and per_second // unit < 1000:
@@ -67,8 +76,8 @@ def _exact_units(per_second: float) -> tuple[tuple[str, int], ...] | None:
 
 
 def quota(key: str, value: float, beside: float | None = None) -> str:
-    """Return a quota's value by its key, with its unit; the bare number for a key unknown to Kafka. beside: an adjacent
-    value whose units are used, see `byte_rate`.
+    """Return a quota's value as text with the unit of its key; only the number for a key that Kafka does not define.
+    beside: as in `byte_rate`.
     """
     known = BY_KEY.get(key)
     if known is None:
@@ -77,10 +86,10 @@ def quota(key: str, value: float, beside: float | None = None) -> str:
 
 
 def measured_rate(key: str, value: float, limit: float | None = None) -> str:
-    """Return a measured rate, per second, in the unit of its quota's key, to three figures and without ``≈``.
+    """Return a measured rate as text, in the unit of its quota's key, rounded to three figures without ``≈``.
 
     Args:
-        limit: the quota next to it, whose units are used; None without one.
+        limit: the quota that is shown next to it, whose sort of units is used; None if there is none.
     """
     sign = "-" if value < 0 else ""
     figures, space, unit = quota(key, float(f"{abs(value):.3g}"), limit).removeprefix("≈ ").partition(" ")
@@ -100,8 +109,8 @@ def duration(milliseconds: int) -> str:
 
 
 def measured_time(seconds: float) -> str:
-    """Return a measured duration for a column, in two or three figures without ``≈``: ``96 s``, ``2.5 min``, ``43
-    min``, ``5.2 h``; at least a second.
+    """Return measured seconds as text for a column, rounded to two or three figures without ``≈``: ``96 s``, ``2.5
+    min``, ``43 min``, ``5.2 h``; ``1 s`` for less than a second.
     """
     whole = max(1, round(seconds))
     for name, milliseconds in _DURATIONS[:3]:
@@ -118,8 +127,8 @@ def byte_count(count: int) -> str:
 
 
 def size(count: int) -> str:
-    """Return measured bytes for a column, rounded without ``≈``: with one decimal below 10 of a unit (``1.2 TiB``),
-    otherwise whole (``900 GiB``); ``–`` below 0 (unknown).
+    """Return measured bytes as text for a column, rounded without ``≈``: with one decimal below 10 of a unit (``1.2
+    TiB``), otherwise without (``900 GiB``); ``–`` for a negative number, which means unknown.
     """
     if count < 0:
         return "–"
@@ -131,8 +140,8 @@ def size(count: int) -> str:
 
 
 def size_range(least: int, most: int) -> str:
-    """Return a range of bytes, rounded outwards: ``3.9–6.0 GiB``, ``900 MiB – 1.2 GiB``, ``up to 14 MiB``; one size if
-    both ends are equal.
+    """Return a range of bytes as text, rounded outwards: ``3.9–6.0 GiB``, ``900 MiB – 1.2 GiB``, ``up to 14 MiB``; a
+    single size if both ends are equal.
     """
     if least == most:
         return size(least)
@@ -147,7 +156,7 @@ def size_range(least: int, most: int) -> str:
 
 
 def _rounded(count: int, *, up: bool) -> int:
-    """Round bytes to the last figure that `size` shows."""
+    """Return bytes rounded up or down to the last figure that `size` shows."""
     unit = next((unit for _, unit in BINARY if count >= unit), 1)
     step = 1 if unit == 1 else unit if count >= 10 * unit else unit / 10
     figures = count / step
@@ -155,7 +164,9 @@ def _rounded(count: int, *, up: bool) -> int:
 
 
 def exact_number(value: float) -> str:
-    """Return a finite number with every digit, as the language and Kafka's tools read it: ``1048577``, ``12.345``."""
+    """Return a finite number as text with every digit, in a form that kac's language and Kafka's tools parse:
+    ``1048577``, ``12.345``.
+    """
     return str(int(value)) if float(value).is_integer() else repr(value)
 
 
@@ -172,10 +183,10 @@ class Unit(Enum):
     """The unit of a config key's number.
 
     Attributes:
-        plural: the name in a sentence.
-        short: the sign behind a number.
-        milliseconds: the milliseconds in one unit; 0 for a unit other than time.
-        examples: the amounts for help and refusals.
+        plural: its name in a sentence.
+        short: its abbreviation after a number.
+        milliseconds: the milliseconds in one unit; 0 for a unit that is no time.
+        examples: examples of amounts for help texts and refusals.
     """
 
     NONE = "", "", 0, ""
@@ -206,13 +217,13 @@ SIZES = {
     **{f"{letter}b": 1000**power for power, letter in enumerate("kmgtp", start=1)},
     **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgtp", start=1)},
 }
-"""Unit in lower case -> bytes."""
+"""Name of a unit in lower case -> its bytes."""
 
 _AMOUNT = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?) ?([A-Za-z]{1,5})(/s)?")
 
 
 def unit_of(key: str) -> Unit:
-    """Return the unit of a config key's number, from the key's name; NONE if the name does not show it."""
+    """Return the unit of a config key's number, derived from the key's name; NONE if the name does not show it."""
     if key.endswith(("bytes.per.second", "throttled.rate")):
         return Unit.BYTES_PER_SECOND
     last = key.rpartition(".")[2]
@@ -230,15 +241,16 @@ def unit_of(key: str) -> Unit:
 
 
 def has_unit(text: str) -> bool:
-    """Return whether the text is a number followed by letters, which is read as an amount."""
+    """Return whether the text is a number followed by letters, so that it must be parsed as an amount."""
     return _AMOUNT.fullmatch(text) is not None
 
 
 def parse_amount(text: str, unit: Unit) -> int:
-    """Parse an amount and return it in `unit`, exactly.
+    """Parse an amount such as ``7d`` and return the number in `unit`, exactly.
 
     Raises:
-        ValueError: the text is not an amount of that unit, or would need a fraction. The message is for the operator.
+        ValueError: the text is not an amount of that unit, or the result would have a fraction. The message is for the
+            operator.
     """
     found = _AMOUNT.fullmatch(text)
     if found is None or unit is Unit.NONE:
@@ -269,7 +281,9 @@ def parse_amount(text: str, unit: Unit) -> int:
 
 
 def utc_time(milliseconds: int) -> str:
-    """Return Unix milliseconds as a time in UTC, to the second; ``unknown`` for a negative number."""
+    """Return milliseconds since 1970 as a time in UTC, to the second; ``unknown`` for a negative number, ``after the
+    year 9999`` for a later time.
+    """
     at = time_of(milliseconds)
     if at is not None:
         return at.isoformat(timespec="seconds")
@@ -277,7 +291,7 @@ def utc_time(milliseconds: int) -> str:
 
 
 def duration_text(milliseconds: int) -> str:
-    """Return the shortest exact form of a duration in milliseconds, as the language reads it: ``7d``, ``90min``."""
+    """Return milliseconds as the shortest exact text that kac's language parses: ``7d``, ``90min``."""
     sizes = sorted(((size, unit) for unit, size in TIMES.items()), reverse=True)
     return next(f"{milliseconds // size}{unit}" for size, unit in sizes if milliseconds % size == 0)
 
@@ -285,11 +299,11 @@ def duration_text(milliseconds: int) -> str:
 __all__ = ["LONGEST_MS", "duration_text", "moment", "parse_duration"]
 
 LONGEST_MS = 2**31 - 1
-"""The longest timeout of a request, an int32 in the protocol."""
+"""The longest timeout of a request in milliseconds, which is an int32 in the protocol."""
 
 
 def parse_duration(text: str) -> int:
-    """Parse a duration (a number with its unit) and return milliseconds, at least 1.
+    """Parse a duration (a number with its unit), and return milliseconds, at least 1.
 
     Raises:
         ValueError: the text is not a duration, or is 0. The message is for the operator.
@@ -304,8 +318,8 @@ def parse_duration(text: str) -> int:
 
 
 def moment(text: str, now: datetime) -> datetime:
-    """Parse a point in time: ``2h`` (ago), ``14:05`` (the last one), ``2026-11-20``, ``2026-11-20T14:05``; in this
-    host's time zone unless the text has an offset.
+    """Parse a point in time: ``2h`` (two hours ago), ``14:05`` (the last time that a clock showed it), ``2026-11-20``,
+    ``2026-11-20T14:05``; in this host's time zone unless the text has an offset.
 
     Raises:
         ValueError: the text has another form. The message is for the operator.

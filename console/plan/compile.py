@@ -1,5 +1,5 @@
-"""A compiled plan: the fewest requests in a safe order, the predicted cluster, and the commands of Kafka's own tools
-for a runbook. The batches of `plan.kinds` do the work.
+"""Compiles a plan: into as few requests as possible in a safe order, into the predicted cluster, and into commands of
+Kafka's own tools for a runbook. `Batch` objects of `plan.kinds` do the work for each kind of edit.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
     """Return the requests that carry out a plan, in the order in which they are sent.
 
     Args:
-        facts: the facts of the present cluster: the reachable brokers, their APIs, and the number of ACLs.
+        facts: facts about the present cluster: the reachable brokers, their APIs, and the number of ACLs.
 
     Returns:
-        As few requests as the controller's limits allow; each edit is in exactly one. `Step.after` has the places in
-        this tuple of the steps that have to succeed first.
+        Steps with as few requests as the controller's limits allow; each edit is in exactly one. `Step.after` has the
+        indexes in this tuple of the steps that have to succeed first.
     """
     creations = {each.edit.new_topic: kind_of(each.edit).batch for each in plan.staged if each.edit.new_topic}
     levels = {each.edit.name for each in plan.staged if isinstance(each.edit, SetFeature)}
@@ -47,7 +47,7 @@ def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
         for place, step in zip(places[batch], made, strict=True):
             for passed in {each for s in step.staged for each in s.edit.first_for}:
                 letters.setdefault(passed, []).append(place)
-        # Skip records only once all letters for them are written.
+        # Skip or delete records only after all dead letters for them are written.
         held = [_held(s.staged, letters) for s in made]
         # A request that waits for another batch can't be checked in advance: brokers validate against the present
         # cluster, which lacks the results of that batch.
@@ -66,16 +66,18 @@ def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
 
 
 def _held(staged: Iterable[Staged], letters: Mapping[Passed, Sequence[int]]) -> list[int]:
-    """Return the places of the steps that send letters of the records that these edits pass over."""
+    """Return the indexes of the steps that write dead letters for the records which these edits skip or delete."""
     passed = {each.edit.passes for each in staged}
     return sorted({at for place, steps in letters.items() if place in passed for at in steps})
 
 
 def _batch(edit: Edit, creations: dict[str, Batch], levels: Container[str]) -> Batch:
-    """Return the batch that carries an edit. Edits of a topic that the plan creates go with its creation; configs that
-    depend on a feature's level go once that level is set; all others go in the batch of their kind.
+    """Return the batch that carries out an edit: the creation's batch for an edit of a topic that the plan creates,
+    `BY_LEVEL` for a config that depends on a feature's level which the plan changes, and else the batch of the edit's
+    kind.
 
     Args:
+        creations: topic that the plan creates -> the batch of its creation.
         levels: the features whose levels the plan changes.
     """
     if isinstance(edit, ConfigEdit) and feature_of(edit) in levels:
@@ -91,10 +93,10 @@ def _batch(edit: Edit, creations: dict[str, Batch], levels: Container[str]) -> B
 
 
 def predict(snapshot: Snapshot, plan: Plan) -> Snapshot:
-    """Return the predicted snapshot after every edit of the plan, as far as this snapshot shows it.
+    """Return the snapshot as it should be after every edit of the plan, for the parts that this snapshot has.
 
     Returns:
-        A new snapshot; parts that no edit changes are the same objects, so that callers compare them by identity.
+        A new snapshot; parts that no edit changes are the same objects, so that callers may compare identities.
     """
     staged = [each.edit for each in plan.staged]
     implied = [each for edit in staged for each in kind_of(edit).implies(edit)]
@@ -107,7 +109,7 @@ def predict(snapshot: Snapshot, plan: Plan) -> Snapshot:
 
 
 def runbook(groups: Iterable[DiffGroup], connection: Sequence[str]) -> tuple[Command, ...]:
-    """Return a plan as commands of Kafka's own tools, in the order in which kac would send it.
+    """Return commands of Kafka's own tools that carry out a plan, in the order in which kac would send its requests.
 
     Args:
         groups: the plan's diff (`diff.diff`).
@@ -137,8 +139,8 @@ def _connected(command: Command, connection: Sequence[str]) -> Command:
 
 
 def _by_batch(group: DiffGroup) -> dict[Batch, list[DiffLine]]:
-    """Return the lines of a target by the batch whose command carries them. The command of a topic's creation carries
-    all lines of the topic that it can.
+    """Return batch -> the lines of a target that its commands carry out. The command that creates a topic also carries
+    the lines of the topic that it can express.
     """
     creation = next((kind_of(line.edit).batch for line in group.lines if line.edit.new_topic), None)
     found: dict[Batch, list[DiffLine]] = {}

@@ -1,4 +1,6 @@
-"""Config edits as AlterConfigs requests. Brokers without IncrementalAlterConfigs get all overrides of a resource."""
+"""Compiles config edits into AlterConfigs requests. Brokers without IncrementalAlterConfigs get all overrides of a
+resource.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ from console.plan.values import result_of
 
 
 def config_steps(edits: Sequence[Staged], facts: requests.Facts) -> list[requests.Step]:
-    """Return the requests for edits of configs: to reachable brokers first, then to Connect and schema registries, then
+    """Return the requests for edits of configs: first to reachable brokers, then to Connect and schema registries, then
     to unreachable brokers.
 
-    A change of a named broker's resource must go to that broker (KIP-226, KIP-412). All other changes of brokers'
-    resources, topics and groups are added to the requests to reachable named brokers as far as they fit; the rest goes
-    to any broker.
+    A change of a named broker's resource must be sent to that broker (KIP-226, KIP-412). All other changes of brokers'
+    resources, topics and groups are added to the requests to reachable named brokers as far as they fit; a request to
+    any broker carries the rest.
     """
     groups: dict[ConfigResource, list[Staged]] = {}
     for staged in edits:
@@ -66,7 +68,7 @@ def _service_steps(groups: Mapping[ConfigResource, list[Staged]]) -> Iterator[re
 
 
 def _broker_of(resource: ConfigResource) -> int | None:
-    """Return the broker to which a resource's change must go; None for any broker."""
+    """Return the id of the broker to which a change of the resource must be sent; None if any broker may get it."""
     return int(resource.name) if resource.type.entity.at_broker and resource.name else None
 
 
@@ -106,7 +108,9 @@ def _op(edit: ConfigEdit) -> ConfigOp:
 
 
 def _whole(edit: ConfigEdit, facts: requests.Facts, lists: Inheritance) -> ConfigOp:
-    """Return an edit as a SET of the whole value: the legacy AlterConfigs has neither APPEND nor SUBTRACT."""
+    """Return an edit as a SET of the complete value, because the legacy AlterConfigs has neither APPEND nor
+    SUBTRACT.
+    """
     if not isinstance(edit, AppendConfig | SubtractConfig):
         return _op(edit)
     entry = entry_in(facts.configs, edit.resource, edit.key)
@@ -114,7 +118,9 @@ def _whole(edit: ConfigEdit, facts: requests.Facts, lists: Inheritance) -> Confi
 
 
 def _overrides(resource: ConfigResource, facts: requests.Facts) -> Mapping[str, str | None] | None:
-    """Return the overrides that were read of the resource; None if it was not read."""
+    """Return key -> value of the resource's overrides, with None for a hidden value; None if its configs were not
+    read.
+    """
     configs = facts.configs.get(resource)
     if configs is None:
         return None

@@ -1,4 +1,4 @@
-"""The rules for staging edits of configs, and for dropping edits without effect."""
+"""Decides whether an edit of a config can be staged, and drops edits that would change nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 
 
 def _check_place(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> None:
-    """Raise Refused if the resource can't be edited, or the key has no name."""
+    """Raise Refused if the resource can't be edited, or the key is empty."""
     _check_resource(edit.resource, draft)
     if not edit.key:
         raise plan_staged.Refused("the key has no name", "Name the key.")
@@ -59,8 +59,8 @@ def _check_resource(resource: ConfigResource, draft: plan_staged.Draft) -> None:
 
 
 def _check_key(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> None:
-    """Raise Refused if the resource can't have the key, or if the present or planned level of a feature forbids the
-    edit.
+    """Raise Refused if the resource has no such key, or if the level that a feature has, or gets by the plan, forbids
+    the edit.
     """
     _check_known(edit.resource, edit.key, draft)
     feature = feature_of(edit)
@@ -92,7 +92,7 @@ def _check_known(resource: ConfigResource, key: str, draft: plan_staged.Draft) -
 
 
 def _level(feature: str, draft: plan_staged.Draft) -> int | None:
-    """Return the level of a feature after the plan; None if it was not read."""
+    """Return the level that a feature has after the plan; None if the features were not read."""
     staged = draft.at(edits.Slot(FeatureTarget(feature), ""))
     if staged is not None and isinstance(staged.edit, edits.SetFeature):
         return staged.edit.level
@@ -115,8 +115,8 @@ def _was(edit: edits.ConfigEdit, draft: plan_staged.Draft) -> plan_staged.Was:
 
 
 def judge_set(edit: edits.SetConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
-    """Return Staged for a new value, Dropped if it is set already. Raise Refused if the resource or the key can't be
-    edited, the value is invalid, or it is a secret in plain text.
+    """Return Staged for a new value, Dropped if the resource already has it. Raise Refused if the resource or the key
+    can't be edited, the value is invalid, or it is a secret in plain text.
     """
     # The order decides which refusal the operator sees: a key can't be checked on a resource that does not exist.
     _check_place(edit, draft)
@@ -176,8 +176,9 @@ def _is_sensitive(resource: ConfigResource, key: str, like: ConfigEntry | None, 
 
 
 def _is_own(was: ConfigEntry, value: str, resource: ConfigResource) -> bool:
-    """Return whether the resource already has this override. False for a store's location, because setting it again
-    makes a broker reload the file. False for a logger's level, because setting an inherited level pins it.
+    """Return whether the resource itself already sets this value. False for the location of a key or trust store,
+    because a broker reloads the file when it is set again; False for a logger, because a level that it inherits changes
+    with its parent until it is set.
     """
     own = own_text(was, resource)
     if own is None or resource.type.entity.has_levels or (resource.type == BROKER and "store." in was.name):
@@ -186,8 +187,8 @@ def _is_own(was: ConfigEntry, value: str, resource: ConfigResource) -> bool:
 
 
 def judge_unset(edit: edits.UnsetConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
-    """Return Staged for the removal of a value, Dropped if it would change nothing. Raise Refused if the resource or
-    the key can't be edited, for a logger that keeps a level, and for a config of the topic's staged creation.
+    """Return Staged for the removal of an override, Dropped if there is none. Raise Refused if the resource or the key
+    can't be edited, for a logger whose level can't be removed, and for a config in the staged creation of its topic.
     """
     resource, key = edit.resource, edit.key
     _check_place(edit, draft)
@@ -212,15 +213,15 @@ def judge_unset(edit: edits.UnsetConfig, draft: plan_staged.Draft) -> plan_stage
 
 
 def judge_append(edit: edits.AppendConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
-    """Return Staged for items to append to a list, Dropped if the resource's own list has all of them. Raise Refused as
-    `_judge_items` does.
+    """Return Staged for items to append to a list, Dropped if the resource's own list has all of them. Raise Refused in
+    the cases that `_judge_items` names.
     """
     return _judge_items(edit, draft, appended, "append", "already")
 
 
 def judge_subtract(edit: edits.SubtractConfig, draft: plan_staged.Draft) -> plan_staged.Verdict:
     """Return Staged for items to remove from a list, Dropped if the resource's own list has none of them. Raise Refused
-    as `_judge_items` does.
+    in the cases that `_judge_items` names.
     """
     return _judge_items(edit, draft, subtracted, "subtract", "not")
 
@@ -232,13 +233,14 @@ def _judge_items(
     verb: str,
     there: str,
 ) -> plan_staged.Verdict:
-    """Return Staged or Dropped for an edit of a list's items; the items of a staged edit of the same kind are kept.
-    Raise Refused if the resource or the key can't be edited, the key is no list, no items are given, or another kind of
-    edit of the key is staged.
+    """Return Staged or Dropped for an edit of a list's items. If an edit of the same kind is staged for the key, the
+    result has its items too. Raise Refused if the resource or the key can't be edited, the key is no list, no items are
+    given, another kind of edit of the key is staged, or the plan creates the topic.
 
     Args:
-        change: returns the list after adding or removing the items.
-        there: the relation of items without effect to the list, for the message: ``already`` or ``not``.
+        change: a function from a list and items to the list with the items added or removed.
+        verb: ``append`` or ``subtract``, for messages.
+        there: ``already`` or ``not``: the relation of items without effect to the list, for the message.
     """
     resource, key = edit.resource, edit.key
     _check_place(edit, draft)

@@ -1,4 +1,6 @@
-"""Changes between staging and applying: was, theirs and mine, for every target of a plan. Pure."""
+"""Finds targets of a plan that changed between staging and applying, with the former value, the present value and the
+plan's. Pure.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +19,24 @@ from console.plan.staged import UNREAD, Described, Staged, Was, topic_id_of
 
 
 class Conflict(Struct, frozen=True):
-    """An edit whose target changed after the edit was staged."""
+    """An edit whose target changed after the edit was staged, or could not be read again, or is doubtful for another
+    reason.
+    """
 
     staged: Staged
     was: EffectiveValue
-    """The state at staging."""
+    """The effective value when the edit was staged."""
     theirs: EffectiveValue
-    """The present state; unknown if it could not be read again."""
+    """The present effective value; unknown if it could not be read again."""
     mine: EffectiveValue
-    """The state after the edit."""
+    """The effective value after the edit."""
     now: Was
-    """The present state, by which a conflict that the operator has seen differs from a later one."""
+    """The present state of the target, to tell a conflict that the operator has accepted from a later one."""
     topic_id: str | None = None
-    """The id of the present topic, for the same comparison; None if unknown, or for other targets."""
+    """The present id of the target's topic, for the same purpose; None if unknown, and for other targets."""
     why: str = ""
-    """The reason why the target is a problem even if its value is unchanged; ``""`` without a problem."""
+    """The reason why the edit is doubtful even if the target's value is unchanged; ``""`` if there is no such reason.
+    """
 
     @property
     def is_unknown(self) -> bool:
@@ -42,9 +47,10 @@ class Conflict(Struct, frozen=True):
 def conflicts(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
     """Return the edits whose target has changed since they were staged.
 
-    There is no conflict if another client has already made the same change, because the edit overwrites nothing then,
-    nor for edits of a topic that the plan creates. A target that could not be read again is a conflict. An edit that
-    was staged before its target was read has no state to compare, and conflicts only if it is in doubt or impossible.
+    An edit has no conflict if the target already has the wanted state, since nothing is overwritten; nor if the plan
+    itself creates its topic. It has one if its target could not be read again. An edit that was staged before its
+    target was read has no state to compare: it has a conflict only if it is doubtful (`Staged.doubt`) or impossible
+    now.
 
     Args:
         fresh: a snapshot in which all targets of the edits were just described.
@@ -83,21 +89,21 @@ def _conflicts(staged: Iterable[Staged], fresh: Snapshot) -> Iterator[Conflict]:
 
 
 def changed_since(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
-    """Return the conflicts in which the target itself changed, is in doubt or could not be read; without those in which
-    only inherited values changed.
-    """
+    """Return the conflicts of `conflicts` without those in which only an inherited value changed."""
     return tuple(
         c for c in conflicts(staged, fresh) if c.why or c.is_unknown or own_moved(c.staged.edit, c.staged.was, c.now)
     )
 
 
 def surprises(applied: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
-    """Return a conflict for each applied edit whose target now has neither the edit's value nor the former one."""
+    """Return a conflict for each applied edit whose target now has neither the wanted state nor the former one; targets
+    that could not be read are left out.
+    """
     return tuple(conflict for conflict in conflicts(applied, fresh) if not conflict.is_unknown and _visible(conflict))
 
 
 def set_back(applied: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
-    """Return a conflict for each applied edit whose target is known not to have the wanted state any more."""
+    """Return a conflict for each applied edit whose target was read and does not have the wanted state any more."""
     seen = Described(fresh)
     inheritance, found = seen.inheritance, []
     for each in applied:
@@ -113,8 +119,8 @@ def _visible(conflict: Conflict) -> bool:
 
 
 def left_over(found_: Iterable[Conflict], accepted: Iterable[Conflict]) -> tuple[Conflict, ...]:
-    """Return the conflicts that were not accepted. A conflict is accepted if it shows the same edit over the same
-    state.
+    """Return the conflicts in `found_` that the operator has not accepted. An accepted conflict covers a found one with
+    the same edit, the same topic id, and the same present state of the target.
     """
     seen = {conflict.staged.edit.slot: conflict for conflict in accepted}
     return tuple(c for c in found_ if not _same(c, seen.get(c.staged.edit.slot)))
@@ -127,8 +133,9 @@ def _same(one: Conflict, other: Conflict | None) -> bool:
 
 
 def rebased(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Staged, ...]:
-    """Return the edits based on the present state and topics, as far as they were read: the state that a journal has to
-    restore. The doubts are cleared, because the operator has accepted them.
+    """Return the edits with the present states and topic ids of their targets as the former ones, so that a journal can
+    restore these states. A target that was not read keeps its former state. Doubts are cleared, because the operator
+    has accepted them.
     """
     seen = Described(fresh)
     made = []
@@ -141,5 +148,7 @@ def rebased(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Staged, ...]:
 
 
 def rebase(plan: Plan, upon: Mapping[Slot, Staged]) -> Plan:
-    """Return the plan with these edits in place of the staged ones of their slots; it adds no step to undo."""
+    """Return the plan with these edits in place of the ones staged for the same slots; it adds no step to the undo
+    history.
+    """
     return replace(plan, staged=tuple(upon.get(staged.edit.slot, staged) for staged in plan.staged))

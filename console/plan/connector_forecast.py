@@ -1,4 +1,6 @@
-"""The effects of changing connectors: tasks that restart, rebalances, and records that a sink reads again. Pure."""
+"""Forecasts the effects of changing connectors: tasks that restart, rebalances, and records that a sink reads again.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _OWN_GROUP = "consumer.override.group.id"
 
 
 def tasks_of(found: connect.Connector | None) -> str:
-    """Return the tasks of a connector for a sentence: ``task``, ``3 tasks``."""
+    """Return the tasks of a connector for a sentence: ``tasks`` if their number is unknown or 0, else ``task`` or ``3
+    tasks``.
+    """
     count = len(found.tasks) if found is not None else 0
     return "task" if count == 1 else f"{count} tasks" if count else "tasks"
 
@@ -41,7 +45,7 @@ def _group_of(name: str, config: dict[str, MaybeSecret]) -> str:
 
 
 def creation_effects(edit: edits.CreateConnector, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the effects of a creation: for a config with topics, the offsets at which the sink begins; and the
+    """Return lines on the effects of creating a connector: for a sink, the offsets at which it begins; and the
     rebalance.
     """
     config = dict(edit.config)
@@ -61,7 +65,7 @@ def creation_effects(edit: edits.CreateConnector, snapshot: Snapshot) -> tuple[s
 
 
 def deletion_effects(name: str, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the effects of a deletion: the offsets that stay, and the rebalance."""
+    """Return lines on the effects of deleting a connector: the offsets that stay, and the rebalance."""
     found = connect.connector_in(snapshot.connect, name)
     if found is not None and found.kind == connect.SINK:
         resource = ConfigResource(CONNECTOR, name)
@@ -73,7 +77,7 @@ def deletion_effects(name: str, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def steering_effects(edit: edits.Steering, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the effects of pausing or stopping a connector; none for resuming one."""
+    """Return lines on the effects of pausing or stopping a connector; empty for resuming one."""
     found = connect.connector_in(snapshot.connect, edit.name)
     match edit:
         case edits.PauseConnector():
@@ -86,10 +90,11 @@ def steering_effects(edit: edits.Steering, snapshot: Snapshot) -> tuple[str, ...
 
 
 def offset_effects(name: str, offsets: Sequence[connect.ConnectorOffset] | None, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return a line for each effect of changed offsets: the records that the connector reads again, or never.
+    """Return lines on the effects of changed offsets: the records that the connector reads again, or never.
 
     Args:
-        offsets: the new offsets; None if all are deleted.
+        name: the connector's name ``CLUSTER/NAME``.
+        offsets: the new offsets; None if all offsets are deleted.
     """
     found = connect.connector_in(snapshot.connect, name)
     is_sink = found is not None and found.kind == connect.SINK
@@ -112,7 +117,9 @@ def offset_effects(name: str, offsets: Sequence[connect.ConnectorOffset] | None,
 
 
 def _place(partition: object) -> tuple[str, str]:
-    """Return the topic and the partition of a sink's offset, both as text: JSON may have the number in either form."""
+    """Return the topic and the partition of a sink's offset, both as text, because JSON may have the number as a
+    string.
+    """
     found = partition if isinstance(partition, dict) else {}
     return str(found.get("kafka_topic")), str(found.get("kafka_partition"))
 
@@ -126,8 +133,8 @@ def _number(offset: object) -> int | None:
 
 
 def config_effects(edit: edits.ConfigEdit, draft: Draft) -> tuple[str, ...]:
-    """Return the effects of a change of a connector's key. The restart, which any change causes, is listed only for the
-    first staged edit of the connector.
+    """Return lines on the effects of a change of a connector's config. Any change restarts the connector; only the
+    first staged edit of the connector lists that.
     """
     name = edit.resource.name
     lines = []
@@ -145,8 +152,8 @@ def config_effects(edit: edits.ConfigEdit, draft: Draft) -> tuple[str, ...]:
 
 
 def logger_effects(edit: edits.ConfigEdit, draft: Draft) -> tuple[str, ...]:
-    """Return a line with the loggers below a logger whose levels its new level replaces; no line if it replaces none,
-    or for a removal.
+    """Return a line that names the loggers below a logger whose own levels its new level replaces; empty if there are
+    none, and for a removal.
     """
     levels = draft.snapshot.configs.get(edit.resource)
     if levels is None or not isinstance(edit, edits.SetConfig):

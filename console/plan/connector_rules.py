@@ -1,4 +1,6 @@
-"""Rules for staging edits of connectors: the Connect cluster, the connector, and values that may be secrets."""
+"""Decides whether edits of connectors can be staged: it checks the Connect cluster, the connector, and values that may
+be secrets.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,14 @@ from console.plan.staged import Described, Draft, Refused
 from console.sensitive import holds_a_secret, is_mask, is_reference
 
 NAME = "name"
-"""The key with the connector's name, which the connector's config repeats."""
+"""The key in a connector's config that repeats the connector's name."""
 _PASSWORD = ConfigType.parse("PASSWORD")
 
 
 def check_cluster(name: str, draft: Draft) -> None:
-    """Raise Refused if the name is not a connector's, or its Connect cluster is unknown or did not answer."""
+    """Raise Refused if the name is not a connector's ``CLUSTER/NAME``, or the Connect cluster is unknown or did not
+    answer.
+    """
     if not connect.is_connector_name(name):
         raise Refused(f"'{name}' names no connector", "Write it as CLUSTER/NAME.")
     _check_answers(connect.split_name(name)[0], draft)
@@ -39,19 +43,19 @@ def _check_answers(cluster: str, draft: Draft) -> None:
 
 
 def planned(name: str, draft: Draft) -> edits.Edit | None:
-    """Return the staged edit of a connector as a whole, not of its config or its offsets; None without such an
-    edit.
+    """Return the staged edit of a connector itself; edits of its config and its offsets don't count. None if there is
+    no such edit.
     """
     found = draft.at(edits.Slot(connect.ConnectorTarget(name), ""))
     return found.edit if found is not None else None
 
 
 def standing(name: str, draft: Draft) -> connect.Connector | None:
-    """Return the connector of an edit; None if Connect was not read.
+    """Return the connector that an edit is about; None if Connect was not read.
 
     Raises:
-        Refused: the name is not a connector's, its Connect cluster is unknown or did not answer, the connector does not
-            exist, or the plan creates or deletes it.
+        Refused: the name is not a connector's ``CLUSTER/NAME``, its Connect cluster is unknown or did not answer, the
+            connector does not exist, or the plan creates or deletes it.
     """
     check_cluster(name, draft)
     staged = planned(name, draft)
@@ -70,15 +74,16 @@ def standing(name: str, draft: Draft) -> connect.Connector | None:
 
 
 def check_config(edit: edits.ConfigEdit, draft: Draft) -> None:
-    """Raise Refused for an edit of a connector's config that can't be staged."""
+    """Raise Refused if an edit of a connector's config can't be staged."""
     if edit.key == NAME:
         raise Refused("a connector keeps its name", "Create one with the other name, then delete this one.")
     standing(edit.resource.name, draft)
 
 
 def check_logger(edit: edits.ConfigEdit, draft: Draft) -> None:
-    """Raise Refused if the loggers of a Connect cluster can't be changed: the context has none of this name, or it did
-    not answer."""
+    """Raise Refused if the loggers of a Connect cluster can't be changed: the context names no such cluster, or the
+    cluster did not answer.
+    """
     _check_answers(edit.resource.name, draft)
 
 
@@ -93,8 +98,8 @@ def is_unread(name: str, seen: Described) -> bool:
 
 
 def defined_entry(seen: Described, name: str, class_name: str, key: str) -> ConfigEntry | None:
-    """Return the entry of a key as a class defines it, from the class itself or from a connector of that class; None if
-    neither was read, or if the class does not define the key.
+    """Return the entry of a key as a connector class defines it, from the class's own definition or from a connector of
+    that class; None if neither was read, or the class does not define the key.
     """
     cluster, _ = connect.split_name(name)
     known = seen.snapshot.connector_classes.get((cluster, class_name))
@@ -110,15 +115,17 @@ def defined_entry(seen: Described, name: str, class_name: str, key: str) -> Conf
 
 
 def is_secret(key: str, value: str, entry: ConfigEntry | None) -> bool:
-    """Return whether a value of a connector may be a secret. entry: the entry of the key; None if no definition is
-    known.
+    """Return whether a value of a connector's config may be a secret. entry: the entry of the key; None if its
+    definition is unknown.
     """
     is_password = entry is not None and (entry.type == _PASSWORD or entry.hidden)
     return holds_a_secret(key, value, is_password=is_password)
 
 
 def check_value(key: str, value: MaybeSecret, entry: ConfigEntry | None) -> None:
-    """Raise Refused for a secret in plain text, for an empty secret, and for a mask in place of a secret."""
+    """Raise Refused for a secret in plain text, for an empty secret, and for a text that masks a secret. entry: the
+    entry of the key; None if its definition is unknown.
+    """
     text = value.reveal() if isinstance(value, Secret) else value
     secret = isinstance(value, Secret) or is_secret(key, text, entry)
     if secret and is_mask(text):

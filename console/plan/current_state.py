@@ -1,4 +1,4 @@
-"""The state of an edit's target in a snapshot, compared with the former and with the wanted state."""
+"""Reads the state of an edit's target from a snapshot, and compares it with the former and the wanted state."""
 
 from __future__ import annotations
 
@@ -9,36 +9,40 @@ from console.plan.staged import UNREAD, Described, Was
 
 
 def current_state(edit: Edit, seen: Described) -> Was:
-    """Return the state of the edit's target in the snapshot; UNREAD if it was not read."""
+    """Return the present state of the edit's target, by the snapshot; UNREAD if it was not read."""
     return kind_of(edit).current(edit, seen)
 
 
 def obstacle(edit: Edit, now: Was) -> str:
-    """Return the reason why an edit is impossible in the present state; ``""`` if it is possible or the state is
-    unread.
+    """Return the reason why an edit is impossible in the present state of its target; ``""`` if it is possible, or the
+    state is UNREAD.
     """
     return "" if now is UNREAD else kind_of(edit).obstacle(edit, now)
 
 
 def moved(edit: Edit, was: Was, now: Was) -> bool:
-    """Return whether the state that an edit is based on has changed. False if either state was not read."""
+    """Return whether the state of an edit's target has changed from `was` to `now`; False if either is UNREAD."""
     # An unread state can't show a change; callers handle UNREAD themselves.
     return UNREAD not in (was, now) and kind_of(edit).moved(edit, was, now)
 
 
 def own_moved(edit: Edit, was: Was, now: Was) -> bool:
-    """Return whether the target's own value was changed, added or removed, whatever its inherited value is."""
+    """Return whether the target's own value has changed from `was` to `now`, including its addition and removal;
+    changes of an inherited value don't count. False if either is UNREAD.
+    """
     return UNREAD not in (was, now) and kind_of(edit).own_moved(edit, was, now)
 
 
 def wanted(edit: Edit, now: Was) -> bool | None:
-    """Return whether the present state is the wanted one; None if that is unknown: a secret, or an unread state."""
+    """Return whether the present state of the target is the one that the edit produces; None if that is unknown,
+    because the value is a secret or `now` is UNREAD.
+    """
     return None if now is UNREAD else kind_of(edit).wanted(edit, now)
 
 
 def verdict(edit: Edit, was: Was, now: Was) -> Status:
-    """Return the outcome of an edit whose response was lost, from the states before (`was`) and after (`now`); UNKNOWN
-    if they do not show it.
+    """Return the status of an edit whose response was lost, from the states of its target before the request (`was`)
+    and after it (`now`); UNKNOWN if they do not show it.
     """
     changed = moved(edit, was, now)
     settled = kind_of(edit).settled(edit, was, now, changed)

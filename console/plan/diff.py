@@ -1,4 +1,4 @@
-"""The changes of a plan, line by line: old -> new, and the source of each value."""
+"""Compares a plan with a cluster: one line for each change, with the old and the new value and the source of each."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from console.plan.staged import UNREAD, Draft, Staged, Was, subject
 
 
 def diff(plan: Plan, snapshot: Snapshot) -> tuple[DiffGroup, ...]:
-    """Return every change of the plan, grouped by target, compared with the snapshot, or with the state at staging if
-    the snapshot lacks the target.
+    """Return every change of the plan, grouped by target. The old values are those of the snapshot, or those at staging
+    if the snapshot lacks the target.
     """
     return diff_of(plan.staged, Draft(plan.staged, snapshot))
 
 
 def diff_at(target: Target, plan: Plan, snapshot: Snapshot) -> tuple[DiffGroup, ...]:
-    """Return the plan's changes of one target, as `diff` does, without reading the other targets."""
+    """Return the plan's changes of one target, as `diff` does; it does not compute the others."""
     some = [staged for staged in plan.staged if _heading(staged.edit.target) == target]
     return diff_of(some, Draft(plan.staged, snapshot)) if some else ()
 
 
 def diff_of(some: Iterable[Staged], draft: Draft) -> tuple[DiffGroup, ...]:
-    """Return the changes of some of a draft's edits, as `diff` does."""
+    """Return the changes of some of a draft's edits, grouped as `diff` does."""
     groups: dict[Target, list[DiffLine]] = {}
     for staged in some:
         lines = groups.setdefault(_heading(staged.edit.target), [])
@@ -43,19 +43,27 @@ def diff_of(some: Iterable[Staged], draft: Draft) -> tuple[DiffGroup, ...]:
 
 
 def _heading(target: Target) -> Target:
-    """Return the target under whose name a diff lists the lines of this one: for a group's offset the group, else the
-    subject.
+    """Return the target under which a diff lists the lines of this one: for a group's offset the group, for a version
+    of a subject the subject, else the target itself.
     """
     return GroupTarget(target.group) if isinstance(target, GroupOffsetTarget) else subject(target)
 
 
 def before(edit: Edit, there: Was, inheritance: Inheritance) -> EffectiveValue:
-    """Return the effective value without the edit, for a state of its target; UNKNOWN for an unread state."""
+    """Return the effective value of an edit's target without the edit.
+
+    Args:
+        there: the state of the target; UNREAD gives UNKNOWN.
+    """
     return UNKNOWN if there is UNREAD else kind_of(edit).before(edit, there, inheritance)
 
 
 def after(edit: Edit, there: Was, inheritance: Inheritance) -> EffectiveValue:
-    """Return the effective value after the edit, for a state of its target; an unread state counts as absent."""
+    """Return the effective value of an edit's target after the edit.
+
+    Args:
+        there: the state of the target; UNREAD counts as absent.
+    """
     return kind_of(edit).after(edit, None if there is UNREAD else there, inheritance)
 
 

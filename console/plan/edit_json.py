@@ -1,7 +1,7 @@
-"""Edits and the former states of their targets in JSON, the form of plan files and journals.
+"""Converts edits and the former states of their targets to and from JSON, for plan files and journals.
 
-An edit is an object of its fields, with its kind in ``op``; a state has the form that its kind stores. A secret is
-null, and is read as empty.
+An edit is an object of its fields, with the name of its kind in ``op``; a state has the form that its kind defines. A
+secret is written as null, and read as an empty one.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ def edit_json(edit: Edit) -> Json:
 
 
 def slot_json(slot: Slot) -> Any:
-    """Return the texts and numbers that represent a slot in the JSON forms of its edits."""
+    """Return a slot as JSON values, in the form that it has within the JSON of an edit."""
     return to_builtins(slot, enc_hook=_written)
 
 
 def edit_of(data: Json) -> Edit:
-    """Return the edit of a JSON form.
+    """Return the edit that JSON data describes.
 
     Raises:
-        KeyError, TypeError, ValueError: the data is not the form of an edit.
+        KeyError, TypeError, ValueError: the data does not describe an edit.
     """
     from console.plan.kinds.registry import BY_OP
 
@@ -44,7 +44,9 @@ def edit_of(data: Json) -> Edit:
 
 
 def was_json(edit: Edit, was: Was) -> Any:
-    """Return the JSON form of a former state: None for an absent target, ``"unread"`` for an unread one."""
+    """Return the JSON form of the former state of an edit's target: None for an absent target, ``"unread"`` for an
+    unread one.
+    """
     from console.plan.kinds.registry import kind_of
 
     # Files distinguish unread from absent: the revert of an absent target deletes it, the revert of an unread one is
@@ -53,10 +55,10 @@ def was_json(edit: Edit, was: Was) -> Any:
 
 
 def was_of(edit: Edit, data: Any) -> Was:
-    """Return the former state of a JSON form, as far as it was written.
+    """Return the former state that JSON data describes. edit: the edit of the target. Secrets are empty in it.
 
     Raises:
-        TypeError, ValueError: the data is not the form of a state of this kind.
+        TypeError, ValueError: the data does not describe a state of this edit's kind.
     """
     from console.plan.kinds.registry import kind_of
 
@@ -70,15 +72,15 @@ def was_of(edit: Edit, data: Any) -> Was:
 
 
 def _written(value: object) -> str | int | None:
-    """Return the JSON form of a value that msgspec does not know; None for a secret and for records."""
+    """Return the JSON form of a value whose type msgspec can't convert; None for a secret and for records."""
     return value.json if isinstance(value, Code) else None
 
 
 def _read(type_: Any, data: Any) -> Any:
-    """Return a value of a type that msgspec does not know.
+    """Return the value of a type that msgspec can't convert, from its JSON form.
 
     Raises:
-        TypeError, ValueError: the data is not its form.
+        TypeError, ValueError: the data is not a JSON form of the type.
     """
     if type_ is QuotaEntity:
         parts = convert(data, list[str | None])

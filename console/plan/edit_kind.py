@@ -1,6 +1,7 @@
-"""The interface of a kind of edit, a class whose methods each kind of `console.plan.kinds` overrides, and its batches.
+"""The base class of kinds of edits, whose methods each kind in `console.plan.kinds` overrides; and `Batch`, by which
+edits are sent together.
 
-Methods that most kinds omit have a default here. Kinds that are sent in one request share a `Batch`.
+Methods that most kinds don't need have a default here. Kinds whose edits are sent in one request share a `Batch`.
 """
 
 # ruff: noqa: ARG002 -- defaults need fewer arguments than the kinds' methods.
@@ -26,67 +27,73 @@ from console.plan.staged import Described, Draft, Verdict, Was
 
 
 class Reversal(NamedTuple):
-    """The edits that revert an edit, and the part that they do not restore."""
+    """The edits that revert an edit, and a description of what they do not restore."""
 
     edits: tuple[Edit, ...]
-    """The edits that together revert the edit; empty if that is impossible."""
+    """The edits that together revert the edit; empty if it can't be reverted."""
     left: Was
-    """The state of the targets after the edit that is reverted, on which `edits` are based."""
+    """The state of the target after the edit that is reverted: `edits` are staged against it."""
     loss: str = ""
-    """The part that the edits do not restore; ``""`` if they restore all."""
+    """A text on what the edits do not restore; ``""`` if they restore everything."""
     secrets: tuple[str, ...] = ()
-    """The keys whose former values are secret and not stored. `edits` (one edit or none) does not restore them;
-    `EditKind.with_secrets` adds the values that an operator gives."""
+    """The keys whose former values are secret and so not stored. `edits` (one edit or none) does not restore them;
+    `EditKind.with_secrets` adds the values that an operator gives.
+    """
 
 
 class EditKind:
-    """The interface of one kind of edit: the seam between a noun and the plan, which knows no kind by name.
+    """The base class of the kinds of edits: everything that the plan needs to know about one kind. The plan itself
+    names no kind.
 
-    Methods are pure and read nothing but their arguments; `Any` stands for the kind's own edit and state. A kind's
-    method takes `object` where it does not read an argument.
+    Methods are pure and read nothing but their arguments; `Any` stands for the kind's own classes of edits and states.
+    A kind's method declares `object` for an argument that it does not read.
 
     Args:
         edit: an edit of the class in the attribute `edit`.
-        was, now, there: a state of the edit's target as `current` returns it: `was` at staging, `now` when the target
-            is read again, `there` at either time. None if the target is absent. UNREAD reaches only `settled`; `note`
-            and `after` receive None instead.
-        seen, draft: the snapshot with lookups that are computed once; a draft also has all staged edits.
+        was, now, there: a state of the edit's target, as `current` returns it: `was` at staging, `now` when the target
+            is read again, `there` at either time. None if the target is absent. UNREAD is passed only to `settled`;
+            `note` and `after` get None in its place.
+        seen, draft: a snapshot with lookups that are computed once; a draft also has all staged edits.
         inheritance: the inherited values of config resources in that snapshot.
     """
 
     edit: type[Edit]
-    """The class of the edits; each kind has its own."""
+    """The class of this kind's edits."""
     verb: str
-    """The verb of its lines in a diff, in an operator's terms: ``set``, ``delete``."""
+    """The verb of this kind's lines in a diff: ``set``, ``delete``."""
     words = ""
-    """The change of a whole target, with ``{old}`` and ``{new}`` for the texts of both values."""
+    """A format string that describes a change of a whole target, with ``{old}`` and ``{new}`` for both values as text;
+    ``""`` to use `verb`.
+    """
     state: Any
-    """The type of the target's state in plan files and journals: the state's own type, or that of `kept`."""
+    """The type of the target's state in plan files and journals: that of `current`'s result, or of `kept`'s if it
+    differs.
+    """
     batch: Batch
-    """The batch in which its edits are sent. Kinds that one request can carry share a batch."""
+    """The batch in which its edits are sent; kinds whose edits fit one request share it."""
     risks: tuple[RiskRule, ...] = ()
     """The warnings about edits of this kind, in the order of `risk_rules.NAMES`."""
     no_way_back: str
-    """For a kind without a `reversal`: the reason why an edit can't be reverted, as a text for operators."""
+    """For a kind without `reversal`: the reason why its edits can't be reverted, as a text for operators."""
     left: Was = None
-    """For a kind without a `reversal`: the state of the target after an edit."""
+    """For a kind without `reversal`: the state of the target after an edit; None if the target is absent then."""
     is_loss = True
-    """Whether it is a loss for an operator that an edit can't be reverted."""
+    """Whether operators lose something if an edit can't be reverted."""
 
     def kept(self, was: Any) -> Any:
-        """Return the form of a state that files store."""
+        """Return the form of a state that plan files and journals store; by default the state itself."""
         return was
 
     def state_of(self, kept: Any) -> Was:
-        """Return the state from its form in files."""
+        """Return the state for its form in plan files and journals; the inverse of `kept`."""
         found: Was = kept
         return found
 
     # -- staging -------------------------------------------------------------------------------------------------------
 
     def judge(self, edit: Any, draft: Draft) -> Verdict:
-        """Return Staged with parsed values and the state of its target, or Dropped if it would change nothing. Checks
-        that only brokers can make are left out: a staged edit may still fail.
+        """Return Staged, with parsed values and the state of the edit's target, or Dropped if the edit would change
+        nothing. Brokers check more than this: a staged edit may still fail.
 
         Raises:
             Refused: the edit can't be staged.
@@ -96,122 +103,142 @@ class EditKind:
     # -- the present state ---------------------------------------------------------------------------------------------
 
     def current(self, edit: Any, seen: Described) -> Was:
-        """Return the state of the edit's target: None if the target is absent, UNREAD if that part was not read. An
-        unread target never counts as absent: an apply would overwrite it unseen.
+        """Return the state of the edit's target: None if the target is absent, UNREAD if it was not read. An unread
+        target must never count as absent: an apply would overwrite a value that kac has not seen.
         """
         raise NotImplementedError
 
     def touches(self, edit: Any) -> tuple[Target, ...]:
-        """Return the targets to describe again before `current` shows the present state."""
+        """Return the targets that have to be read again before `current` shows the present state; by default the edit's
+        target.
+        """
         return (edit.target,)
 
     def obstacle(self, edit: Any, now: Any) -> str:
-        """Return the reason why the edit is impossible now, even if its value is unchanged; ``""`` if it is
-        possible.
+        """Return the reason why the edit is impossible now, even if its target is unchanged; ``""`` if it is possible,
+        which is the default.
         """
         return ""
 
     def moved(self, edit: Any, was: Any, now: Any) -> bool:
-        """Return whether the target changed in a way that matters to the edit: a conflict."""
+        """Return whether the target changed in a way that matters to the edit, so that there is a conflict; by default
+        any change.
+        """
         changed: bool = was != now
         return changed
 
     def own_moved(self, edit: Any, was: Any, now: Any) -> bool:
-        """Return whether the target changed, without inherited values."""
+        """Return whether the target's own value changed, inherited values not considered; by default the result of
+        `moved`.
+        """
         return self.moved(edit, was, now)
 
     def wanted(self, edit: Any, now: Any) -> bool | None:
-        """Return whether the state is the wanted one; None if it can't be seen: a secret, or an edit that is done once
-        and leaves no state. The outcome of a lost response is then unknown.
+        """Return whether the state is the one that the edit produces; None, which is the default, if the state can't
+        show it: the value is a secret, or the edit leaves no state. The status of a lost response is then unknown.
         """
         return None
 
     def settled(self, edit: Any, was: Any, now: Any, changed: bool) -> Status | None:
-        """Return the outcome of an edit whose response was lost; None leaves the decision to `wanted`."""
+        """Return the status of an edit whose response was lost; None, which is the default, to let `wanted` decide.
+        changed: the result of `moved`.
+        """
         return None
 
     # -- presentation --------------------------------------------------------------------------------------------------
 
     def before(self, edit: Any, there: Any, inheritance: Inheritance) -> EffectiveValue:
-        """Return the effective value without the edit."""
+        """Return the effective value of the target without the edit."""
         raise NotImplementedError
 
     def after(self, edit: Any, there: Any, inheritance: Inheritance) -> EffectiveValue:
-        """Return the effective value after the edit."""
+        """Return the effective value of the target after the edit."""
         raise NotImplementedError
 
     def beneath(self, edit: Any, draft: Draft) -> Inheritance:
-        """Return the inheritance for `after`: other staged edits may change the values that the target inherits."""
+        """Return the inheritance to pass to `after`, since other staged edits may change the values that the target
+        inherits; by default that of the snapshot.
+        """
         return draft.inheritance
 
     def note(self, edit: Any, there: Any, old: EffectiveValue, inheritance: Inheritance) -> str:
-        """Return a note on an effect that the operator may not expect; ``""`` for no note."""
+        """Return a text on an effect that the operator may not expect; ``""`` for no such text."""
         return ""
 
     def phrase(self, edit: Any, line: DiffLine, old: str, new: str) -> str:
-        """Return the change of a whole target as text, from its line and the texts of both values; by default `words`,
-        or the line's verb without them.
+        """Return the change of a whole target as text; by default `words` with both values, or the line's verb if there
+        are no `words`.
+
+        Args:
+            line: the line of the diff.
+            old, new: the texts of the values before and after.
         """
         return self.words.format(old=old, new=new) if self.words else line.verb
 
     def implies(self, edit: Any) -> tuple[Edit, ...]:
-        """Return the additional edits that this edit makes; none by default. A staged edit overrides an additional edit
-        of its slot.
+        """Return further edits that this edit includes; empty by default. A staged edit overrides an included one of
+        the same slot.
         """
         return ()
 
     def effects(self, edit: Any, draft: Draft) -> tuple[str, ...]:
-        """Return a line for each effect on others, given all staged edits; none by default."""
+        """Return lines on effects beyond the target, given all staged edits; empty by default."""
         return ()
 
     # -- applying and reverting ----------------------------------------------------------------------------------------
 
     def recorded(self, edit: Any, snapshot: Snapshot) -> Mapping[str, str]:
-        """Return the facts that the journal stores for `reversal` besides the state, from the snapshot just before
-        sending; none by default.
+        """Return facts for the journal that `reversal` needs besides the former state; empty by default.
+
+        Args:
+            snapshot: the snapshot immediately before the edit is sent.
         """
         return {}
 
     def reversal(self, edit: Any, was: Any, recorded: Mapping[str, str]) -> Reversal:
-        """Return the reversal of an edit. recorded: the facts that `recorded` returned."""
+        """Return the reversal of an edit. recorded: the result of `recorded` for the edit."""
         return Reversal((), self.left, self.no_way_back)
 
     def with_secrets(self, edit: Any, secrets: Mapping[str, Secret]) -> tuple[Edit, str]:
-        """Return the reversal with the values of `Reversal.secrets` that an operator gave, and the part that it does
-        not restore even with all of them.
+        """Return the edit that reverts an edit, with the secrets that an operator gave, and a text on what it does not
+        restore even with all of them.
 
         Args:
-            edit: the reversal without the secrets; the original edit if the reversal has no edit.
+            edit: the reverting edit without the secrets; the original edit if the reversal has no edit.
+            secrets: key of `Reversal.secrets` -> value.
         """
         raise NotImplementedError
 
     def takes_away(self, edit: Any) -> bool:
-        """Return whether a missing reversal is a loss: kac then warns the operator."""
+        """Return whether kac has to warn the operator if the edit can't be reverted, because something is lost then."""
         return self.is_loss
 
     def relapses(self, edit: Any, snapshot: Snapshot) -> float:
-        """Return the seconds after the apply within which the cluster itself may revert the edit; 0: never."""
+        """Return the seconds after the apply within which the cluster itself may revert the edit; 0 if it never
+        does.
+        """
         return 0.0
 
     def doubt(self, edit: Any, change: int, same_topic: bool) -> str:
-        """Return the reason why the target of a reverting edit may not be the result of the change; ``""`` for no
-        doubt.
+        """Return the reason why the present target of a reverting edit may not be the one that a change left; ``""`` if
+        there is no doubt.
 
         Args:
-            same_topic: whether the topic's id is known to be the same.
+            change: the number of the change in the journal.
+            same_topic: whether the topic is known to have the same id as then.
         """
         return ""
 
 
 class Removal(EditKind):
-    """A kind of edit that removes its target."""
+    """The base class of kinds whose edits remove their target."""
 
     def wanted(self, edit: Any, now: Any) -> bool | None:
         """Return whether the target is absent."""
         return now is None
 
     def after(self, edit: Any, there: Any, inheritance: Inheritance) -> EffectiveValue:
-        """Return NOTHING: no value is left."""
+        """Return NOTHING, since no value is left."""
         return NOTHING
 
 
@@ -219,21 +246,21 @@ class Removal(EditKind):
 
 
 def each_line(command: Callable[[Any, DiffLine], Command]) -> Callable[[Target, Sequence[DiffLine]], Iterable[Command]]:
-    """Return a function that makes the commands of a batch, one for each edit. command: a function from an edit and its
-    line to its command.
+    """Return a function for `Batch.commands` that yields one command for each edit. command: a function from an edit
+    and its line to the edit's command.
     """
     return lambda _target, lines: (command(line.edit, line) for line in lines)
 
 
 class Stage(IntEnum):
-    """The order in which batches are sent: additions before removals, topics last."""
+    """The order in which batches are sent: additions before removals, deletions of topics last."""
 
     TOPICS = auto()
     FEATURES = auto()
-    """Before configs, because some configs depend on levels."""
+    """Before configs, because some configs depend on features' levels."""
     CONFIGS = auto()
     ACCESS = auto()
-    """Rights, quotas and credentials."""
+    """ACLs, quotas and credentials."""
     SCHEMAS = auto()
     CONNECTORS = auto()
     RECORDS = auto()
@@ -248,33 +275,38 @@ class Stage(IntEnum):
     REGISTRATIONS_GONE = auto()
     RECORDS_GONE = auto()
     GROUPS_GONE = auto()
-    """Connectors before groups, which their tasks leave."""
+    """After connectors are deleted, whose tasks are members of groups."""
     TOPICS_GONE = auto()
 
 
 class Batch(Struct, frozen=True, eq=False, kw_only=True):
-    """The way to send edits of some kinds together, after all batches before it in `kinds.registry.BATCHES`: it is a
-    constant in the file of its kinds.
+    """How to send the edits of some kinds together. `kinds.registry.BATCHES` has the order in which batches are sent.
+    Each batch is a constant in the file of its kinds.
 
-    Kinds share a batch by naming the same object; two with equal fields are two batches, and each edit is sent once.
+    Kinds share a batch by naming the same object; batches are compared by identity, and each edit is sent in one batch.
     """
 
     stage: Stage
-    """Batches of one stage are sent in the order of their files' names, those of a file in its order."""
+    """The stage of the batch. Batches of the same stage are sent in the order of their files' names, and within a file
+    in its order.
+    """
     steps: Steps
     predict: Callable[[Snapshot, Sequence[Any]], Snapshot]
-    """(snapshot, edits) -> the predicted cluster after the edits; unchanged parts stay the same objects."""
+    """A function from a snapshot and edits to the predicted snapshot after them; unchanged parts stay the same objects.
+    """
     commands: Callable[[Target, Sequence[DiffLine]], Iterable[Command]] = lambda *_: ()
-    """(target, its lines) -> the commands of Kafka's tools for the target."""
+    """A function from a target and its lines to the commands of Kafka's tools that change the target."""
     all_commands: Callable[[Sequence[DiffLine]], Iterable[Command]] | None = None
-    """(lines) -> the commands for the lines of all targets, if one command can carry the lines of many; None if each
-    target has its own."""
+    """A function from the lines of all targets to commands, for tools whose command takes many targets; None if each
+    target has commands of its own.
+    """
     carries: Callable[[DiffLine], bool] = lambda _: False
-    """(line) -> whether the command of a creation can carry this line too; for a batch that creates topics."""
+    """For a batch that creates topics: a function from a line to whether the command of the creation can include it."""
     waits_for: Batch | None = None
-    """An earlier batch in `BATCHES`, whose requests all have to succeed before the requests of this one are sent; None
-    if they wait for none."""
+    """An earlier batch in `BATCHES`, all of whose requests have to succeed before the requests of this one are sent;
+    None if there is none.
+    """
     why: str = ""
-    """The note of a waiting request."""
+    """The note on a request that waits for `waits_for`."""
     refused_before: bool = False
-    """Whether brokers refuse these requests before that batch was applied, so that they can't be checked in advance."""
+    """Whether brokers refuse these requests until `waits_for` was applied, so that they can't be checked in advance."""

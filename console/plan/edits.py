@@ -1,7 +1,8 @@
-"""Edits: the changes that an operator wants, one value each. A plan holds them; nothing here reads or sends.
+"""Edits: the changes that an operator wants, one value for each. A plan contains them; this module neither reads nor
+sends.
 
-Everything that depends on the kind of an edit is in the kind's class: `console.plan.kinds`. Edits that no
-other kind and no shared part of the plan knows stand in the file of their kind.
+Behaviour that depends on the kind of an edit is in the kind's class in `console.plan.kinds`. An edit that only its own
+kind uses is defined in the file of the kind.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ class Slot(NamedTuple):
 
 
 def _op(name: str) -> str:
-    """Return the name of a class of edits in JSON: ``set-config`` of SetConfig."""
+    """Return the name of an edit class in JSON: ``set-config`` for SetConfig."""
     return re.sub(r"(?<=.)[A-Z]", r"-\g<0>", name).lower()
 
 
 class Passed(NamedTuple):
-    """A place at which a plan passes over records: a partition, and a group or a deletion."""
+    """Records that a plan skips for a group or deletes, in one partition."""
 
     group: str | None
-    """The group that continues behind the records; None if the records are deleted."""
+    """The group whose committed offset is moved behind the records; None if the records are deleted."""
     topic: str
     partition: int
 
@@ -47,29 +48,31 @@ class Passed(NamedTuple):
 
 
 class Edit(Struct, frozen=True, tag_field="op", tag=_op, forbid_unknown_fields=True):
-    """An edit of one target, or of one key of it. Equal edits are of one kind and have equal fields.
+    """An edit of one target, or of one key of it. Edits are equal if they have the same class and fields.
 
-    Plan files and journals store it by the names of its class and fields (`console.plan.edit_json`).
+    Plan files and journals store an edit by the names of its class and fields (`console.plan.edit_json`).
     """
 
     @property
     def target(self) -> changes.Target:
-        """The entity that is changed."""
+        """The entity that the edit changes."""
         raise NotImplementedError
 
     @property
     def key(self) -> str:
-        """The changed key of the target; ``""`` for an edit of the whole target."""
+        """The key of the target that the edit changes; ``""`` for an edit of the whole target."""
         return ""
 
     @property
     def slot(self) -> Slot:
-        """The target and the key."""
+        """The target and the key, by which a plan replaces an earlier edit."""
         return Slot(self.target, self.key)
 
     @property
     def on_topic(self) -> str | None:
-        """The name of a topic that must exist before the edit; None for a creation and for edits of other entities."""
+        """The name of the topic that must exist before the edit; None for a creation, and for edits of other
+        entities.
+        """
         return None
 
     @property
@@ -84,13 +87,13 @@ class Edit(Struct, frozen=True, tag_field="op", tag=_op, forbid_unknown_fields=T
 
     @property
     def passes(self) -> Passed | None:
-        """The place at which the edit passes over records; None if it passes over none."""
+        """The records that the edit skips for a group or deletes; None if it does neither."""
         return None
 
     @property
     def first_for(self) -> tuple[Passed, ...]:
-        """The places at which records may be passed over only after this edit is applied, because it writes their
-        letters.
+        """The records that may be skipped or deleted only after this edit is applied, because it writes their dead
+        letters; empty for other edits.
         """
         return ()
 
@@ -101,7 +104,7 @@ class _ConfigEdit(Edit, frozen=True):
 
     @property
     def target(self) -> ConfigResource:
-        """The resource."""
+        """The resource whose config is changed."""
         return self.resource
 
     @property
@@ -111,7 +114,7 @@ class _ConfigEdit(Edit, frozen=True):
 
 
 class SetConfig(_ConfigEdit, frozen=True):
-    """Give a key a value on this resource; a sensitive value is a Secret."""
+    """Set a key to a value on this resource; a sensitive value is a Secret."""
 
     value: MaybeSecret
 
@@ -122,17 +125,17 @@ class SetConfig(_ConfigEdit, frozen=True):
 
 
 class UnsetConfig(_ConfigEdit, frozen=True):
-    """Delete the resource's override of a key, so that it inherits again."""
+    """Delete the resource's override of a key, so that it inherits the value again."""
 
 
 class AppendConfig(_ConfigEdit, frozen=True):
-    """Add items, separated by commas, to a LIST; present items stay as they are."""
+    """Add items, separated by commas, to a key of the type LIST; its other items stay."""
 
     value: str
 
 
 class SubtractConfig(_ConfigEdit, frozen=True):
-    """Remove items, separated by commas, from a LIST."""
+    """Remove items, separated by commas, from a key of the type LIST."""
 
     value: str
 
@@ -143,12 +146,12 @@ class _QuotaEdit(Edit, frozen=True):
 
     @property
     def target(self) -> QuotaEntity:
-        """The entity."""
+        """The entity whose quota is changed."""
         return self.entity
 
 
 class SetQuota(_QuotaEdit, frozen=True):
-    """Give an entity a quota: bytes/s, percent, mutations/s or connections/s by the key."""
+    """Set a quota of an entity, in the unit of the key: bytes/s, percent, mutations/s or connections/s."""
 
     value: float
 
@@ -162,7 +165,7 @@ class _AclEdit(Edit, frozen=True):
 
     @property
     def target(self) -> Acl:
-        """The binding."""
+        """The ACL that is added or removed."""
         return self.acl
 
 
@@ -175,23 +178,23 @@ class RemoveAcl(_AclEdit, frozen=True):
 
 
 class CreateTopic(Edit, frozen=True):
-    """Create a topic. Its configs are part of the edit, or further edits of the plan."""
+    """Create a topic. Its configs are part of this edit, or separate edits of the plan."""
 
     topic: changes.NewTopic
 
     @property
     def target(self) -> changes.TopicTarget:
-        """The topic."""
+        """The topic that is created."""
         return changes.TopicTarget(self.topic.name)
 
     @property
     def new_topic(self) -> str:
-        """The topic's name."""
+        """The name of the topic that is created."""
         return self.topic.name
 
     @property
     def holds_secret(self) -> bool:
-        """Whether the value of one of its configs is a Secret."""
+        """Whether one of its configs has a Secret as value."""
         return any(isinstance(value, Secret) for value in self.topic.configs.values())
 
 
@@ -200,7 +203,7 @@ class _TopicEdit(Edit, frozen=True):
 
     @property
     def target(self) -> changes.TopicTarget:
-        """The topic."""
+        """The topic that is changed."""
         return changes.TopicTarget(self.name)
 
     @property
@@ -214,7 +217,7 @@ class DeleteTopic(_TopicEdit, frozen=True):
 
 
 class GrowTopic(_TopicEdit, frozen=True):
-    """Raise a topic's partition count to this total."""
+    """Raise the number of a topic's partitions to this total."""
 
     partitions: int
 
@@ -224,7 +227,7 @@ class _ScramEdit(Edit, frozen=True):
 
     @property
     def target(self) -> changes.ScramUser:
-        """The user and the mechanism."""
+        """The credential: a user and a mechanism."""
         return self.user
 
 
@@ -236,7 +239,7 @@ class UpsertScram(_ScramEdit, frozen=True):
 
     @property
     def holds_secret(self) -> bool:
-        """True: a password is always a Secret."""
+        """True, because a password is always a Secret."""
         return True
 
 
@@ -261,7 +264,7 @@ class EndTransaction(_OnTopic, frozen=True):
 
     @property
     def target(self) -> changes.ProducerTarget:
-        """The producer's transaction in the partition."""
+        """The producer's open transaction in the partition."""
         return changes.ProducerTarget(self.topic, self.number, self.producer_id)
 
 
@@ -273,29 +276,30 @@ class TrimLog(_OnTopic, frozen=True):
 
     @property
     def target(self) -> changes.LogTarget:
-        """The partition's records."""
+        """The records of the partition."""
         return changes.LogTarget(self.topic, self.partition)
 
     @property
     def passes(self) -> Passed:
-        """The partition whose records are deleted."""
+        """The records of the partition, which are deleted."""
         return Passed(None, self.topic, self.partition)
 
 
 class WriteRecords(_OnTopic, frozen=True):
-    """Write records to a partition, as one batch, which a broker takes or refuses as a whole. No file has the records.
+    """Write records to a partition as one batch, which a broker accepts or refuses as a whole. No file contains the
+    records.
 
     Attributes:
-        number: the number of the batch among those of the plan for the partition.
+        number: the position of the batch among those that the plan writes to the partition, from 0.
         sizes, hashes: the size of each record in bytes (key, value and headers), and its hash.
         keys: the number of distinct keys.
-        nulls: records without a value.
-        keyless: records without a key.
-        strays: records whose key belongs to another partition by Java's partitioner.
-        schemas: the subjects and ids by which values and keys were encoded; ``""`` for none.
-        again: for dead letters that are sent again, the groups in which they failed; None for other records.
-        first_for: the places at which the plan passes over the records whose letters these are: kac sends those edits
-            only once all letters are written.
+        nulls: the number of records whose value is null.
+        keyless: the number of records without a key.
+        strays: the number of records whose key belongs to another partition by Java's partitioner.
+        schemas: the subjects and ids with which values and keys were encoded, as text; ``""`` if they were not encoded.
+        again: if dead letters are sent again, the groups in which they failed; None for other records.
+        first_for: the skipped or deleted records whose dead letters these are: kac sends the edits that skip or delete
+            them only after all letters are written.
     """
 
     partition: int
@@ -313,12 +317,12 @@ class WriteRecords(_OnTopic, frozen=True):
 
     @property
     def target(self) -> changes.NewRecords:
-        """The batch of the partition."""
+        """The batch, by its partition and number."""
         return changes.NewRecords(self.topic, self.partition, self.number)
 
     @property
     def holds_secret(self) -> bool:
-        """True: no file may have the records."""
+        """True, because no file may contain the records."""
         return True
 
 
@@ -327,16 +331,18 @@ class _Election(_OnTopic, frozen=True):
 
     @property
     def target(self) -> changes.PartitionTarget:
-        """The partition whose leader changes."""
+        """The partition whose leader is elected."""
         return changes.PartitionTarget(self.topic, self.partition)
 
 
 class ElectPreferred(_Election, frozen=True):
-    """Make the preferred replica of the partition, its first one, the leader."""
+    """Make the preferred replica of a partition, the first one in its list, the leader."""
 
 
 class ElectUnclean(_Election, frozen=True):
-    """Make an out-of-sync replica the leader if no replica in sync is alive. Its missing records are lost."""
+    """Make an out-of-sync replica of a partition the leader if no replica in sync is alive. Records that it lacks are
+    lost.
+    """
 
 
 class _OfMove(_OnTopic, frozen=True):
@@ -344,20 +350,20 @@ class _OfMove(_OnTopic, frozen=True):
 
     @property
     def target(self) -> changes.MoveTarget:
-        """The partition that moves."""
+        """The reassignment of the partition."""
         return changes.MoveTarget(self.topic, self.partition)
 
 
 class MoveReplicas(_OfMove, frozen=True):
-    """Move a partition to these brokers, the preferred leader first."""
+    """Move a partition to these brokers; the first is the preferred leader."""
 
     replicas: tuple[int, ...]
     resize: bool = False
-    """Whether the number of replicas may change."""
+    """Whether the number of replicas may change; if not, such a move is refused."""
 
 
 class CancelMove(_OfMove, frozen=True):
-    """Cancel a partition's move: it stays on the replicas that it had before."""
+    """Cancel the running move of a partition, which then returns to the replicas that it had before."""
 
 
 class MoveReplicaDir(_OnTopic, frozen=True):
@@ -369,7 +375,7 @@ class MoveReplicaDir(_OnTopic, frozen=True):
 
     @property
     def target(self) -> changes.ReplicaTarget:
-        """The replica."""
+        """The broker's replica of the partition."""
         return changes.ReplicaTarget(self.topic, self.partition, self.broker)
 
 
@@ -380,7 +386,7 @@ class _GroupOffsetEdit(Edit, frozen=True):
 
     @property
     def target(self) -> changes.GroupOffsetTarget:
-        """The group's offset of the partition."""
+        """The offset that the group committed for the partition."""
         return changes.GroupOffsetTarget(self.group, self.topic, self.partition)
 
     @property
@@ -394,17 +400,17 @@ class CommitOffset(_GroupOffsetEdit, frozen=True):
 
     offset: int
     leader_epoch: int = -1
-    """The epoch of the leader at the offset; -1 if unknown."""
+    """The leader epoch that is committed with the offset; -1 if unknown."""
     metadata: str = ""
-    """The metadata that is stored with the offset."""
+    """The metadata that is committed with the offset."""
     restored: bool = False
-    """Whether the group had the offset before: it may then be outside the log."""
+    """Whether this restores an offset that the group had before; such an offset may be outside the log."""
     share: bool = False
-    """Whether to create a missing group as a share group."""
+    """Whether the group, if it does not exist, is created as a share group."""
 
     @property
     def passes(self) -> Passed:
-        """The group in the partition, which passes over the records before the offset."""
+        """The records of the partition before the offset, which the group skips."""
         return Passed(self.group, self.topic, self.partition)
 
 
@@ -413,14 +419,14 @@ class DeleteOffset(_GroupOffsetEdit, frozen=True):
 
 
 class SetFeature(Edit, frozen=True):
-    """Finalize a feature at a level; 0 turns it off."""
+    """Finalize a feature at a level; level 0 disables it."""
 
     name: str
     level: int
 
     @property
     def target(self) -> changes.FeatureTarget:
-        """The feature."""
+        """The feature whose level is finalized."""
         return changes.FeatureTarget(self.name)
 
 
@@ -429,7 +435,7 @@ class _ConnectorEdit(Edit, frozen=True):
 
     @property
     def target(self) -> connect.ConnectorTarget:
-        """The connector."""
+        """The connector that is changed."""
         return connect.ConnectorTarget(self.name)
 
 
@@ -438,11 +444,11 @@ class CreateConnector(_ConnectorEdit, frozen=True):
 
     config: Mapping[str, MaybeSecret]
     state: str = ""
-    """The first state; ``""`` for RUNNING."""
+    """The initial state; ``""`` for RUNNING."""
 
     @property
     def holds_secret(self) -> bool:
-        """Whether the value of one of its keys is a Secret."""
+        """Whether one of the keys of its config has a Secret as value."""
         return any(isinstance(value, Secret) for value in self.config.values())
 
 
@@ -451,38 +457,38 @@ class DeleteConnector(_ConnectorEdit, frozen=True):
 
 
 class PauseConnector(_ConnectorEdit, frozen=True):
-    """Pause the tasks of a connector: they stay where they are, and do nothing."""
+    """Pause the tasks of a connector: they stay on their workers, and process no records."""
 
 
 class StopConnector(_ConnectorEdit, frozen=True):
-    """End the tasks of a connector. Its offsets can be changed only while it is stopped."""
+    """Stop a connector, which shuts down its tasks. Its offsets can be changed only while it is stopped."""
 
 
 class ResumeConnector(_ConnectorEdit, frozen=True):
-    """Let a paused or stopped connector run."""
+    """Resume a paused or stopped connector."""
 
 
 class RestartConnector(_ConnectorEdit, frozen=True):
     """Restart a connector, some of its tasks, or both."""
 
     only_failed: bool = False
-    """Whether to restart only failed instances."""
+    """Whether to restart only a connector and tasks that have failed."""
     tasks: bool = False
-    """Whether to restart the connector's tasks, too."""
+    """Whether to restart the connector's tasks as well."""
     task: int | None = None
-    """The only task to restart; None for the connector."""
+    """The number of the only task to restart; None to restart the connector."""
 
 
 class ChangeConnectorOffsets(Edit, frozen=True):
-    """Give a stopped connector other offsets, in its own form."""
+    """Replace offsets of a stopped connector. Their form is the connector's own."""
 
     name: str
     offsets: tuple[connect.ConnectorOffset, ...] | None
-    """The offsets; None to delete all."""
+    """The new offsets; None to delete all offsets."""
 
     @property
     def target(self) -> connect.ConnectorOffsetsTarget:
-        """The connector whose offsets change."""
+        """The offsets of the connector."""
         return connect.ConnectorOffsetsTarget(self.name)
 
 

@@ -12,20 +12,20 @@ from console.plan.staged import Staged
 
 
 class EffectiveValue(NamedTuple):
-    """The effective value of a slot before or after an edit."""
+    """The value that is in effect for a slot before or after an edit, with its source."""
 
     value: str | float | None
     """A config's text, a quota's number, a topic's partition count, a credential's iterations, or an ACL's permission
-    (``ALLOW``); None for no value.
+    (``ALLOW``); None if there is no value.
     """
     source: ConfigSource | None = None
     """The source of a config's value; None for everything else."""
     name: str = ""
-    """The key's name in that source (``log.retention.ms``); ``""`` for everything but configs."""
+    """The key's name at the source (``log.retention.ms``); ``""`` for everything except configs."""
     hidden: bool = False
     """Whether the value exists, or may exist, but is not shown."""
     known: bool = True
-    """False if the value was not read."""
+    """Whether the value is known; False if it was not read."""
 
 
 NOTHING = EffectiveValue(None)
@@ -33,12 +33,12 @@ UNKNOWN = EffectiveValue(None, known=False)
 
 
 def inherited_value(inherited: Inherited) -> EffectiveValue:
-    """Return an inherited value as an effective value."""
+    """Return the effective value of a key that inherits this value."""
     return EffectiveValue(inherited.value, inherited.source, inherited.name, inherited.hidden, inherited.known)
 
 
 class DiffLine(NamedTuple):
-    """One change by a request, from one staged edit (a created topic also has a line for each config)."""
+    """One change of a plan. A staged edit has one line; the creation of a topic also has one for each config."""
 
     staged: Staged
     verb: str
@@ -50,10 +50,11 @@ class DiffLine(NamedTuple):
     moved: bool = False
     """Whether the target has changed since the edit was staged."""
     note: str = ""
-    """An effect that the operator may not expect; ``""`` without such an effect."""
+    """A text on an effect that the operator may not expect; ``""`` if there is none."""
     implied: Edit | None = None
-    """The edit of this line if the staged edit implies it, as a config of a created topic; None if the line is that of
-    the staged edit."""
+    """The edit of this line if it is included in the staged edit, as a config of a created topic; None if the line
+    shows the staged edit itself.
+    """
 
     @property
     def edit(self) -> Edit:
@@ -62,8 +63,8 @@ class DiffLine(NamedTuple):
 
 
 class DiffGroup(NamedTuple):
-    """The lines of one target, in the order of staging. A topic's own edits are listed with those of its configs, under
-    its config resource.
+    """The lines of one target, in the order of staging. Edits of a topic itself are listed with those of its configs,
+    under the topic's config resource.
     """
 
     target: Target

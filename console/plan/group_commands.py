@@ -1,4 +1,4 @@
-"""Changes of groups as commands of Kafka's own tools: kafka-consumer-groups and kafka-share-groups of Kafka 4."""
+"""Commands of Kafka's own tools that change groups: kafka-consumer-groups and kafka-share-groups of Kafka 4."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from console.plan.kafka_tools import STDIN, Command, option
 from console.plan.staged import Staged
 
 SINGLY = 5
-"""Number of offsets above which a command reads them from a file (--from-file), here its standard input."""
+"""Maximum number of offsets for which there is one command each; more offsets are in one command that reads them from a
+file (--from-file), here its standard input.
+"""
 
 
 def _tool(share: bool, action: str, group: str) -> tuple[str, ...]:
@@ -24,8 +26,8 @@ def _is_share(some: Iterable[Staged]) -> bool:
 
 
 def reset_commands(group: str, staged: Sequence[Staged]) -> Iterator[Command]:
-    """Yield the commands that reset a group's offsets: one for each topic and offset or, if these are many, one that
-    reads all offsets from a file.
+    """Yield the commands that reset a group's offsets: one for each topic and offset or, if there are more than
+    `SINGLY`, one that reads all offsets from a file.
     """
     # Share groups have their own tool, with other options.
     if _is_share(staged):
@@ -49,8 +51,8 @@ def _partitions(topic: str, numbers: Iterable[int]) -> str:
 
 
 def _share_commands(group: str, staged: Iterable[Staged]) -> Iterator[Command]:
-    """Yield the commands of kafka-share-groups, which can reset only to the start or end of a log. For any other
-    offset, yield a note in place of a command.
+    """Yield commands of kafka-share-groups, which can reset only to the start or the end of a log. For any other offset
+    a note is yielded in place of a command.
     """
     begin = _tool(True, "--reset-offsets", group)
     places: dict[tuple[str, str], list[int]] = {}
@@ -68,7 +70,7 @@ def _share_commands(group: str, staged: Iterable[Staged]) -> Iterator[Command]:
 
 
 def delete_offset_commands(group: str, staged: Sequence[Staged]) -> Iterator[Command]:
-    """Yield the one command that deletes offsets of a group."""
+    """Yield one command that deletes offsets of a group."""
     share = _is_share(staged)
     topics: dict[str, list[int]] = {}
     for each in staged:
@@ -81,5 +83,5 @@ def delete_offset_commands(group: str, staged: Sequence[Staged]) -> Iterator[Com
 
 
 def delete_group_command(group: str, *, share: bool) -> Command:
-    """Return the command that deletes a group with its offsets."""
+    """Return the command that deletes a group with its offsets. share: whether it is a share group."""
     return Command(_tool(share, "--delete", group))

@@ -1,4 +1,6 @@
-"""Records that a group reads again, or never, after a change of its offsets; members that prevent it. Pure."""
+"""Forecasts which records a group reads again, or never, after a change of its offsets; and names members that prevent
+the change. Pure.
+"""
 
 from __future__ import annotations
 
@@ -15,27 +17,27 @@ NAMED = 3
 
 
 def is_of_share_group(staged: Staged) -> bool:
-    """Return whether an edit's group is a share group, or will be created as one."""
+    """Return whether the group of an edit is a share group, or will be created as one by the edit."""
     if isinstance(staged.was, GroupOffset) and staged.was.type:
         return staged.was.type == SHARE
     return isinstance(staged.edit, CommitOffset) and staged.edit.share
 
 
 def members_of(group: Group) -> tuple[str, ...]:
-    """Return the members of a group as messages name them: client id and host."""
+    """Return the members of a group as texts for messages: client id and host."""
     return tuple(f"{each.client_id} at {each.host.removeprefix('/')}" for each in group.members or ())
 
 
 def nothing_committed(name: str, position: GroupPosition) -> str:
-    """Return the reason why a group has no committed offsets to reset; ``""`` if it has offsets."""
+    """Return the reason why a group has no committed offsets that could be reset; ``""`` if it has some."""
     if position.committed:
         return ""
     return f"there is no group {name}" if position.group is None else f"group {name} has no offsets"
 
 
 def has_members(group: str, members: Sequence[str]) -> str:
-    """Return the reason why a group's offsets can't be changed, with its members; ``""`` for a group without
-    members.
+    """Return a text that a group's offsets can't be changed because of its members, with their names; ``""`` if there
+    are no members.
     """
     if not members:
         return ""
@@ -44,10 +46,10 @@ def has_members(group: str, members: Sequence[str]) -> str:
 
 
 def forecast(was: GroupOffset, offset: int) -> tuple[int, int]:
-    """Return the numbers of a partition's offsets that are read again and that are never read, if the group continues
-    at `offset` instead of at its committed one; (0, 0) if it has none.
+    """Return how many of a partition's offsets are read again, and how many are never read, if the group continues at
+    `offset` instead of at its committed offset; (0, 0) if it has no committed offset.
 
-    An upper bound for records: compacted records and transaction markers also have offsets.
+    These are upper bounds for records: compacted records and transaction markers also have offsets.
     """
     if was.committed is None:
         return 0, 0
@@ -62,14 +64,14 @@ def _records(count: int, what: str) -> str:
 
 
 def forecast_text(again: int, never: int) -> str:
-    """Return a forecast as text, ``up to 12 records are read again``; ``""`` if both are 0."""
+    """Return a forecast as text, such as ``up to 12 records are read again``; ``""`` if both numbers are 0."""
     texts = [_records(again, "read again")] if again else []
     texts += [_records(never, "never read")] if never else []
     return ", ".join(texts)
 
 
 def effects_of_all(group: str, staged: Sequence[Staged]) -> tuple[str, ...]:
-    """Return the common effects of all edits on a group's offsets, a line each."""
+    """Return lines on the effects that all edits of a group's offsets have together."""
     again: dict[str, int] = {}
     never: dict[str, int] = {}
     types: set[str] = set()

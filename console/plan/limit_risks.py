@@ -1,7 +1,7 @@
-"""Warnings about limits of brokers that are below the present use, or contradict another setting. Pure.
+"""Warnings about limits of brokers that are below the present use, or contradict another config. Pure.
 
-`contradictions` and `used_connections` judge a cluster as it stands; the warnings name only the problems that an edit
-adds.
+`contradictions` and `used_connections` describe the cluster as it is; the warnings contain only the problems that an
+edit adds.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from console.plan.topic_risks import SEGMENT, value_of
 
 LAG_TIME, FETCH_WAIT = "replica.lag.time.max.ms", "replica.fetch.wait.max.ms"
 FETCHES = 5
-"""Minimum number of fetches that a replica should be able to miss before it leaves the ISR."""
+"""Minimum number of fetches that may be late before a replica leaves the ISR."""
 LEAST_SESSION, LONGEST_SESSION = "group.min.session.timeout.ms", "group.max.session.timeout.ms"
 USUAL_SESSION = 45_000
-"""The default of session.timeout.ms in Java's consumers since 3.0, and in librdkafka."""
+"""The default of session.timeout.ms in milliseconds, in Java's consumers since 3.0 and in librdkafka."""
 _MESSAGES, _SEGMENTS = ("max.message.bytes", "message.max.bytes"), (SEGMENT, "log.segment.bytes")
 
 
 def is_lag_time_short(lag: int, wait: int) -> bool:
-    """Return whether fewer than `FETCHES` late fetches take a replica of a quiet partition out of the ISR. lag, wait:
-    the values of `LAG_TIME` and `FETCH_WAIT`.
+    """Return whether a replica of a partition without writes leaves the ISR after fewer than `FETCHES` late fetches.
+    lag, wait: the values of `LAG_TIME` and `FETCH_WAIT` in milliseconds.
     """
     return lag < FETCHES * wait
 
@@ -71,11 +71,11 @@ def _segments(values: Mapping[str, int]) -> str:
 
 
 class _Pair(NamedTuple):
-    """Settings that may contradict each other."""
+    """Configs whose values may contradict each other."""
 
     keys: frozenset[str]
     said: Callable[[Mapping[str, int]], str]
-    """Returns the contradiction as text; ``""`` for none."""
+    """A function from the values by key to a text on the contradiction; it returns ``""`` if there is none."""
 
 
 _PAIRS = (
@@ -87,11 +87,11 @@ _KEYS = frozenset().union(*(pair.keys for pair in _PAIRS))
 
 
 def contradictions(snapshot: Snapshot, resource: ConfigResource, keys: Iterable[str] = _KEYS) -> Iterator[str]:
-    """Yield the contradictions between the values of a topic or a broker, inherited or not; none if its configs were
+    """Yield texts on contradictions between the effective values of a topic or a broker; nothing if its configs were
     not read.
 
     Args:
-        keys: the keys to check; a pair without any of them is left out.
+        keys: the keys to check; a pair with none of these keys is left out.
     """
     configs, wanted = snapshot.configs.get(resource), frozenset(keys)
     if configs is None:
@@ -106,7 +106,7 @@ def contradictions(snapshot: Snapshot, resource: ConfigResource, keys: Iterable[
 
 
 def contradiction_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `contradiction` needs; none for keys and resources that it does not judge."""
+    """Return the facts that `contradiction` needs; empty for keys and resources that it does not check."""
     if edit.key not in _KEYS or edit.resource.type not in (TOPIC, BROKER):
         return NOTHING
     if edit.resource.type == TOPIC:
@@ -115,7 +115,7 @@ def contradiction_needs(edit: edits.ConfigEdit) -> RiskNeeds:
 
 
 def contradiction(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield the contradictions that an edit adds; for the cluster default, those on the first broker."""
+    """Yield texts on the contradictions that an edit adds; for the cluster default, those on the first broker."""
     if edit.key not in _KEYS or edit.resource.type not in (TOPIC, BROKER):
         return
     resource = edit.resource
@@ -132,7 +132,7 @@ IN_ALL, BY_ADDRESS = "max.connections", "max.connections.per.ip"
 
 
 def used_connections(topics: Mapping[str, Topic], groups: Iterable[Group]) -> Mapping[int, Counter[str]]:
-    """Return broker -> address -> the least number of connections from that address: one for each member of a group
+    """Return broker -> address -> the minimum number of connections from that address: one for each member of a group
     that the broker coordinates, or whose partitions the broker leads. Connections of producers and tools are not
     counted.
     """
@@ -147,7 +147,7 @@ def used_connections(topics: Mapping[str, Topic], groups: Iterable[Group]) -> Ma
 
 
 def connection_needs(edit: edits.SetConfig) -> RiskNeeds:
-    """Return the facts that `connections` needs: all topics with their leaders, and the members of groups; none for
+    """Return the facts that `connections` needs: all topics with their leaders, and the members of groups; empty for
     another key.
     """
     return RiskNeeds(every_topic=True, groups=True) if _limits_connections(edit) else NOTHING
@@ -158,8 +158,8 @@ def _limits_connections(edit: edits.SetConfig) -> bool:
 
 
 def connections(edit: edits.SetConfig, judged: Judged) -> Iterator[str]:
-    """Yield a warning for a limit that the connections of group members already exceed, about the broker with most of
-    them.
+    """Yield a warning if the connections of group members already exceed a new limit; it names the broker with the most
+    connections.
     """
     limit = long_number(value_of(edit)) if _limits_connections(edit) else None
     if limit is None:
@@ -188,14 +188,14 @@ _NAMED = 3
 
 
 def expiry_needs(edit: edits.SetConfig) -> RiskNeeds:
-    """Return the facts that `expiry` needs; none for another key."""
+    """Return the facts that `expiry` needs; empty for another key."""
     if edit.resource.type != BROKER or edit.key != OFFSETS_KEPT:
         return NOTHING
     return RiskNeeds(a_broker=True, groups=True)
 
 
 def expiry(edit: edits.SetConfig, judged: Judged) -> Iterator[str]:
-    """Yield a warning for groups without members whose commits are kept for a shorter time after the edit."""
+    """Yield a warning about groups without members if an edit shortens the time for which commits are kept."""
     if edit.resource.type != BROKER or edit.key != OFFSETS_KEPT:
         return
     first = next(iter(judged.before.cluster.brokers), None)

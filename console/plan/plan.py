@@ -1,4 +1,6 @@
-"""The plan: staged edits and its history. Values and pure functions; nothing here reads or sends."""
+"""The plan: the staged edits and the history for undo. Values and pure functions; this module neither reads nor
+sends.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ class _Removed(NamedTuple):
 
 
 class _Touched(NamedTuple):
-    """A log entry that clears the outcomes of this subject."""
+    """An entry of the log of changes: the outcomes of this subject are cleared."""
 
     subject: Target
 
@@ -33,11 +35,11 @@ _Entry = Staged | _Removed | _Touched
 
 
 class Moment:
-    """A state of the plan for undo and redo: the edits staged at first, and the number of entries of the log of changes
-    that were made to them.
+    """A state of the plan, for undo and redo: the edits that were staged at the beginning, and how many entries of a
+    log of changes were made to them.
 
-    The log is shared by all moments of one `Staging` and only grows, so a moment costs the same for a plan of any
-    length; its contents are computed when the operator goes there.
+    All moments of one `Staging` share the log, which only grows, so a moment takes the same memory whatever the size of
+    the plan. Its contents are computed when undo or redo returns to it.
     """
 
     __slots__ = ("_base", "_length", "_log", "_outcomes")
@@ -56,7 +58,7 @@ class Moment:
 
     @property
     def staged(self) -> tuple[Staged, ...]:
-        """The staged edits, in order."""
+        """The staged edits, in the order of staging."""
         # An edit that replaces another keeps its place, as a value does that is assigned to an existing key of a dict.
         slots = {staged.edit.slot: staged for staged in self._base}
         for entry in self._log[: self._length]:
@@ -68,8 +70,8 @@ class Moment:
 
     @property
     def outcomes(self) -> Mapping[Slot, Outcome]:
-        """The outcomes of the last check or apply before this moment, without those of subjects that were edited since
-        that check or apply.
+        """Slot -> the outcome of the last check or apply before this moment, without slots of subjects that were edited
+        since then.
         """
         touched = {entry.subject for entry in self._log[: self._length] if isinstance(entry, _Touched)}
         return {slot: outcome for slot, outcome in self._outcomes.items() if subject(slot.target) not in touched}
@@ -86,15 +88,15 @@ class Moment:
 
 
 class Plan(Struct, frozen=True):
-    """Edits in the order of staging, at most one for each slot."""
+    """Staged edits in the order of staging, at most one for each slot."""
 
     staged: tuple[Staged, ...] = ()
     past: tuple[Moment, ...] = ()
-    """The states for `undo`, the nearest last."""
+    """The states to which `undo` returns, the next one last."""
     future: tuple[Moment, ...] = ()
-    """The states for `redo`, the nearest last."""
+    """The states to which `redo` returns, the next one last."""
     outcomes: Mapping[Slot, Outcome] = msgspec.field(default_factory=dict)
-    """The outcomes of the last check or apply, for the edits still staged."""
+    """Slot -> the outcome of the last check or apply, for edits that are still staged."""
 
     def __len__(self) -> int:
         return len(self.staged)
@@ -103,13 +105,13 @@ class Plan(Struct, frozen=True):
         return bool(self.staged)
 
     def outcome(self, edit: Edit) -> Outcome | None:
-        """Return the outcome of the last check or apply for an edit; None without one, as for an edit that was staged
-        later.
+        """Return the outcome of the last check or apply for an edit; None if it has none, as for an edit that was
+        staged later.
         """
         return self.outcomes.get(edit.slot)
 
     def creates_topic(self, name: str) -> bool:
-        """Return whether the plan creates the topic."""
+        """Return whether the plan has an edit that creates the topic."""
         return any(staged.edit.new_topic == name for staged in self.staged)
 
 
@@ -118,26 +120,27 @@ EMPTY = Plan()
 
 @dataclass(frozen=True, slots=True)
 class StageReport:
-    """The outcome of the edits of one `stage` call, each list in their order."""
+    """The results of one call of `stage`. Each field has its edits in the order of the call."""
 
     made: Callable[[], Plan] = field(compare=False, repr=False)
     added: tuple[Staged, ...] = ()
-    """The edits as the plan contains them, with parsed values."""
+    """The edits that were staged, with parsed values."""
     replaced: tuple[Staged, ...] = ()
-    """The formerly staged edits of slots, which were replaced. A new edit that restores the present value replaces one
-    too, and is itself in `dropped`."""
+    """The edits that were staged before for the same slots, and were replaced. If a new edit restores the present
+    value, the old edit is here and the new one in `dropped`.
+    """
     dropped: tuple[Dropped, ...] = ()
     refused: tuple[Refusal, ...] = ()
 
     @property
     def plan(self) -> Plan:
-        """The plan with these edits; computed on first use, in time proportional to the plan's length."""
+        """The plan with these edits. It is computed on first use, in time proportional to the plan's length."""
         return self.made()
 
 
 class Staging:
-    """A plan during staging, on one snapshot: the time of a `stage` depends only on its own edits, not on the number
-    already staged.
+    """A plan during staging, on one snapshot. A call of `stage` takes time for its own edits only, however many are
+    staged already.
     """
 
     def __init__(self, plan: Plan, snapshot: Snapshot) -> None:
@@ -158,12 +161,12 @@ class Staging:
         return len(self._steps)
 
     def creates_topic(self, name: str) -> bool:
-        """Return whether the plan creates the topic."""
+        """Return whether the plan has an edit that creates the topic."""
         edit = self.draft.topic_edit(name)
         return edit is not None and edit.new_topic == name
 
     def plan(self) -> Plan:
-        """Return the plan as it is now."""
+        """Return the present plan."""
         return self._after(len(self._steps), len(self._log))
 
     def _after(self, steps: int, length: int) -> Plan:
@@ -174,13 +177,13 @@ class Staging:
         return Plan(staged, (*self._base.past, *self._steps[:steps]), (), now.outcomes)
 
     def stage(self, edits: Iterable[Edit], lasts_ms: int | None = None) -> StageReport:
-        """Put edits into the plan, as the function `stage` does.
+        """Stage edits, as the function `stage` does.
 
         Args:
-            lasts_ms: milliseconds for which the edits hold after they are applied; None for good.
+            lasts_ms: milliseconds after which the edits are to be reverted; None for permanent edits.
 
         Returns:
-            The added, replaced, dropped and refused edits. The report's `plan` stays the plan after this call, even if
+            The added, replaced, dropped and refused edits. The report's `plan` is the plan after this call, even if
             more edits are staged later.
         """
         draft, log = self.draft, self._log
@@ -232,11 +235,11 @@ class Staging:
         return StageReport(made, tuple(added.values()), tuple(replaced), tuple(dropped), tuple(refused))
 
     def _judged(self, edit: Edit, held: _Held | None) -> Verdict:
-        """Return the verdict on an edit.
+        """Return the verdict on an edit: Staged or Dropped.
 
         Raises:
-            Refused: the edit can't be staged, is in `held`, or would part letters from the edit that passes over their
-                records.
+            Refused: the edit can't be staged, is in `held`, or would separate dead letters from the edit that skips or
+                deletes their records.
         """
         from console.plan.kinds.registry import kind_of
 
@@ -247,8 +250,8 @@ class Staging:
         return verdict
 
     def _refuse_to_part(self, edit: Edit) -> None:
-        """Raise Refused for an edit that would replace a staged letter, or a staged edit that passes over records whose
-        letters are staged or written.
+        """Raise Refused for an edit that would replace a staged batch of dead letters, or a staged edit that skips or
+        deletes records whose dead letters are staged or written.
         """
         there = self.draft.at(edit.slot)
         if there is None or there.edit == edit:
@@ -262,8 +265,9 @@ class Staging:
             )
 
     def _held_together(self, edits: Sequence[Edit]) -> _Held | None:
-        """Return the slots of letters and of edits that pass over their records, with the error, if one of these edits
-        can't be staged: then none of them is staged. None if all of them can be, or if no edit is a letter.
+        """Return the slots of dead letters and of the edits that skip or delete their records, with the error, if one
+        of these edits can't be staged: then none of them is staged. None if all can be staged, or no edit writes dead
+        letters.
         """
         from console.plan.kinds.registry import kind_of
 
@@ -292,8 +296,8 @@ class Staging:
 
 
 class _Held(NamedTuple):
-    """The slots of letters and of edits that pass over their records. No edit of these slots is staged, because one of
-    them can't be.
+    """The slots of dead letters and of the edits that skip or delete their records; none of these is staged, because of
+    the error `why` of one of them.
     """
 
     slots: frozenset[Slot]
@@ -301,24 +305,24 @@ class _Held(NamedTuple):
 
 
 def is_held(edit: Edit, places: Collection[Passed]) -> bool:
-    """Return whether an edit passes over records at one of these places, or has the letters of such records."""
+    """Return whether an edit skips or deletes the records at one of these places, or writes their dead letters."""
     return edit.passes in places or any(each in places for each in edit.first_for)
 
 
 AnyPlan = Plan | Staging
-"""A plan, or a plan during staging: both know the topics that they create."""
+"""A plan, or a plan during staging: both have `creates_topic`."""
 
 
 def stage(plan: Plan, edits: Iterable[Edit], snapshot: Snapshot, lasts_ms: int | None = None) -> StageReport:
-    """Put edits into a plan, as one step to undo.
+    """Stage edits in a plan, as one step of undo.
 
-    Drop an edit that would change nothing, and refuse one that contradicts the plan or is impossible, each with its
-    reason. The last edit of a slot replaces the earlier ones. Clear the outcomes of the edited subjects.
+    An edit that would change nothing is dropped; one that is impossible or contradicts the plan is refused; each with
+    its reason. The last edit of a slot replaces earlier ones. The outcomes of the edited subjects are cleared.
 
     Args:
         edits: the edits in the order of their effect: one may depend on another before it, as a config on its topic.
-        snapshot: the base of validation; its states of the targets are stored as `Staged.was`.
-        lasts_ms: milliseconds for which the edits hold after they are applied; None for good.
+        snapshot: the snapshot against which edits are checked; the states of their targets in it become `Staged.was`.
+        lasts_ms: milliseconds after which the edits are to be reverted; None for permanent edits.
 
     Returns:
         The new plan and the added, replaced, dropped and refused edits. A refusal is part of the report, never an
@@ -328,7 +332,7 @@ def stage(plan: Plan, edits: Iterable[Edit], snapshot: Snapshot, lasts_ms: int |
 
 
 def undo(plan: Plan) -> Plan:
-    """Return the plan before the last stage or discard; the same plan if there is no step to undo."""
+    """Return the plan as it was before the last stage or discard; the same plan if there is no step to undo."""
     if not plan.past:
         return plan
     *past, back = plan.past
@@ -336,7 +340,7 @@ def undo(plan: Plan) -> Plan:
 
 
 def redo(plan: Plan) -> Plan:
-    """Return the plan before the last `undo`; the same plan if there is no step to redo."""
+    """Return the plan as it was before the last `undo`; the same plan if there is no step to redo."""
     if not plan.future:
         return plan
     *future, ahead = plan.future
@@ -346,11 +350,11 @@ def redo(plan: Plan) -> Plan:
 def discard(plan: Plan, target: Target | None = None, key: str | None = None) -> Plan:
     """Return the plan without the edits of a target and key; `undo` brings them back.
 
-    Without a key, a topic's name and its config resource are one target, and so are a group and its offsets. The
-    creation of a topic takes its config edits with it, which would have no topic.
+    Without a key, a topic's name and its config resource are one target, and so are a group and its offsets. If the
+    creation of a topic is discarded, the config edits of the topic are discarded too.
 
     Args:
-        target: the target of the edits; None for any.
+        target: the target of the edits to discard; None for any.
         key: the key of a config or quota; None for any.
 
     Returns:
@@ -360,17 +364,23 @@ def discard(plan: Plan, target: Target | None = None, key: str | None = None) ->
 
 
 def marked(plan: Plan, pruned: Mapping[Slot, Pruned]) -> Plan:
-    """Return the plan with edits marked as removals of entities that no file lists; it adds no step to undo."""
+    """Return the plan with some edits marked as removals of entities that the files don't list; it adds no step of
+    undo.
+
+    Args:
+        pruned: slot of an edit -> its mark.
+    """
     staged = (replace(each, pruned=pruned.get(each.edit.slot, each.pruned)) for each in plan.staged)
     return replace(plan, staged=tuple(staged)) if pruned else plan
 
 
 def without(plan: Plan, gone: Collection[Slot]) -> Plan:
-    """Return the plan without the edits in these slots, without the config edits of topics whose creation is among
-    them, and without the edits that need letters among them; `undo` brings them back. The same plan if no slot matches.
+    """Return the plan without the edits in these slots, and without the edits that need them: config edits of topics
+    whose creation is among them, and skips, deletions and dead letters that belong together; `undo` brings them back.
+    The same plan if no slot matches.
     """
     created = {name for s in plan.staged if (name := s.edit.new_topic) is not None and s.edit.slot in gone}
-    # Hold a skip and its letters together: without the letters, their records would be lost; without the skip, they
+    # Keep a skip and its dead letters together: without the letters, the records would be lost; without the skip, they
     # would be read twice.
     passed = {s.edit.passes for s in plan.staged if s.edit.slot in gone}
     held = {
@@ -399,7 +409,7 @@ def _matches(edit: Edit, target: Target | None, key: str | None) -> bool:
 
 
 def _is_of_group(what: Target, target: Target) -> bool:
-    """Return whether `what` is a group or one of its offsets, and the target is that group or its configs."""
+    """Return whether `target` is a group or its configs, and `what` is that group or one of its offsets."""
     if not isinstance(target, GroupTarget) and not (isinstance(target, ConfigResource) and target.type == GROUP):
         return False
     group = GroupTarget(target.name)
@@ -411,10 +421,10 @@ def _now(plan: Plan) -> Moment:
 
 
 def _moved_on(plan: Plan, staged: tuple[Staged, ...], outcomes: Mapping[Slot, Outcome]) -> Plan:
-    """Return a plan with other contents, one `undo` away from this one; steps undone before can't be redone."""
+    """Return a plan with other contents, from which one `undo` returns to this one; `redo` has no steps then."""
     return Plan(staged, (*plan.past, _now(plan)), (), outcomes)
 
 
 def with_outcomes(plan: Plan, outcomes: Mapping[Slot, Outcome]) -> Plan:
-    """Return the plan with these outcomes in place of its own; it adds no step to undo."""
+    """Return the plan with these outcomes in place of its own; it adds no step of undo."""
     return replace(plan, outcomes=outcomes)

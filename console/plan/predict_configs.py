@@ -1,7 +1,8 @@
-"""The configs that brokers will describe after config edits: overrides, and the values that others inherit from them.
+"""Predicts the configs that brokers will describe after config edits: overrides, and the values that other resources
+inherit from them.
 
-Not predicted: the inherited value of a logger and of its children; a value that is hidden or was never read. If a key
-inherits a value that was not read, its entry has no value.
+Not predicted are the level that a logger or its children inherit, and values that are hidden or were never read. If a
+key inherits a value that was not read, its entry has no value.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ UNDESCRIBED = frozenset(
         "replica.alter.log.dirs.io.max.bytes.per.second",
     }
 )
-"""Rates of Kafka's QuotaConfig, which a broker lists only if they are set."""
+"""Keys for rates in Kafka's QuotaConfig, which a broker describes only if they are set."""
 
 
 def predict_configs(snapshot: Snapshot, edits: Edits) -> Configs:
@@ -38,8 +39,8 @@ def predict_configs(snapshot: Snapshot, edits: Edits) -> Configs:
         edits: resource -> its edits, in the order of their effect.
 
     Returns:
-        All configs of the snapshot. Unchanged sets are the same objects, and topics that share a set still share one if
-        none of them is edited itself, so that rules check each set once.
+        All configs of the snapshot. Unchanged sets are the same objects. Topics that share a set and are not edited
+        still share one afterwards, so that rules check each set once.
     """
     before = Inheritance(snapshot)
     configs = dict(snapshot.configs)
@@ -66,8 +67,8 @@ def predict_configs(snapshot: Snapshot, edits: Edits) -> Configs:
 
 
 def _own_after(resource: config.ConfigResource, edits: Edits, snapshot: Snapshot, before: Inheritance) -> _Own:
-    """Return, for each key that the edits change, the override of a broker or of the cluster default; None if it is
-    deleted. A hidden override has the value None.
+    """Return key -> the override that a broker or the cluster default has after the edits, for the keys that they
+    change; None if it is deleted. A hidden override has the value None.
     """
     configs = snapshot.configs.get(resource)
     after: _Own = {}
@@ -81,7 +82,9 @@ def _own_after(resource: config.ConfigResource, edits: Edits, snapshot: Snapshot
 
 
 def _template(key: str, entry: config.ConfigEntry | None, inheritance: Inheritance) -> config.ConfigEntry:
-    """Return an entry with the type and flags that a broker gives this key."""
+    """Return an entry with the type and flags that a broker describes for this key. entry: the known entry; None if
+    unknown.
+    """
     found = entry or inheritance.sample(codes.BROKER, key)
     if found is not None:
         return found
@@ -152,7 +155,7 @@ def _changed_layers(layers: broker_keys.Layers, changed: Mapping[codes.ConfigSou
 
 
 def _with(entry: config.ConfigEntry, synonyms: tuple[config.Synonym, ...]) -> config.ConfigEntry:
-    """Return the entry with the value and source of its strongest synonym, which comes first."""
+    """Return the entry with these synonyms, and the value and source of the first, which has the highest precedence."""
     first = synonyms[0]
     value = None if entry.sensitive or first.value is None else canonical(entry.type, first.value)
     return replace(entry, value=value, source=first.source, synonyms=synonyms)
@@ -163,7 +166,12 @@ def _inherit(
     changed: Mapping[codes.ConfigSource, _Own],
     broker: int | None,
 ) -> None:
-    """Update the inherited values of topics and groups, as the broker that described them will show them."""
+    """Update the values that topics and groups inherit in `configs`, as the broker that described them will show them.
+
+    Args:
+        changed: source -> the changed overrides at that source.
+        broker: the broker that described the topics; None if unknown.
+    """
     on_broker = configs.get(config.broker_resource(broker)) if broker is not None else None
     names = {name for own in changed.values() for name in own}
     touched = broker_keys.names_touched(names)
@@ -219,7 +227,11 @@ def _edited(
     before: Inheritance,
     after: Inheritance,
 ) -> config.ConfigSet:
-    """Return the configs of a resource other than a broker after its own edits."""
+    """Return the configs of a resource that is no broker, after its own edits.
+
+    Args:
+        before, after: the inherited values before and after all edits.
+    """
     entries = {entry.name: entry for entry in configs}
     own = config.own_source(resource)
     for edit in edits:
@@ -247,8 +259,8 @@ def _edited(
 def without_own(
     entry: config.ConfigEntry, resource: config.ConfigResource, inheritance: Inheritance
 ) -> config.ConfigEntry:
-    """Return the entry after the resource's override is deleted; without a value for a logger, whose inherited level is
-    not predicted.
+    """Return the entry as it is after the resource's override is deleted; without a value for a logger, whose inherited
+    level is not predicted.
     """
     if resource.type.entity.has_levels:
         return replace(entry, value=None)

@@ -1,4 +1,4 @@
-"""Partitions whose replicas are all in one rack: they are lost to their clients together with it. Pure."""
+"""Warnings about partitions whose replicas are all in one rack: clients lose them if that rack fails. Pure."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ NAMED = 3
 
 
 def racks(brokers: Collection[Broker]) -> Mapping[int, str]:
-    """Return broker -> its rack, for brokers that have one; empty if there are fewer than two racks."""
+    """Return broker -> its rack, for brokers that have one; empty if these are fewer than two different racks."""
     known = {each.id: each.rack for each in brokers if each.rack}
     return known if len(set(known.values())) > 1 else {}
 
 
 def one_rack(replicas: Sequence[int], of: Mapping[int, str]) -> str | None:
-    """Return the rack that has all of several replicas; None for fewer than two replicas, for replicas in several
-    racks, and if a rack is unknown.
+    """Return the rack that has all of these replicas; None for fewer than two replicas, for replicas in several racks,
+    and if the rack of one is unknown.
     """
     found = {of.get(each) for each in replicas}
     return next(iter(found)) if len(replicas) > 1 and len(found) == 1 else None
 
 
 def move_needs(edit: edits.MoveReplicas) -> RiskNeeds:
-    """Return the facts that `move` needs."""
+    """Return the facts that `move` needs: the racks of brokers."""
     return RiskNeeds(topics=frozenset({edit.topic}))
 
 
 def move(edit: edits.MoveReplicas, judged: Judged) -> Iterator[str]:
-    """Yield a warning for a move that puts all replicas of a partition into one rack."""
+    """Yield a warning if a move puts all replicas of a partition into one rack."""
     of = racks(judged.before.cluster.brokers)
     partition = partition_in(judged.before.topics.get(edit.topic), edit.partition)
     rack = one_rack(edit.replicas, of)
@@ -47,7 +47,7 @@ def creation_needs(edit: edits.CreateTopic) -> RiskNeeds:
 
 
 def creation(edit: edits.CreateTopic, judged: Judged) -> Iterator[str]:
-    """Yield a warning for a new topic with a partition whose replicas are all in one rack."""
+    """Yield a warning if a new topic has a partition whose replicas are all in one rack."""
     of = racks(judged.before.cluster.brokers)
     found = [number for number, replicas in enumerate(edit.topic.assignments) if one_rack(replicas, of)]
     if found:
@@ -58,12 +58,12 @@ def creation(edit: edits.CreateTopic, judged: Judged) -> Iterator[str]:
 def moved_rack(
     was: Mapping[int, str], became: Mapping[int, str], partitions: Collection[tuple[str, int, Sequence[int]]]
 ) -> str:
-    """Return a text about the partitions whose replicas are all in one rack since the racks of brokers changed; ``""``
-    without such a partition.
+    """Return a text on the partitions whose replicas are all in one rack since the racks of brokers changed; ``""`` if
+    there is no such partition.
 
     Args:
-        was, became: the racks before and after, as from `racks`.
-        partitions: topic, number and replicas of each.
+        was, became: broker -> its rack, before and after, as `racks` returns it.
+        partitions: topic, number and replicas of each partition.
     """
     found = [
         f"{topic}/{number}"

@@ -1,4 +1,4 @@
-"""Options and reports of an apply, and the plan after its requests are answered, or after their responses are lost."""
+"""The options and the report of an apply, and the plan after the apply, also if responses were lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from console.plan.risk_rules import Risk
 from console.plan.staged import Described, Staged, subject
 
 Answered = Iterable[tuple[Step, Iterable[Outcome]]]
-"""Steps that were sent, each with its targets' outcomes."""
+"""Steps that were sent, each with the outcomes of its targets."""
 
 _SILENT = Failure(
     "NO_ANSWER", "the broker's answer does not mention it", "Refresh and look whether it was done, then apply again."
@@ -31,11 +31,12 @@ _SILENT = Failure(
 
 
 def reconcile(plan: Plan, answered: Answered) -> Plan:
-    """Return the plan after an apply: without the applied edits; the others stay in their order, each with its outcome.
+    """Return the plan after an apply: without the applied edits. The other edits stay in their order; those that were
+    sent get their outcomes.
 
-    Edits that were not in these steps, or were staged again since, stay unchanged, except that an edit that passes over
-    records is marked if the letters of these records were applied. Undo can't revert applied edits, so the history is
-    cleared once an edit was applied.
+    An edit that was staged again after its request was sent, or was not in these steps, is unchanged, except that an
+    edit which skips or deletes records is marked if the dead letters of these records were written. Undo can't revert
+    applied edits, so the history is cleared if any edit was applied.
 
     Args:
         answered: the steps that were sent, with the outcomes of their targets; a target without one counts as unknown.
@@ -62,8 +63,8 @@ def reconcile(plan: Plan, answered: Answered) -> Plan:
 
 
 def record_check(plan: Plan, answered: Answered) -> Plan:
-    """Return the plan after a validate-only request: the same edits, each with the brokers' response, without earlier
-    outcomes.
+    """Return the plan after a validate-only request: the same edits, each with the brokers' outcome for it; earlier
+    outcomes are removed.
     """
     outcomes = _by_slot(answered)
     current: dict[Slot, Outcome] = {}
@@ -75,8 +76,8 @@ def record_check(plan: Plan, answered: Answered) -> Plan:
 
 
 def _by_slot(answered: Answered) -> Mapping[Slot, tuple[Staged, Outcome]]:
-    """Return each sent edit with its target's outcome; a config that was sent with a topic's creation shares the
-    topic's outcome.
+    """Return slot -> the sent edit and the outcome of its target. A config that was sent in the creation of a topic has
+    the outcome of the topic.
     """
     found = {}
     for step, outcomes in answered:
@@ -93,18 +94,19 @@ def _by_slot(answered: Answered) -> Mapping[Slot, tuple[Staged, Outcome]]:
 
 
 def verdicts(request: Iterable[Staged], now: Snapshot) -> Mapping[Slot, Status]:
-    """Return the outcome of each edit of a request without a response, from the present state of the cluster.
+    """Return slot -> the status of each edit of a request whose response was lost, from the present state of the
+    cluster.
 
-    A broker applies all keys of an entity or none, so an edit with a visible effect decides for the invisible ones of
-    the same entity (secrets).
+    A broker applies all keys of an entity or none, so an edit whose effect is visible also decides for edits of the
+    same entity whose effect is invisible (secrets).
 
     Args:
         request: the edits of one request.
         now: a snapshot in which all their targets were described after the request was sent.
 
     Returns:
-        APPLIED if the cluster has a new state that the edit wants, NOT_APPLIED if it has the former state, UNKNOWN if
-        neither is visible.
+        APPLIED if the target has changed to the wanted state, NOT_APPLIED if it has the former state, UNKNOWN if the
+        state shows neither.
     """
     seen = Described(now)
     edits = tuple(request)
@@ -120,19 +122,19 @@ def _with_its_kin(status: Status, kin: Iterable[Status]) -> Status:
 
 
 class StepResult(Struct, frozen=True):
-    """A request and the outcomes of its targets."""
+    """A step and the outcomes of the targets of its request."""
 
     step: Step
     outcomes: tuple[Outcome, ...]
 
     @property
     def failed(self) -> tuple[Outcome, ...]:
-        """The outcomes that are neither applied nor valid."""
+        """The outcomes that are not `ok`: failed, not applied, or unknown."""
         return tuple(outcome for outcome in self.outcomes if not outcome.ok)
 
 
 def not_sent(step: Step, why: Failure, status: Status = Status.NOT_APPLIED) -> tuple[Outcome, ...]:
-    """Return the outcomes of a request that was not sent."""
+    """Return outcomes for all targets of a step that was not sent. why: the reason."""
     targets: Iterable[Target] = dict.fromkeys(staged.edit.target for staged in step.staged)
     return tuple(Outcome(target, status, why) for target in targets)
 
@@ -144,48 +146,52 @@ class ApplyReport(Struct, frozen=True):
     sent: bool
     """Whether any request to change the cluster was sent."""
     conflicts: tuple[Conflict, ...] = ()
-    """Changes by other clients since the read, which stopped these edits and all later ones."""
+    """Conflicts with changes by other clients since staging. Because of them, these edits and all later ones were not
+    sent.
+    """
     overridden: tuple[Conflict, ...] = ()
-    """Conflicts that the apply overrode."""
+    """Conflicts despite which edits were sent, so that they overwrote other clients' changes."""
     surprises: tuple[Conflict, ...] = ()
-    """States read afterwards that are neither the former nor the wanted state."""
+    """Conflicts after the apply: a target has neither the former nor the wanted state."""
     set_back: tuple[Conflict, ...] = ()
-    """Applied edits that the cluster itself or another client has reverted."""
+    """Conflicts after the apply: the cluster itself or another client has reverted an applied edit."""
     change: int | None = None
-    """The number of the change in the journal; None without a journal."""
+    """The number of the change in the journal; None if there is no journal."""
     unrecorded: Failure | None = None
-    """The reason why the journal lacks some of the outcomes; None if the journal has them all."""
+    """The failure to write some of the outcomes into the journal; None if the journal has them all."""
     risks: tuple[Risk, ...] = ()
-    """Warnings that were not accepted, which stopped the apply."""
+    """Warnings that the operator has not accepted, because of which nothing was sent."""
 
     @property
     def made(self) -> tuple[ShownOnce, ...]:
-        """The secrets of created entities, which are only for the operator."""
+        """The secrets of new entities; only the operator may see them."""
         outcomes = (outcome for result in self.results for outcome in result.outcomes)
         return tuple(outcome.made for outcome in outcomes if outcome.made is not None)
 
     @property
     def ok(self) -> bool:
-        """Whether all requests succeeded, no conflict or warning prevented one, and no applied edit was reverted."""
+        """Whether all requests succeeded, no conflict or warning prevented any, and no applied edit was reverted
+        afterwards.
+        """
         return not (self.conflicts or self.risks or self.set_back) and not any(result.failed for result in self.results)
 
 
 class ApplyOptions(Struct, frozen=True):
-    """The options of an apply: whether it only checks, and what the operator accepts."""
+    """The options of an apply: whether it only checks, and which conflicts and warnings the operator accepts."""
 
     valid_only: bool = False
-    """Whether to send the valid edits if others fail the check."""
+    """Whether to send the valid edits if brokers refuse others in the check."""
     force: bool = False
-    """Whether to overwrite changes by other clients."""
+    """Whether to overwrite all changes by other clients."""
     accepted: tuple[Conflict, ...] = ()
-    """The conflicts to overwrite, which the operator has seen; no others are overwritten."""
+    """The conflicts that the operator has seen and lets the apply overwrite."""
     risks: frozenset[str] = frozenset()
-    """The warnings that do not stop the apply, named as in `Risk.accepted_as`."""
+    """The warnings that do not stop the apply, in the form of `Risk.accepted_as`."""
     seen: tuple[Risk, ...] = ()
-    """The warnings that the operator has seen and accepted; no others are."""
+    """The warnings that the operator has seen and accepted, which do not stop the apply either."""
 
     def hindering(self, risks: Iterable[Risk]) -> tuple[Risk, ...]:
-        """Return the warnings that are not accepted."""
+        """Return those of the warnings that neither `risks` nor `seen` accepts."""
         seen = {(risk.slot, risk.accepted_as) for risk in self.seen}
         return tuple(
             risk for risk in risks if risk.accepted_as not in self.risks and (risk.slot, risk.accepted_as) not in seen
@@ -197,26 +203,26 @@ DEFAULTS = ApplyOptions()
 
 
 class InFlight(Struct, frozen=True):
-    """A request to change the cluster that was sent and has no response yet."""
+    """A request to change the cluster that was sent and has not been answered yet."""
 
     change: int | None
-    """The number of the change in the journal; None without a journal."""
+    """The number of the change in the journal; None if there is no journal."""
     api: str
     """Kafka's name of the request."""
     edits: int
-    """The number of edits."""
+    """The number of edits in the request."""
     since: datetime
-    """The time of sending, UTC."""
+    """The time at which the request was sent, UTC."""
 
     @property
     def unknown(self) -> str:
-        """The message for a request whose response did not come in time."""
+        """The message that the response did not arrive in time."""
         if self.change is None:
             return "outcome unknown: no journal is kept, describe what the plan touched"
         return f"outcome unknown: change {self.change}, `kac history` settles it"
 
     def waiting(self, now: datetime) -> str:
-        """Return the request without a response and its age, as text."""
+        """Return a text with the request and the time since it was sent. now: UTC."""
         number = f"change {self.change}: " if self.change is not None else ""
         edits = f"{self.edits:,} {'edit' if self.edits == 1 else 'edits'}"
         at = time_of_day(self.since)
@@ -225,7 +231,7 @@ class InFlight(Struct, frozen=True):
 
 
 class Interrupted(asyncio.CancelledError):
-    """Raised when a cancelled apply has ended; the report has the outcomes of the sent requests."""
+    """Raised after a cancelled apply has ended; its report has the outcomes of the requests that were sent."""
 
     def __init__(self, report: ApplyReport) -> None:
         super().__init__()

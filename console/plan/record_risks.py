@@ -1,6 +1,6 @@
 """Warnings about records that brokers will refuse from producers: records without keys in a compacted topic, batches
-above a new limit, and records whose times are outside of a limit. The first two use the newest batches of some
-partitions; without these, the text says so, or there is no warning.
+above a new limit, and records whose timestamps exceed a limit. The first two use the newest batches of some partitions;
+if these were not read, the text says so, or there is no warning.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from console.plan.values import items_of
 
 
 def keyless_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `keyless` needs: the newest records of a topic that may become compacted; none for any
+    """Return the facts that `keyless` needs: the newest batches of a topic that may become compacted; empty for any
     other edit.
     """
     if edit.resource.type != TOPIC or edit.key != topic_risks.POLICY:
@@ -32,7 +32,7 @@ def keyless_needs(edit: edits.ConfigEdit) -> RiskNeeds:
 
 
 def keyless(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for a topic that becomes compacted while its producers write records without keys."""
+    """Yield a warning if a topic becomes compacted although producers write records without keys to it."""
     if (
         edit.resource.type != TOPIC
         or edit.key != topic_risks.POLICY
@@ -61,8 +61,8 @@ def _compacts(policy: str | None) -> bool:
 
 
 def message_size_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `message_size` needs: the topics' limits, whether they hold data, and for an edit of a
-    topic its newest batches; none for another key.
+    """Return the facts that `message_size` needs: the topics' limits, whether the topics have records, and for an edit
+    of one topic its newest batches; empty for another key.
     """
     if topic_risks.topic_key(edit) != topic_risks.MESSAGE_SIZE:
         return NOTHING
@@ -71,7 +71,7 @@ def message_size_needs(edit: edits.ConfigEdit) -> RiskNeeds:
 
 
 def message_size(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning if brokers will refuse batches that they have accepted so far."""
+    """Yield a warning if brokers will refuse batches of a size that they have accepted so far."""
     if topic_risks.topic_key(edit) != topic_risks.MESSAGE_SIZE:
         return
     found = [
@@ -91,8 +91,12 @@ def message_size(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 def falls(old: str | None, new: str | None, *, is_known: bool) -> bool:
-    """Return whether a limit becomes lower; False if the new limit is unknown. If only the former limit is unknown,
-    return `not is_known`.
+    """Return whether a limit becomes lower.
+
+    Args:
+        old, new: the values; None if unknown. If `new` is unknown, the result is False; if only `old` is, it is ``not
+            is_known``.
+        is_known: whether the configs of the topic were read.
     """
     was, becomes = long_number(old), long_number(new)
     if becomes is None:
@@ -118,20 +122,22 @@ TIME_LIMITS: Mapping[str, str] = {
     "message.timestamp.after.max.ms": "after",
     "message.timestamp.difference.max.ms": "before or after",
 }
-"""Key of a topic -> the timestamps that it limits: those before or after the broker's time."""
+"""Key of a topic -> the timestamps that it limits, as text: those before or after the broker's time."""
 _SHORT_MS = 3_600_000
-"""Milliseconds below which a limit refuses records that producers send late, and looks like a number of seconds."""
+"""Limits below these milliseconds cause a warning: they refuse records that producers send late, and may have been
+meant as seconds.
+"""
 _HOUR_SECONDS = 3_600
 
 
 def refused_times(key: str, limit_ms: int) -> str:
-    """Return the records that brokers refuse by one of `TIME_LIMITS`."""
+    """Return a text on the records that brokers refuse because of a limit. key: one of `TIME_LIMITS`."""
     return f"records whose time is more than {duration(limit_ms)} {TIME_LIMITS[key]} the broker's"
 
 
 def short_times_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `short_times` needs: the topics' limits, and whether producers set their records' times;
-    none for another key, and for a long limit.
+    """Return the facts that `short_times` needs: the topics' limits, and whether producers set their records'
+    timestamps; empty for another key, and for a limit that is not short.
     """
     is_limit = topic_risks.topic_key(edit) in TIME_LIMITS
     may_be_short = isinstance(edit, edits.UnsetConfig) or _is_short(topic_risks.value_of(edit))
@@ -139,9 +145,7 @@ def short_times_needs(edit: edits.ConfigEdit) -> RiskNeeds:
 
 
 def short_times(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for a time limit that an edit lowers to less than an hour (`_SHORT_MS`): brokers will refuse
-    records that are later, or earlier, than that.
-    """
+    """Yield a warning if an edit lowers a limit of timestamps to less than an hour (`_SHORT_MS`)."""
     key = topic_risks.topic_key(edit)
     if key not in TIME_LIMITS:
         return
@@ -159,9 +163,7 @@ def short_times(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 def short_times_of_new(edit: edits.CreateTopic, _judged: Judged) -> Iterator[str]:
-    """Yield a warning for a new topic with a time limit of less than an hour (`_SHORT_MS`): it will refuse records that
-    are later, or earlier, than that.
-    """
+    """Yield a warning if a new topic has a limit of timestamps of less than an hour (`_SHORT_MS`)."""
     configs = edit.topic.configs
     for key in TIME_LIMITS:
         value = configs.get(key)

@@ -1,8 +1,8 @@
-"""The requests that a plan compiles into, packed so that each is within the controller's limits.
+"""The requests into which a plan is compiled, packed so that each is within the controller's limits.
 
-Limits: QuorumController.MAX_RECORDS_PER_USER_OP; tested on Kafka 3.9.1 and 4.3.0: one record for each config or quota
-key, for each ACL, and for each topic, partition and config of a new topic. Above it a controller refuses a change, or
-fails with its own error and steps down. A Kafka 3.9 controller ended on a larger DeleteAcls.
+Limits: QuorumController.MAX_RECORDS_PER_USER_OP; tested on Kafka 3.9.1 and 4.3.0. Each config or quota key, each ACL,
+and each topic, partition and config of a new topic is one record of the metadata log. A controller refuses a larger
+change, or fails with its own error and steps down. A Kafka 3.9 controller ended on a larger DeleteAcls.
 """
 
 from __future__ import annotations
@@ -22,44 +22,48 @@ RECORD_LIMIT = 10_000
 """Maximum number of records, of any type, in one change of the metadata log."""
 
 ACL_COMPARISONS = 10_000_000
-"""Maximum number of comparisons for a removal of ACLs. A controller compares each filter with each ACL: 10,000 with
+"""Maximum number of comparisons for one removal of ACLs. A controller compares each filter with each ACL: 10,000 with
 10,000 blocked a controller of Kafka 4.3 for 9 seconds, and brokers' heartbeats timed out. With this limit, a request
-takes less than a second."""
+takes less than a second.
+"""
 
 
 def acl_removals(acls: int) -> int:
-    """Return the largest number of ACLs that one request may remove from a cluster with `acls`."""
+    """Return the maximum number of ACLs that one request may remove from a cluster that has `acls` ACLs; at least 1."""
     return min(RECORD_LIMIT, max(1, ACL_COMPARISONS // max(acls, 1)))
 
 
 class Facts(Struct, frozen=True):
-    """The facts of the present cluster that decide the form of requests."""
+    """The facts about the present cluster on which the form of requests depends."""
 
     reachable: frozenset[int] | None = None
-    """The reachable brokers; None if that was not tested."""
+    """The ids of the reachable brokers; None if that was not tested."""
     incremental: bool = True
-    """Whether the brokers have IncrementalAlterConfigs (Kafka 2.3, KIP-339). If not, `configs` has the overrides that
-    the legacy request must repeat, and the present lists."""
+    """Whether the brokers have IncrementalAlterConfigs (Kafka 2.3, KIP-339). If not, `configs` has the overrides and
+    lists that the legacy request has to repeat.
+    """
     configs: Mapping[ConfigResource, ConfigSet] = msgspec.field(default_factory=dict)
     acls: int = 0
-    """The number of ACLs."""
+    """The number of ACLs in the cluster."""
     default_partitions: int = 1
     """The brokers' ``num.partitions``."""
 
 
 class Step(Struct, frozen=True):
-    """One request and the edits in it."""
+    """One request, and the edits that it carries out."""
 
     request: ChangeRequest
     staged: tuple[Staged, ...]
     note: str = ""
-    """The reason why it is separate from other requests of its kind; ``""`` without a note."""
+    """The reason why the request is separate from others of its kind, for operators; ``""`` if there is none."""
     after: tuple[int, ...] = ()
     """The indexes of the steps that have to succeed completely before this one is sent: in the compiled tuple, or,
-    before compilation, among the steps of its batch. Thereby access is not removed if its replacement could not be
-    granted."""
+    before compilation, among the steps of its batch. So access is removed only after its replacement was granted.
+    """
     unchecked: bool = False
-    """Whether brokers would refuse the request before those steps; it is then not validated."""
+    """Whether brokers would refuse the request until the steps in `after` succeeded, so that it is not validated in
+    advance.
+    """
 
 
 # -- packing -----------------------------------------------------------------------------------------------------------
@@ -67,25 +71,24 @@ class Step(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Bin:
-    """A request under construction: its edits and their number of records."""
+    """A request that is being filled: its edits, and the number of records that they make."""
 
     records: int = 0
     staged: list[Staged] = field(default_factory=list)
 
     def add(self, group: Sequence[Staged], records: int) -> None:
-        """Put a group into the request."""
+        """Add the edits of a group to the request. records: their number of records."""
         self.staged.extend(group)
         self.records += records
 
 
 def pack(groups: Iterable[tuple[Sequence[Staged], int]], limit: int, into: Sequence[Bin] = ()) -> list[Bin]:
-    """Put each (group, records) into the first bin with room for it, those of `into` before new ones.
+    """Put each (group, records) into the first bin with room for it; the bins of `into` come before new ones.
 
-    A group is never split: edits that a broker applies as a whole stay in one request, and a group beyond the limit
-    gets its own bin.
+    A group is never split, since its edits have to be in one request. A group beyond the limit gets its own bin.
 
     Args:
-        limit: the largest number of records in one bin.
+        limit: maximum number of records in one bin.
         into: bins to fill first; they are changed.
 
     Returns:
@@ -111,31 +114,45 @@ def pack(groups: Iterable[tuple[Sequence[Staged], int]], limit: int, into: Seque
 
 
 def cut_note(place: int, count: int, limit: int, what: str = "records") -> str:
-    """Return the note on a request that is one of several because of a limit; ``""`` for a single request."""
+    """Return the note on one of several requests that are separate because of a limit; ``""`` if there is only one.
+
+    Args:
+        place: the position of the request, from 0.
+        count: the number of requests.
+        what: the noun for the records.
+    """
     return f"{place + 1} of {count}: a controller takes at most {limit:,} {what} in one change" if count > 1 else ""
 
 
 Group = tuple[Sequence[Staged], int]
-"""Edits that stay in one request, and their number of records."""
+"""Edits that must be in one request, and the number of records that they make."""
 
 
 def singly(some: Iterable[Staged]) -> Iterable[Group]:
-    """Return each edit as its own group with one record."""
+    """Return a group for each edit, with one record."""
     return (([staged], 1) for staged in some)
 
 
 Steps = Callable[[Sequence[Staged], Facts], list[Step]]
-"""(staged, facts) -> their requests, as few as the controller's limits allow; each edit is in exactly one of them.
-`Step.after` has indexes among these requests."""
+"""A function from staged edits and facts to their requests, as few as the controller's limits allow; each edit is in
+exactly one. `Step.after` has indexes among these requests.
+"""
 
 
 def together(request: Callable[[list[Staged]], ChangeRequest], what: str = "records") -> Steps:
-    """Return the steps of edits with one record each that may share a request. what: noun for the records."""
+    """Return a `Steps` function for edits that make one record each and may share a request.
+
+    Args:
+        request: a function from edits to their request.
+        what: the noun for the records.
+    """
     return lambda staged, _facts: steps_of(singly(staged), RECORD_LIMIT, request, what)
 
 
 def apart(request: Callable[[Any], ChangeRequest]) -> Steps:
-    """Return the steps of edits that each need their own request. request: an edit -> its request."""
+    """Return a `Steps` function that makes one request for each edit. request: a function from an edit to its
+    request.
+    """
     return lambda staged, _facts: [Step(request(each.edit), (each,)) for each in staged]
 
 

@@ -1,8 +1,8 @@
-"""The effect of a shorter retention: the topics that keep less, and the range of bytes that is deleted. Pure.
+"""The effect of a shorter retention: the topics that keep fewer records, and the range of bytes that is deleted. Pure.
 
-A broker deletes whole segments, from the oldest (UnifiedLog.deleteOldSegments): by time while a segment's newest record
-is too old, by size while the rest is still no less than the limit. No API shows where segments begin, so the number of
-deleted bytes is a range of about a segment for each replica.
+A broker deletes whole segments, the oldest first (UnifiedLog.deleteOldSegments): by time while the newest record of a
+segment is too old, by size while the remaining log is no smaller than the limit. No API shows where segments begin, so
+the result is a range of bytes, which is about one segment wide for each replica.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ _BROKER_KEYS = {broker_key.name: key for key in _KEYS for broker_key in TOPIC_SY
 SEGMENT_BYTES, _SEGMENT_MS = 2**30, 604_800_000
 """Kafka's defaults of segment.bytes and segment.ms."""
 SOON_MS = 300_000
-"""The default of log.retention.check.interval.ms: the time between a broker's checks for segments to delete."""
+"""The default of log.retention.check.interval.ms: the milliseconds between a broker's checks for segments to delete."""
 
 
 class RetentionCut(NamedTuple):
-    """A topic that will keep less."""
+    """A topic whose retention becomes shorter, with the new limits."""
 
     slot: Slot
-    """The edit that causes it."""
+    """The slot of the edit that causes it."""
     topic: str
     ms: int
-    """The new limit in milliseconds; -1 for unlimited."""
+    """The new limit of age in milliseconds; -1 for unlimited."""
     size: int
-    """The new limit in bytes of one partition; -1 for unlimited."""
+    """The new limit of a partition's size in bytes; -1 for unlimited."""
     segment_bytes: int
-    """The size in bytes at which a segment is full."""
+    """The size in bytes at which the broker begins a new segment."""
     segment_ms: int
-    """The age in milliseconds at which a segment is full."""
+    """The age in milliseconds at which the broker begins a new segment."""
 
 
 class Range(NamedTuple):
-    """A range of a number of bytes."""
+    """The minimum and the maximum of a number of bytes."""
 
     least: int
     most: int
@@ -58,18 +58,18 @@ NONE = Range(0, 0)
 
 
 class Deletion(NamedTuple):
-    """The data that an edit deletes."""
+    """The amount of data that an edit deletes."""
 
     least: int = 0
-    """The minimum number of bytes that are deleted, on all replicas."""
+    """The minimum number of bytes that are deleted, over all replicas."""
     most: int = 0
-    """The maximum number of bytes that are deleted, on all replicas."""
+    """The maximum number of bytes that are deleted, over all replicas."""
     partitions: int = 0
-    """The number of partitions whose bytes are known."""
+    """The number of partitions for which the bytes are known."""
     unknown: int = 0
-    """The number of partitions whose bytes are unknown."""
+    """The number of partitions for which the bytes are unknown."""
     why: Failure | None = None
-    """The error of the first unknown partition that has one; None if no unknown partition has an error."""
+    """The first failure to read one of the unknown partitions; None if there was no failure."""
 
     def __add__(self, other: object) -> Deletion:
         if not isinstance(other, Deletion):
@@ -84,13 +84,13 @@ class Deletion(NamedTuple):
 
 
 def shortens_default(staged: Iterable[Staged]) -> bool:
-    """Return whether an edit changes a retention default that topics inherit."""
+    """Return whether an edit changes a default of retention that topics inherit; the new value may also be longer."""
     return any(_broker_key(each) for each in staged)
 
 
 def retention_cuts(staged: Iterable[Staged], snapshot: Snapshot) -> tuple[RetentionCut, ...]:
-    """Return the topics that keep less after these edits, each once, in the order of the edits; without topics whose
-    configs were not read.
+    """Return the topics whose retention is shorter after these edits, each once, in the order of the edits; topics
+    whose configs were not read are left out.
     """
     edits = tuple(each for each in staged if _topic_key(each) or _broker_key(each))
     if not edits:
@@ -115,7 +115,7 @@ def retention_cuts(staged: Iterable[Staged], snapshot: Snapshot) -> tuple[Retent
 
 
 def by_slot(cuts: Iterable[RetentionCut], known: Mapping[RetentionCut, Deletion]) -> dict[Slot, Deletion]:
-    """Return the deletion of each edit, the sum over its known cuts."""
+    """Return slot of an edit -> what it deletes, summed over its cuts that are in `known`."""
     found: dict[Slot, Deletion] = {}
     for cut in cuts:
         if cut in known:
@@ -124,23 +124,23 @@ def by_slot(cuts: Iterable[RetentionCut], known: Mapping[RetentionCut, Deletion]
 
 
 def deleted_bytes(span: LogSpan, sizes: Sequence[int], cut: RetentionCut) -> Range:
-    """Return the number of deleted bytes of one partition.
+    """Return the number of bytes that brokers delete of one partition, over all replicas.
 
     Args:
-        span: the log's offsets; its `since` is the first record that is not older than `cut.ms`.
-        sizes: bytes of each replica.
+        span: the log's offsets; its `since` is the offset of the first record that is not older than `cut.ms`.
+        sizes: the bytes of each replica.
     """
     each = [_replica_range(span, size, cut) for size in sizes if size > 0]
     return Range(sum(found.least for found in each), sum(found.most for found in each))
 
 
 def bytes_freed(before: int, log: LogRange, sizes: Sequence[int], segment_bytes: int) -> Range:
-    """Return the number of bytes of one partition that brokers delete with the records before an offset: whole
-    segments, and never the active one (UnifiedLog.deleteLogStartOffsetBreachedSegments).
+    """Return the number of bytes that brokers delete of one partition, over all replicas, if the records before an
+    offset are deleted: whole segments, and never the active one (UnifiedLog.deleteLogStartOffsetBreachedSegments).
 
     Args:
         before: the first offset that stays.
-        sizes: bytes of each replica.
+        sizes: the bytes of each replica.
     """
     # Each replica has segments of its own, so replicas may delete different amounts.
     each = [bytes_before(before, log.start, log.end, size) for size in sizes if size > 0]
@@ -148,16 +148,16 @@ def bytes_freed(before: int, log: LogRange, sizes: Sequence[int], segment_bytes:
 
 
 def _replica_range(span: LogSpan, size: int, cut: RetentionCut) -> Range:
-    """Return the bytes that one replica deletes: the maximum of those that it deletes by time and by size, because both
-    begin at the beginning of the log.
+    """Return the bytes that one replica deletes: the larger of what it deletes by time and by size, because both
+    deletions start at the beginning of the log.
     """
     by_time, by_size = _by_time(span, size, cut), _by_size(size, cut)
     return Range(max(by_time.least, by_size.least), max(by_time.most, by_size.most))
 
 
 def _by_time(span: LogSpan, size: int, cut: RetentionCut) -> Range:
-    """Return the bytes of all segments before the one with `span.since`, the first record that is young enough. Brokers
-    find that record by the comparison that keeps its segment, in any order of timestamps.
+    """Return the bytes of all segments before the one that contains `span.since`, the first record that is young enough
+    to stay. Brokers decide for each segment by its newest timestamp, whatever the order of its records.
     """
     if cut.ms < 0 or span.latest <= span.earliest:
         return NONE
@@ -173,8 +173,8 @@ def _by_time(span: LogSpan, size: int, cut: RetentionCut) -> Range:
 
 
 def _by_size(size: int, cut: RetentionCut) -> Range:
-    """Return the bytes that a broker deletes by size: it deletes segments while the rest is no less than the limit, so
-    less than one segment above the limit stays.
+    """Return the bytes that a replica deletes by size. The broker deletes segments while the remaining log is no
+    smaller than the limit, so less than one segment above the limit stays.
     """
     if cut.size < 0 or size < cut.size:
         return NONE
@@ -185,7 +185,7 @@ def _by_size(size: int, cut: RetentionCut) -> Range:
 
 
 def bytes_before(offset: int, start: int, end: int, size: int) -> Range:
-    """Return an estimate of the bytes before an offset, for a log of `size` bytes with the offsets `start` to `end`: no
+    """Return an estimate of the bytes before an offset, for a log of `size` bytes with the offsets `start` to `end`; no
     API shows them.
 
     The range is three standard deviations wide for record sizes that deviate as far as their mean, and 10 % wider for
@@ -202,7 +202,9 @@ def bytes_before(offset: int, start: int, end: int, size: int) -> Range:
 
 
 def _shorter(before: topic_risks.Kept, after: topic_risks.Kept) -> tuple[str, ...]:
-    """Return the keys that reduce the retention: all if only the new policy deletes, none if it does not delete."""
+    """Return the keys that shorten the retention: all keys if the topic deletes only under the new cleanup.policy;
+    empty if it does not delete.
+    """
     if not after.deletes:
         return ()
     if not before.deletes:
@@ -228,7 +230,7 @@ def _topic_key(staged: Staged) -> bool:
 
 
 def _broker_key(staged: Staged) -> str:
-    """Return the topic's key whose default an edit changes for all brokers; ``""`` for any other edit."""
+    """Return the topics' key whose default an edit changes for all brokers; ``""`` for any other edit."""
     edit = staged.edit
     if not isinstance(edit, ConfigEdit) or edit.resource != CLUSTER_DEFAULT:
         return ""

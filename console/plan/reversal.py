@@ -1,4 +1,6 @@
-"""The reversal of an applied edit, to the former value and source; and the edits without one. Pure."""
+"""Finds the edits that revert an applied edit to the former value and source, and the edits that can't be reverted.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,13 @@ _NONE: Mapping[str, str] = {}
 
 
 def reversal(staged: Staged, overrides: Mapping[str, str] = _NONE) -> Reversal:
-    """Return the reversal of an edit, from the state of its target when it was applied.
+    """Return the reversal of an edit, based on the state of its target when it was applied.
 
     Args:
-        overrides: the configs of a topic that the edit deleted, which a new creation restores.
+        overrides: for the deletion of a topic, the topic's configs, which a new creation restores.
 
     Returns:
-        A Reversal without edits if nothing can revert it; its `loss` has the reason.
+        A Reversal; its `edits` are empty if nothing can revert the edit, and `loss` has the reason.
     """
     # Don't guess the former value: sending it would be a new change that the operator has not seen.
     if staged.was is UNREAD:
@@ -27,7 +29,8 @@ def reversal(staged: Staged, overrides: Mapping[str, str] = _NONE) -> Reversal:
 
 
 def way_back(applied: Iterable[Staged], change: int | None) -> str:
-    """Return the effect of reverting a change, as text; ``""`` if it has no number, or can't be reverted.
+    """Return a text on how to revert a change, and what that does not restore; ``""`` if the change has no number, or
+    none of its edits can be reverted.
 
     Args:
         change: the number of the change in the journal; None if it has no number.
@@ -45,6 +48,8 @@ def way_back(applied: Iterable[Staged], change: int | None) -> str:
 
 
 def losses(staged: Iterable[Staged]) -> tuple[tuple[Staged, str], ...]:
-    """Return the edits that can't be reverted completely, each with the reason; for edits that are not applied yet."""
+    """Return the edits that can't be reverted completely, each with the reason. staged: edits that are not applied
+    yet.
+    """
     found = ((each, reversal(each)) for each in staged)
     return tuple((each, back.loss) for each, back in found if back.loss and kind_of(each.edit).takes_away(each.edit))

@@ -1,4 +1,6 @@
-"""Warnings: their names, and their input: the facts to read, and the cluster before and after. Pure."""
+"""The parts of warnings about edits: their names; the facts that they need; and the cluster before and after a plan.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -107,56 +109,59 @@ NAMES = (
     CONNECTOR_DELETED,
     CONNECTOR_OFFSETS_CHANGED,
 )
-"""The names by which an operator accepts warnings; the warnings of one edit are shown in this order."""
+"""The names of warnings, by which operators accept them. The warnings of one edit are shown in this order."""
 
 _ITEM = re.compile(rf",(?=(?:{'|'.join(map(re.escape, NAMES))})(?:=|,|$)|,|$)")
 
 
 def accepted(text: str) -> tuple[str, ...]:
-    """Return the warnings that an option accepts, in the form of `Risk.accepted_as`. A subject may contain commas."""
+    """Return the warnings that the value of an option accepts, in the form of `Risk.accepted_as`; several are separated
+    by commas, but a subject may contain commas as well.
+    """
     return tuple(each for each in _ITEM.split(text) if each)
 
 
 MOST_PRUNED = 10
-"""Maximum number of entities that files may remove by omission without a warning."""
+"""Maximum number of entities that files may remove by not listing them without a warning."""
 READ_TOPICS = 2_000
-"""Maximum number of topics whose configs are read to find out whether they inherit a default; above it, the texts say
-so."""
+"""Maximum number of topics whose configs are read to find out whether they inherit a default. If there are more, the
+texts say so.
+"""
 READ_PARTITIONS = 10_000
-"""Maximum number of partitions whose sizes are read; topics beyond it count as topics with data."""
+"""Maximum number of partitions whose sizes are read; topics beyond that count as topics with records."""
 READ_GROUPS = 200
-"""Maximum number of groups whose offsets are read to find unread records; above it, the texts say so."""
+"""Maximum number of groups whose offsets are read to find unread records. If there are more, the texts say so."""
 READ_BATCHES = 20
 """Maximum number of topics whose newest batches are read."""
 
 
 class RiskNeeds(Struct, frozen=True):
-    """The facts that a warning about an edit needs."""
+    """The facts that the warnings about an edit need; empty by default."""
 
     topics: frozenset[str] = frozenset()
-    """Topics that are read with their own configs."""
+    """The topics to read with their own configs."""
     every_topic: bool = False
-    """Whether all topics are read, and the configs of those that may inherit (at most `READ_TOPICS`)."""
+    """Whether to read all topics, and the configs of those that may inherit (at most `READ_TOPICS`)."""
     sizes: bool = False
-    """Whether the bytes of those topics are read."""
+    """Whether to read the bytes of those topics."""
     acls: bool = False
-    """Whether all ACLs are read."""
+    """Whether to read all ACLs."""
     brokers: bool = False
-    """Whether the brokers are read, with their racks; they are read with every other fact, too."""
+    """Whether to read the brokers with their racks; every other need includes this one."""
     a_broker: bool = False
-    """Whether the configs of one broker are read."""
+    """Whether to read the configs of one broker."""
     every_broker: bool = False
-    """Whether the configs of all brokers and of the cluster default are read."""
+    """Whether to read the configs of all brokers and of the cluster default."""
     readers_of: frozenset[str] = frozenset()
-    """Topics whose reading groups are read (at most `READ_GROUPS` groups)."""
+    """The topics for which to read the groups that read them (at most `READ_GROUPS` groups)."""
     newest_of: frozenset[str] = frozenset()
-    """Topics whose newest records' ages are read."""
+    """The topics for which to read the age of their newest records."""
     moves: bool = False
-    """Whether the running reassignments are read."""
+    """Whether to read the running reassignments."""
     batches_of: frozenset[str] = frozenset()
-    """Topics whose newest batches are read (at most `READ_BATCHES` topics)."""
+    """The topics for which to read their newest batches (at most `READ_BATCHES` topics)."""
     groups: bool = False
-    """Whether all groups are read, the first `READ_GROUPS` with their members."""
+    """Whether to read all groups, the first `READ_GROUPS` of them with their members."""
 
     def __or__(self, other: RiskNeeds) -> RiskNeeds:
         return RiskNeeds(*(getattr(self, name) | getattr(other, name) for name in RiskNeeds.__struct_fields__))
@@ -172,37 +177,37 @@ class Risk(NamedTuple):
     name: str
     """One of `NAMES`."""
     text: str
-    """The effect, in a line."""
+    """The effect of the edit, in one line."""
     subject: str = ""
-    """The text to type for accepting it; ``""`` if its name is enough."""
+    """The text that the operator has to type to accept the warning; ``""`` if its name is enough."""
 
     @property
     def accepted_as(self) -> str:
-        """The text that accepts the warning in a script: ``NAME``, or ``NAME=SUBJECT``."""
+        """The text by which an option accepts the warning: ``NAME``, or ``NAME=SUBJECT``."""
         return f"{self.name}={self.subject}" if self.subject else self.name
 
 
 class RiskFacts(Struct, frozen=True):
-    """Facts that are read only for warnings."""
+    """Facts about a cluster that are read only for warnings."""
 
     sizes: Mapping[str, int] = field(default_factory=dict)
-    """Topic -> the size in bytes of all its replicas; a topic whose size could not be read is missing."""
+    """Topic -> the bytes of all its replicas; topics whose sizes could not be read are missing."""
     principal: str = ""
-    """The principal as which brokers authenticate this client (``User:admin``); ``""`` if unknown."""
+    """The principal as which brokers authenticate kac (``User:admin``); ``""`` if unknown."""
     readers: Mapping[str, TopicReaders] = field(default_factory=dict)
-    """Topic -> its readers."""
+    """Topic -> the groups that read it, and their offsets."""
     ages: Mapping[str, float] = field(default_factory=dict)
-    """Topic -> the seconds since its newest record; a topic without a known record time is missing."""
+    """Topic -> the seconds since its newest record; topics for which that is unknown are missing."""
     batches: Mapping[str, NewestBatches] = field(default_factory=dict)
-    """Topic -> its newest batches; a topic whose records were not read is missing."""
+    """Topic -> facts from its newest batches; topics whose records were not read are missing."""
     groups: Mapping[str, Group] = field(default_factory=dict)
-    """All groups; groups that were not described have no members."""
+    """Name -> group, for all groups; a group that was not described has no members."""
     mechanism: str = ""
-    """The SASL mechanism of this client's login; ``""`` without one."""
+    """The SASL mechanism with which kac logs in; ``""`` if it does not use SASL."""
 
 
 class Judged(Struct, frozen=True, dict=True):
-    """A plan and the cluster before and after it, for the rules of warnings."""
+    """A plan, and the cluster before and after it, as the rules of warnings get them."""
 
     before: Snapshot
     """The snapshot before the plan."""
@@ -210,16 +215,16 @@ class Judged(Struct, frozen=True, dict=True):
     """The edits of the plan."""
     facts: RiskFacts
     predict: Callable[[], Snapshot]
-    """Returns the cluster after all edits."""
+    """A function that returns the snapshot after all edits."""
 
     @cached_property
     def after(self) -> Snapshot:
-        """The cluster after all edits."""
+        """The snapshot after all edits; computed on first use."""
         return self.predict()
 
     @cached_property
     def draft(self) -> Draft:
-        """The edits by slot."""
+        """The plan's edits by slot, on the snapshot before the plan."""
         return Draft(self.staged, self.before)
 
     @cached_property
@@ -227,19 +232,19 @@ class Judged(Struct, frozen=True, dict=True):
         return {each.edit.slot: each.was for each in self.staged}
 
     def was(self, edit: Edit) -> Was:
-        """Return the state of an edit's target at staging."""
+        """Return the state that the edit's target had at staging."""
         return self._was[edit.slot]
 
     def own(self, resource: ConfigResource, key: str) -> str | None:
-        """Return a key's value on a resource before the plan, inherited or not; None if that is unknown."""
+        """Return the effective value of a resource's key before the plan; None if it is unknown."""
         return _value(self.before, resource, key)
 
     def then(self, resource: ConfigResource, key: str) -> str | None:
-        """Return a key's value on a resource after the plan, inherited or not; None if that is unknown."""
+        """Return the effective value of a resource's key after the plan; None if it is unknown."""
         return _value(self.after, resource, key)
 
     def may_hold_data(self, topic: str) -> bool:
-        """Return False only for a topic that is known to be empty."""
+        """Return whether a topic may have records: False only if it is known to be empty."""
         return self.facts.sizes.get(topic) != 0
 
 
@@ -249,13 +254,15 @@ def _value(snapshot: Snapshot, resource: ConfigResource, key: str) -> str | None
 
 
 class RiskRule(NamedTuple):
-    """The rule of one warning about edits of one kind."""
+    """The rule of one warning, for edits of one kind."""
 
     name: str
     """One of `NAMES`."""
     judge: Callable[[Any, Judged], Iterator[str]]
-    """Yields a line for each problem of an edit of that kind."""
+    """A function that yields a text for each problem of an edit."""
     needs: Callable[[Any], RiskNeeds] = lambda _: NOTHING
-    """Returns the facts to read for an edit."""
+    """A function from an edit to the facts that `judge` needs."""
     subject: Callable[[Any, Judged], str] = lambda *_: ""
-    """Returns the text to type for accepting an irreversible effect; ``""`` if the name is enough."""
+    """A function from an edit to the text that the operator has to type to accept an irreversible effect; ``""`` if the
+    name of the warning is enough.
+    """

@@ -1,5 +1,5 @@
-"""The consequences of a plan beyond its lines: effects on others, and legal edits that are probably wrong. Each risk
-has a name, by which an operator accepts it before it is sent. Pure.
+"""The consequences of a plan: effects on other entities, and warnings about valid edits that are probably wrong. Each
+warning has a name, by which an operator accepts it before the plan is sent. Pure.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ def risks(
     facts: risk_rules.RiskFacts | None = None,
     after: Snapshot | None = None,
 ) -> tuple[risk_rules.Risk, ...]:
-    """Return the warnings about these edits, in their order.
+    """Return the warnings about these edits, in the order of the edits.
 
     Args:
         staged: all edits that are applied together: a warning is about the cluster after all of them.
-        snapshot: a snapshot with the parts in `risk_needs`; unread parts count as unknown, not as harmless.
-        facts: facts that are read only for warnings; without them sizes and readers are unknown.
-        after: the cluster after the edits, if they were made already; None to predict it.
+        snapshot: a snapshot with the facts of `risk_needs`; facts that were not read count as unknown, not as harmless.
+        facts: the facts that are read only for warnings; None if they were not read.
+        after: the snapshot after the edits, if they were applied already; None to predict it.
 
     Returns:
-        The warnings of each edit in the order of `risk_rules.NAMES`. `reconcile.ApplyOptions` has the accepted ones.
+        The warnings, those of one edit in the order of `risk_rules.NAMES`.
     """
     all_ = tuple(staged)
     # Predict only when a rule first needs the result: some plans have no such rules.
@@ -52,8 +52,8 @@ def risks(
 
 
 def _pruned_risks(staged: Iterable[Staged]) -> Iterator[risk_rules.Risk]:
-    """Yield a warning if files remove many entities by omission. Its subject is their number, which reveals a mistake
-    in a file.
+    """Yield a warning if edits remove more than `MOST_PRUNED` entities because files do not list them. The operator has
+    to type their number, which reveals a mistake in a file.
     """
     removed: dict[Pruned, dict[Target, Slot]] = {}
     for each in staged:
@@ -81,7 +81,7 @@ def risk_needs(staged: Iterable[Staged]) -> risk_rules.RiskNeeds:
 
 
 def effects(staged: Iterable[Staged], snapshot: Snapshot) -> dict[Slot, tuple[str, ...]]:
-    """Return the effects of each edit on other entities, as lines by slot, without edits that have no such effects."""
+    """Return slot of an edit -> lines on its effects on other entities; edits without such effects are left out."""
     all_ = tuple(staged)
     seen = Draft(all_, snapshot)
     found = {each.edit.slot: kind_of(each.edit).effects(each.edit, seen) for each in all_}

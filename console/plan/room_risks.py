@@ -1,4 +1,4 @@
-"""Warnings about topics that may keep more than the disks of their replicas hold. Pure."""
+"""Warnings about topics that may keep more bytes than the disks of their replicas have. Pure."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from console.plan.topic_risks import BY_SIZE, FOREVER, KEEPING, changes, kept, t
 
 
 class _Growth(NamedTuple):
-    """The most by which replicas in a directory may grow."""
+    """The maximum growth, in bytes, of some replicas in a directory."""
 
     replicas: int = 0
-    """The number of replicas that grow."""
+    """The number of replicas that still grow."""
     size: float = 0.0
     rate: float = 0.0
-    """The growth in bytes per second."""
+    """The growth in bytes per second at present."""
 
     def fills(self, log_dir: LogDir) -> bool:
-        """Return whether the replicas will outgrow the free space of a directory, and fill it within `SOON` at the
-        present rate. A rate that was measured over half a minute is no forecast for weeks.
+        """Return whether the growth exceeds the free bytes of a directory, and at its present rate fills them within
+        `SOON`. A rate that was measured over half a minute can't forecast weeks.
         """
         return self.size > log_dir.usable_bytes and log_dir.usable_bytes < self.rate * SOON
 
 
 def no_room(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for a retention with which topics outgrow a directory at their present write rates, about the
-    directory with the largest shortage. A directory that they outgrow without the edit, and topics whose write rate is
-    unknown, cause no warning.
+    """Yield a warning for the directory with the largest shortage, if an edit of a retention lets topics outgrow
+    directories at their present write rates. No warning results from a directory that they outgrow anyway, nor from
+    topics whose write rate is unknown.
     """
     key = topic_key(edit)
     if key not in KEEPING or not judged.before.log_dirs:
@@ -62,8 +62,7 @@ def no_room(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 def _growth(now: Snapshot, configured: Snapshot, log_dir: LogDir, topics: Iterable[str]) -> _Growth:
-    """Return the bytes by which the replicas of topics in a directory grow until the retention deletes their oldest
-    records.
+    """Return the growth of topics' replicas in a directory until the retention deletes their oldest records.
 
     Args:
         now: a snapshot with the sizes and the rates.
@@ -89,8 +88,8 @@ def _growth(now: Snapshot, configured: Snapshot, log_dir: LogDir, topics: Iterab
 
 
 def _written(now: Snapshot, topic: str, number: int, size: int) -> float:
-    """Return the bytes a second that clients write to a partition; 0 if that is unknown. A log at its limit does not
-    grow: there the records that come count, with the mean size of a record.
+    """Return the bytes per second that clients write to a partition; 0 if that is unknown. The log of a partition that
+    has reached its limit does not grow, so the records per second times the mean size of a record are used there.
     """
     rate = now.rates.of(topic, number)
     log = now.log_ranges.get((topic, number))

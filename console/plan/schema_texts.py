@@ -1,6 +1,4 @@
-"""Schemas of a snapshot as values that can be compared: by their texts and the texts of the schemas that they refer to.
-Pure.
-"""
+"""Compares schemas of a snapshot by their texts and the texts of the schemas to which they refer. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +12,8 @@ from console.model.snapshot import Snapshot
 
 
 def same_schema(one: subjects.SchemaSource, other: subjects.SchemaSource) -> bool:
-    """Return whether two texts of one kind, with the same references, are the same schema: JSON is compared without its
-    blanks.
+    """Return whether two texts, of the same kind and with the same references, are the same schema: blanks in JSON do
+    not matter.
     """
     if (one.kind, one.references) != (other.kind, other.references):
         return False
@@ -28,8 +26,8 @@ def same_schema(one: subjects.SchemaSource, other: subjects.SchemaSource) -> boo
 
 
 def references_of(snapshot: Snapshot, source: subjects.SchemaSource) -> list[str] | None:
-    """Return the texts of the schemas that a schema refers to, each after its own references; None if one was not read,
-    or the references are nested deeper than `DEEPEST_REFERENCE`.
+    """Return the texts of the schemas to which a schema refers, each after its own references; None if one was not
+    read, or the references are nested deeper than `DEEPEST_REFERENCE`.
     """
     found: dict[tuple[str, int], str] = {}
 
@@ -49,7 +47,9 @@ def references_of(snapshot: Snapshot, source: subjects.SchemaSource) -> list[str
 
 
 def avro_of(snapshot: Snapshot, source: subjects.SchemaSource | None) -> AvroSchema | None:
-    """Return a schema for comparisons; None if it is not a valid Avro schema, or its references were not read."""
+    """Return a schema in the form for comparisons; None if it is None or not a valid Avro schema, or its references
+    were not read.
+    """
     references = None if source is None else references_of(snapshot, source)
     if source is None or source.kind != AVRO or references is None:
         return None
@@ -60,7 +60,9 @@ def avro_of(snapshot: Snapshot, source: subjects.SchemaSource | None) -> AvroSch
 
 
 def read_versions(snapshot: Snapshot, subject: str) -> list[tuple[int, AvroSchema]]:
-    """Return the versions of a subject whose texts were read, the oldest first, without deleted ones."""
+    """Return the numbers and schemas of a subject's versions, the oldest first; versions that are soft-deleted, were
+    not read, or are not Avro are left out.
+    """
     known = snapshot.schemas.get(subject)
     found = []
     for version in () if known is None else known.versions:

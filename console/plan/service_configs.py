@@ -1,4 +1,4 @@
-"""The configs of services next to the brokers in a plan: Connect's workers, the schema registry."""
+"""How plans treat configs of services next to the brokers: Connect's workers, and the schema registry."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from console.plan.staged import Draft
 
 
 class ServiceConfigs(NamedTuple):
-    """Configs of a type of resource that no broker has."""
+    """How a plan treats a type of config resource that belongs to a service, not to brokers."""
 
     request: Callable[[Mapping[ConfigResource, tuple[ConfigOp, ...]]], ChangeRequest]
     note: str
-    """The receiver of the request, shown below it."""
+    """The receiver of the request, for the operator."""
     by_hand: str = ""
-    """The request without kac, a template with the fields ``cluster`` and ``name``, the parts of the resource's name;
-    ``""`` without one."""
+    """A format string for the request that makes the change without kac, with ``{cluster}`` and ``{name}``, the parts
+    of the resource's name; ``""`` if there is none.
+    """
     is_apart: bool = False
-    """Whether each key has its own request."""
+    """Whether each key is changed by a request of its own."""
     check: Callable[[ConfigEdit, Draft], None] = lambda *_: None
-    """Raises Refused for an edit that can't be staged."""
+    """A function that raises Refused for an edit that can't be staged."""
     check_value: Callable[[str, MaybeSecret, ConfigEntry | None], None] | None = None
-    """Raises Refused for an invalid value; None if the rules of brokers' keys apply."""
+    """A function that raises Refused for an invalid value; None to check values as those of brokers' keys."""
     effects: Callable[[ConfigEdit, Draft], tuple[str, ...]] = lambda *_: ()
     entry: Callable[[ConfigSet, str], ConfigEntry | None] = ConfigSet.get
-    """Returns the entry of a key before an edit."""
+    """A function from configs and a key to the entry before an edit; None if there is no entry."""
 
 
 BY_TYPE: Mapping[ResourceType, ServiceConfigs] = {
@@ -59,8 +60,8 @@ BY_TYPE: Mapping[ResourceType, ServiceConfigs] = {
 
 
 def entry_before(configs: ConfigSet, resource: ConfigResource, key: str) -> ConfigEntry | None:
-    """Return the entry of a key before an edit, as the resource's service describes it; None without an entry. configs:
-    the configs of the resource.
+    """Return the entry of a key before an edit, as the service of the resource defines it; None if there is none.
+    configs: the configs of the resource.
     """
     service = BY_TYPE.get(resource.type)
     return configs.get(key) if service is None else service.entry(configs, key)

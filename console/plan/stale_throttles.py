@@ -1,7 +1,7 @@
-"""Replication throttles: the ones that running moves use, and the unused ones. Pure.
+"""Replication throttles: those that running moves use, and those that nothing uses. Pure.
 
-A throttled reassignment sets rates on brokers and lists of replicas on topics (ReassignPartitionsCommand); without a
---verify afterwards they stay, and slow down followers that catch up after a restart.
+A throttled reassignment sets rates on brokers and lists of replicas on topics (ReassignPartitionsCommand). Without
+a later --verify they stay, and slow down followers that catch up after a restart.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ THROTTLES = frozenset((*RATES, LOG_DIRS_RATE, *LISTS))
 ADDED = "added replicas"
 """In place of a key: the replicas that a move adds to those of its topic."""
 _SHOWN = 3
-"""Maximum number of moves that are named for a throttle."""
+"""Maximum number of moves that a text names for a throttle."""
 
 
 class StaleThrottle(NamedTuple):
-    """An unused throttle: the edit that removes it, its value, and why nothing uses it."""
+    """A throttle that nothing uses: the edit that removes it, its value, and why nothing uses it."""
 
     edit: ConfigEdit
     value: str
@@ -43,21 +43,21 @@ class StaleThrottle(NamedTuple):
 
 
 class _Throttle(NamedTuple):
-    """A throttle that is set."""
+    """A throttle that is set on a resource."""
 
     place: config.ConfigPlace
     used: str
-    """The moves that use it; ``""`` if it is unused."""
+    """A text that names the moves that use it; ``""`` if none uses it."""
     stale: StaleThrottle | None = None
-    """The unused part; None if all of it is used."""
+    """The part of the throttle that nothing uses, as an edit that removes it; None if all of it is used."""
 
 
 def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
-    """Return every throttle that can be removed; empty if the reassignments were not read.
+    """Return every throttle that can be removed, since nothing uses it; empty if the reassignments were not read.
 
     Args:
         snapshot: a snapshot with the reassignments, the configs of all brokers, of the cluster default and of all
-            topics, and the log dirs. Throttles of parts that were not read are omitted.
+            topics, and the log directories. Throttles on resources that were not read are left out.
     """
     # Without the list of moves, every throttle would look unused; removing one that is in use would let copies take the
     # whole network.
@@ -67,9 +67,9 @@ def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
 
 
 def owned_by_moves(snapshot: Snapshot) -> Mapping[config.ConfigPlace, str]:
-    """Return the state that belongs to running moves, each with a line that names them: throttles that they use, by
-    entity and key, and under `ADDED` the replicas that they add. It ends with the moves, and is not part of the wanted
-    state.
+    """Return the configs and replicas that exist only because of running moves, each with a line that names the moves:
+    under (entity, key) a throttle that a move uses, and under the key `ADDED` the replicas that a move adds. They end
+    with the moves, and so are no part of the wanted state in files.
 
     Args:
         snapshot: a snapshot as for `stale_throttles`. If the reassignments were not read, every throttle may be in use.
@@ -80,13 +80,13 @@ def owned_by_moves(snapshot: Snapshot) -> Mapping[config.ConfigPlace, str]:
 
 
 def unthrottled_needs(edit: ConfigEdit) -> RiskNeeds:
-    """Return the facts that `unthrottled` needs; none for other keys."""
+    """Return the facts that `unthrottled` needs; empty for keys that are no throttles."""
     return RiskNeeds(moves=True) if edit.key in (*RATES, *LISTS) else NOTHING
 
 
 def unthrottled(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for an edit that removes the limit of a running move: a rate that is unset, or a list from which
-    the replica of a moving partition is removed.
+    """Yield a warning if an edit removes the throttle of a running move: it unsets a rate, or removes the replica of a
+    moving partition from a list.
     """
     configs = judged.before.configs.get(edit.resource)
     if edit.key not in (*RATES, *LISTS) or configs is None:
@@ -110,7 +110,7 @@ def _throttles(snapshot: Snapshot) -> Iterator[_Throttle]:
 
 
 def _of(moves: Iterable[str]) -> str:
-    """Return a text that names the moves; ``""`` without moves."""
+    """Return a text that names the moves; ``""`` if there are none."""
     names = list(dict.fromkeys(moves))
     if not names:
         return ""
@@ -122,7 +122,9 @@ def _name(move: Reassignment) -> str:
 
 
 def _unknown(snapshot: Snapshot) -> str:
-    """Return the reason why any throttle may be in use; ``""`` if the moves are known."""
+    """Return the reason why any throttle may be in use, since the running moves are unknown; ``""`` if they are
+    known.
+    """
     unread = Part.REASSIGNMENTS not in snapshot.read_at
     return "may belong to a running move: the reassignments could not be read" if unread else ""
 
@@ -153,15 +155,15 @@ def _brokers(snapshot: Snapshot) -> Iterator[_Throttle]:
 
 
 def _copying(snapshot: Snapshot) -> frozenset[int]:
-    """Return the brokers that move replicas between their log dirs."""
+    """Return the brokers that copy replicas between their log directories."""
     return frozenset(
         broker for broker, dirs in snapshot.log_dirs.items() if any(log_dir.replicas.moving for log_dir in dirs)
     )
 
 
 def _is_copying(resource: config.ConfigResource, copying: frozenset[int], snapshot: Snapshot) -> bool:
-    """Return whether a broker moves replicas between log dirs (for the cluster default: any broker); an unread broker
-    counts as moving.
+    """Return whether a broker copies replicas between its log directories; for the cluster default, whether any broker
+    does. A broker whose directories were not read counts as copying.
     """
     if resource.is_cluster_default:
         return bool(copying) or any(broker.id not in snapshot.log_dirs for broker in snapshot.cluster.brokers)
@@ -200,7 +202,9 @@ def _topics(snapshot: Snapshot) -> Iterator[_Throttle]:
 
 
 def _unused(items: Iterable[str], moving: set[int]) -> list[str]:
-    """Return the replicas (``partition:broker``) whose partition does not move; ``*`` is in use during any move."""
+    """Return the items of a list of replicas (``partition:broker``) whose partition does not move; ``*`` counts as used
+    while any partition moves.
+    """
     found = []
     for item in items:
         number = long_number(item.partition(":")[0].strip())

@@ -1,8 +1,8 @@
-"""Effects of edits on topics: the topics that inherit a default, and warnings about replicas in sync, unclean
-elections, retention, deleting a topic, and topics that other software needs.
+"""Warnings about edits that affect topics: replicas in sync, unclean elections, retention, deletion of a topic, and
+topics that other software needs; and lines on the topics that inherit a default.
 
-An edit of a topic concerns that topic; an edit of a broker's key concerns the topics that inherit it. Only changes for
-the worse have warnings: an edit that raises a limit, or has no effect on a topic, has no warning.
+An edit of a topic affects that topic; an edit of a broker's key affects the topics that inherit it. Only changes for
+the worse cause warnings: an edit that raises a limit, or has no effect on a topic, causes none.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from console.plan.values import items_of
 
 POLICY, BY_TIME, BY_SIZE = "cleanup.policy", "retention.ms", "retention.bytes"
 EMPTY_KEEPS = "An empty list means"
-"""Part of the documentation of cleanup.policy if brokers give an empty list a meaning (Kafka 4.2); older brokers accept
-an empty list, too."""
+"""A phrase in Kafka's documentation of cleanup.policy if brokers define the meaning of an empty list (Kafka 4.2). Older
+brokers accept an empty list, too.
+"""
 ISR = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
 MESSAGE_SIZE, SEGMENT = "max.message.bytes", "segment.bytes"
@@ -38,22 +39,25 @@ KEEPING = (BY_TIME, BY_SIZE, POLICY)
 
 FOREVER = 2**63
 TINY_MS = 300_000
-"""Milliseconds of a retention that ends before a broker's next check (log.retention.check.interval.ms, five
-minutes)."""
+"""A retention of less than these milliseconds is tiny: it ends before a broker's next check
+(log.retention.check.interval.ms, five minutes).
+"""
 TINY_BYTES = 1_048_576
-"""Bytes of the smallest possible segment (segment.bytes is at least 1 MiB since Kafka 4.0)."""
+"""A retention of less than these bytes is tiny: it is the size of the smallest segment (segment.bytes is at least 1 MiB
+since Kafka 4.0).
+"""
 
 _TOPIC_KEYS = {broker_key.name: key for key, names in TOPIC_SYNONYMS.items() for broker_key in names}
 
 
 class TopicChange(NamedTuple):
-    """The change of a topic's key."""
+    """The change of the effective value of a topic's key."""
 
     topic: str
     old: str | None
-    """The former value; None if unknown."""
+    """The effective value before the edit; None if unknown."""
     new: str | None
-    """The new value; None if unknown."""
+    """The effective value after the edit; None if unknown."""
     read: bool = True
     """Whether the topic's configs were read."""
 
@@ -62,13 +66,13 @@ class TopicChange(NamedTuple):
 
 
 def topic_key(edit: edits.Edit) -> str:
-    """Return the topic's key that a config edit of a topic or a broker changes; ``""`` for any other edit."""
+    """Return the topics' key that a config edit of a topic or a broker affects; ``""`` for any other edit."""
     return key_of_topics(edit.resource, edit.key) if isinstance(edit, edits.ConfigEdit) else ""
 
 
 def key_of_topics(resource: ConfigResource, key: str) -> str:
-    """Return the key of topics that a key decides: a topic's key itself, or the key that inherits a broker's key;
-    ``""`` for any other key.
+    """Return the topics' key that a resource's key affects: a topic's key itself, or the one that inherits from a
+    broker's key; ``""`` for any other key.
     """
     if resource.type == TOPIC:
         return key
@@ -76,8 +80,8 @@ def key_of_topics(resource: ConfigResource, key: str) -> str:
 
 
 def changes(edit: edits.ConfigEdit, judged: Judged) -> list[TopicChange]:
-    """Return the changes of topics' keys that a config edit causes: one for an edit of a topic; for a key of brokers,
-    one for each topic that inherits the key, and for each topic whose configs were not read.
+    """Return the changes of topics' keys that a config edit causes: one for an edit of a topic; for an edit of a
+    broker's key, one for each topic that inherits the key, and one for each topic whose configs were not read.
     """
     key = topic_key(edit)
     if edit.resource.type == TOPIC:
@@ -107,9 +111,9 @@ def changes(edit: edits.ConfigEdit, judged: Judged) -> list[TopicChange]:
 
 
 def may_inherit(edit: edits.Edit, snapshot: Snapshot) -> list[str]:
-    """Return the topics whose configs show whether they inherit a broker's key, without those that the edit can't harm;
-    empty if the edit changes no default of topics. For a new minimum of in-sync replicas, the topics with the most
-    replicas are first, because at most `READ_TOPICS` are read.
+    """Return the topics whose configs have to be read to see whether they inherit a broker's key, without those that
+    the edit can't harm; empty if the edit changes no default of topics. For a new minimum of in-sync replicas, the
+    topics with the most replicas come first, because at most `READ_TOPICS` are read.
     """
     if not isinstance(edit, edits.ConfigEdit) or edit.resource.type != BROKER or not topic_key(edit):
         return []
@@ -125,7 +129,7 @@ def may_inherit(edit: edits.Edit, snapshot: Snapshot) -> list[str]:
 
 
 def _on(resource: ConfigResource, snapshot: Snapshot) -> list[str]:
-    """Return the topics with replicas on a broker; for the default of all brokers, every topic."""
+    """Return the topics that have replicas on a broker; for the cluster default all topics."""
     if resource.is_cluster_default or not resource.name.isdecimal():
         return list(snapshot.topics)
     broker = int(resource.name)
@@ -135,7 +139,7 @@ def _on(resource: ConfigResource, snapshot: Snapshot) -> list[str]:
 
 
 def value_of(edit: edits.ConfigEdit) -> str | None:
-    """Return the value that an edit sets; None if the edit removes the key or sets a secret."""
+    """Return the value that an edit sets, as text; None if the edit removes the key or sets a secret."""
     return edit.value if isinstance(edit, edits.SetConfig) and isinstance(edit.value, str) else None
 
 
@@ -146,7 +150,9 @@ def _replication(name: str, judged: Judged) -> int:
 
 
 def counted(changes: list[TopicChange], what: str) -> str:
-    """Return ``12 topics that inherit it …`` as text; topics whose configs were not read are counted separately."""
+    """Return the affected topics as text: ``12 topics that inherit it …``; topics whose configs were not read are
+    counted separately.
+    """
     read = sum(change.read for change in changes)
     unread = len(changes) - read
     words = []
@@ -159,7 +165,7 @@ def counted(changes: list[TopicChange], what: str) -> str:
 
 
 def topic_needs(edit: edits.ConfigEdit, *, sizes: bool = False) -> RiskNeeds:
-    """Return the facts that show which topics a config edit changes. sizes: whether also their bytes are needed."""
+    """Return the facts that show which topics a config edit affects. sizes: whether also their bytes are needed."""
     if edit.resource.type == TOPIC:
         return RiskNeeds(topics=frozenset({edit.resource.name}), sizes=sizes)
     return RiskNeeds(every_topic=True, sizes=sizes, a_broker=True)
@@ -169,9 +175,9 @@ def topic_needs(edit: edits.ConfigEdit, *, sizes: bool = False) -> RiskNeeds:
 
 
 def inheriting(resource: ConfigResource, key: str, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return lines with the numbers of resources that inherit a broker's key and that override it: for the cluster
-    default, of brokers; for a key with a topic's key below it, of topics. Resources whose configs were not read are not
-    counted.
+    """Return lines with the number of resources that inherit a broker's key and the number that override it: brokers
+    for an edit of the cluster default, topics for a key from which topics inherit. Resources whose configs were not
+    read are not counted.
     """
     lines = []
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
@@ -191,7 +197,7 @@ def _sets_itself(configs: ConfigSet, resource: ConfigResource, key: str) -> bool
 
 
 def _inheriting_topics(key: str, snapshot: Snapshot) -> list[str]:
-    """Return the line on topics that inherit a key; no line if no topic's configs were read."""
+    """Return a line on the topics that inherit a key; empty if no topic's configs were read."""
     known: dict[int, bool] = {}
     shadow = read = 0
     for name in snapshot.topics:
@@ -219,8 +225,8 @@ def _inherit(many: str, one: str, inheriting: int, shadowing: int, partly: bool)
 
 
 def isr_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `isr` needs: none for another key, and for a minimum of 0 or 1, which any topic can
-    meet.
+    """Return the facts that `isr` needs; empty for another key, and for a minimum of 0 or 1, which any topic can
+    fulfil.
     """
     if topic_key(edit) != ISR or (isinstance(edit, edits.SetConfig) and edit.value in ("0", "1")):
         return NOTHING
@@ -228,14 +234,14 @@ def isr_needs(edit: edits.ConfigEdit) -> RiskNeeds:
 
 
 def isr_of_new(edit: edits.CreateTopic, _judged: Judged) -> Iterator[str]:
-    """Yield a warning for a new topic whose min.insync.replicas is not below its replication factor."""
+    """Yield a warning if a new topic's min.insync.replicas is not below its replication factor."""
     wanted = long_number(str(edit.topic.configs.get(ISR, "")))
     if wanted is not None and (text := isr_text(wanted, _replication_of_new(edit))):
         yield text
 
 
 def isr(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for a min.insync.replicas that rises to the replication factor, or above it."""
+    """Yield a warning if an edit raises min.insync.replicas to a topic's replication factor or above it."""
     if topic_key(edit) != ISR:
         return
     found = [each for each in changes(edit, judged) if _rises(each) and _isr_of(each, judged)]
@@ -259,27 +265,28 @@ def _replication_of_new(edit: edits.CreateTopic) -> int:
 
 
 _ALL_ARE_ENOUGH = (3, 7)
-"""The first release that never requires more replicas in sync than there are (`Partition.effectiveMinIsr`,
-KAFKA-15583)."""
+"""The first release of Kafka that never requires more replicas in sync than a partition has
+(`Partition.effectiveMinIsr`, KAFKA-15583).
+"""
 
 
 def are_all_enough(versions: Iterable[BrokerVersion]) -> bool:
     """Return whether all brokers accept a write with acks=all if all replicas of the partition are in sync, even if
-    these are fewer than min.insync.replicas. A broker that does not report its release counts as such a broker.
+    there are fewer of them than min.insync.replicas. A broker whose release is unknown counts as one that does.
     """
     return all(release_number(each.release) >= _ALL_ARE_ENOUGH for each in versions if each.release)
 
 
 def is_isr_impossible(wanted: int, replication: int, *, are_all_enough: bool = True) -> bool:
-    """Return whether a min.insync.replicas (`wanted`) is above the replication factor, so that writes with acks=all
-    fail or depend on every replica. A topic with one replica is concerned only if `are_all_enough` is False.
+    """Return whether min.insync.replicas (`wanted`) is above the replication factor, so that writes with acks=all fail
+    or depend on every replica. For a topic with one replica the result is True only if `are_all_enough` is False.
     """
     return wanted > replication and (replication > 1 or not are_all_enough)
 
 
 def isr_text(wanted: int, replication: int) -> str:
-    """Return the reason why a min.insync.replicas (`wanted`) is too high; ``""`` if it is not. Kafka's defaults, 1 of 1
-    replica, are accepted.
+    """Return the reason why min.insync.replicas (`wanted`) is too high; ``""`` if it is not, and for Kafka's defaults,
+    1 with one replica.
     """
     if wanted > replication == 1:
         return "it has 1 replica; brokers before 3.7 refuse every write with acks=all then, newer ones take it for 1"
@@ -299,8 +306,8 @@ _UNCLEAN_TEXT = "a replica that is behind may lead, and what it has not got is l
 
 
 def unclean_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `unclean` needs: the numbers of replicas, because a single replica is never behind; no
-    facts for another key, and for the value false.
+    """Return the facts that `unclean` needs: the numbers of replicas, because a single replica is never out of sync.
+    Empty for another key, and for the value false.
     """
     if topic_key(edit) != UNCLEAN or (isinstance(edit, edits.SetConfig) and str(edit.value).lower() == "false"):
         return NOTHING
@@ -308,14 +315,14 @@ def unclean_needs(edit: edits.ConfigEdit) -> RiskNeeds:
 
 
 def unclean_of_new(edit: edits.CreateTopic, _judged: Judged) -> Iterator[str]:
-    """Yield a warning for a new topic whose replicas may become leader while they are out of sync."""
+    """Yield a warning if unclean elections are allowed for a new topic."""
     if str(edit.topic.configs.get(UNCLEAN, "")).lower() == "true" and _replication_of_new(edit) != 1:
         yield _UNCLEAN_TEXT
 
 
 def unclean(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for topics of several replicas on which an out-of-sync replica may become leader after the edit,
-    but not before it.
+    """Yield a warning for topics with several replicas for which unclean elections are allowed after the edit, but not
+    before.
     """
     if topic_key(edit) != UNCLEAN:
         return
@@ -336,18 +343,18 @@ def unclean(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 class Kept(NamedTuple):
-    """The retention of a topic."""
+    """The retention of a topic: whether it deletes records, and the two limits."""
 
     deletes: bool
-    """Whether the topic deletes records; only then the limits count."""
+    """Whether the topic deletes records (cleanup.policy); if not, the limits have no effect."""
     ms: int
-    """The limit in milliseconds; `FOREVER` for unlimited."""
+    """The limit of age in milliseconds; `FOREVER` for unlimited."""
     size: int
-    """The limit in bytes; `FOREVER` for unlimited."""
+    """The limit of a partition's size in bytes; `FOREVER` for unlimited."""
 
 
 def kept(configs: ConfigSet) -> Kept:
-    """Return the retention of a topic from its configs."""
+    """Return the retention that a topic's configs define."""
     entry = configs.get(POLICY)
     policy = entry.value if entry is not None and entry.value is not None else "delete"
     limits = (config_number(configs, key, -1) for key in (BY_TIME, BY_SIZE))
@@ -355,33 +362,33 @@ def kept(configs: ConfigSet) -> Kept:
 
 
 def ages_by_producers(configs: ConfigSet) -> bool:
-    """Return whether a topic, by its configs, deletes records by their age, and takes the age from the times that
-    producers set.
-    """
+    """Return whether a topic deletes records by age, and the age counts from timestamps that producers set."""
     limit, times = kept(configs), configs.get("message.timestamp.type")
     return limit.deletes and limit.ms < FOREVER and (times is None or times.value != "LogAppendTime")
 
 
 def keeps_all(policy: str) -> str:
-    """Return the meaning of an empty cleanup.policy, for the operator who stages it; ``""`` for any other policy."""
+    """Return a text on the meaning of an empty cleanup.policy; ``""`` for any other policy."""
     if any(items_of(policy)):
         return ""
     return f"without a {POLICY} nothing is deleted or compacted: records are kept for ever, whatever {BY_TIME} says"
 
 
 def config_number(configs: ConfigSet, key: str, otherwise: int) -> int:
-    """Return a key's number; `otherwise` if its value does not fit a Java long, so that brokers will refuse it."""
+    """Return the value of a key as a number; `otherwise` if the key has none, or its value is no number that fits a
+    Java long.
+    """
     entry = configs.get(key)
     number = long_number(entry.value) if entry is not None else None
     return otherwise if number is None else number
 
 
 class _Limit(NamedTuple):
-    """A limit that an edit lowers."""
+    """A limit of retention that an edit lowers."""
 
     key: str
     value: int
-    """The limit in milliseconds or bytes."""
+    """The new limit in milliseconds or bytes."""
 
     @property
     def tiny(self) -> bool:
@@ -392,7 +399,7 @@ class _Limit(NamedTuple):
 
 
 def retention_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that warnings about retention need: policy, limits and sizes of topics; none for another key,
+    """Return the facts that warnings about retention need: policy, limits and sizes of topics. Empty for another key,
     and for a limit that is neither zero nor tiny.
     """
     key = topic_key(edit)
@@ -406,15 +413,15 @@ def retention_needs(edit: edits.ConfigEdit) -> RiskNeeds:
 
 
 def retention_zero_of_new(edit: edits.CreateTopic, _judged: Judged) -> Iterator[str]:
-    """Yield a warning for a new topic with a retention of zero."""
+    """Yield a warning if a new topic has a retention of zero."""
     configs = edit.topic.configs
     if any(configs.get(key) == "0" for key in (BY_TIME, BY_SIZE)) and "delete" in str(configs.get(POLICY, "delete")):
         yield "all records that come are deleted within minutes, but for what is being written"
 
 
 def retention_zero(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield warnings for topics with a retention of zero after the edit, and for tiered topics with a local one of
-    zero.
+    """Yield warnings for topics whose retention is zero after the edit, and for tiered topics whose local retention
+    is.
     """
     yield from _kept_less(
         edit,
@@ -429,7 +436,7 @@ def retention_zero(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 def retention_tiny(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for topics with a tiny retention after the edit; an empty topic loses nothing."""
+    """Yield a warning for topics whose retention is tiny after the edit; topics without records are left out."""
     yield from _kept_less(
         edit,
         judged,
@@ -460,7 +467,9 @@ def _kept_less(
 
 
 def _lowered(change: TopicChange, key: str, judged: Judged) -> list[_Limit]:
-    """Return the limits of a topic's retention that a change lowers; none if the topic is only compacted after it."""
+    """Return the limits of a topic's retention that a change lowers; empty if the topic does not delete records after
+    it.
+    """
     resource = topic_resource(change.topic)
     known, then = judged.before.configs.get(resource), judged.after.configs.get(resource)
     before = kept(known) if known is not None else Kept(True, FOREVER, FOREVER)
@@ -489,10 +498,11 @@ def _is_remote(topic: str, judged: Judged) -> bool:
 # -- deleting a topic --------------------------------------------------------------------------------------------------
 
 NAMED = 3
-"""Maximum number of groups that a line names, and of topics whose names are typed one by one; above it, their number is
-typed."""
+"""Maximum number of groups that a line names, and of topics whose names an operator types one by one to accept their
+deletion. For more topics the operator types their number.
+"""
 _SKEW_SECONDS = 60
-"""Seconds by which the clocks of hosts may differ."""
+"""Maximum seconds by which the clocks of hosts are expected to differ."""
 
 
 def deleted_needs(edit: edits.DeleteTopic) -> RiskNeeds:
@@ -502,7 +512,7 @@ def deleted_needs(edit: edits.DeleteTopic) -> RiskNeeds:
 
 
 def deleted(edit: edits.DeleteTopic, judged: Judged) -> Iterator[str]:
-    """Yield a warning for a topic with records or readers, and for one that other software needs."""
+    """Yield a warning for the deletion of a topic with records or readers, and of one that other software needs."""
     name, owner = edit.name, owner_of(edit.name, judged)
     readers = judged.facts.readers.get(name)
     who = _who_reads(readers)
@@ -514,8 +524,8 @@ def deleted(edit: edits.DeleteTopic, judged: Judged) -> Iterator[str]:
 
 
 def deleted_subject(edit: edits.DeleteTopic, judged: Judged) -> str:
-    """Return the text to type for deleting a topic: its name; or the number of topics, if a plan deletes many that only
-    their own readers need.
+    """Return the text that the operator has to type to accept a topic's deletion: the topic's name; or the number of
+    topics, if the plan deletes many topics that no other software needs.
     """
     if owner_of(edit.name, judged) is not None:
         return edit.name
@@ -540,7 +550,7 @@ def _held(name: str, judged: Judged) -> str:
 
 
 def _who_reads(readers: TopicReaders | None) -> str:
-    """Return, as text, the groups that read a topic, and the reasons why further readers may be unknown; ``""`` if all
+    """Return a text on the groups that read a topic, and the reasons why further readers may be unknown; ``""`` if all
     groups were read and none reads it.
     """
     if readers is None:
@@ -563,7 +573,7 @@ def _reader(name: str, members: int) -> str:
 
 
 def owner_of(name: str, judged: Judged) -> SystemTopic | None:
-    """Return the software that owns a topic; None for an ordinary topic."""
+    """Return the description of a topic that other software needs (`SystemTopic`); None for an ordinary topic."""
     topic = judged.before.topics.get(name)
     readers = judged.facts.readers.get(name)
     groups = readers.listed if readers is not None else judged.before.groups
@@ -573,12 +583,12 @@ def owner_of(name: str, judged: Judged) -> SystemTopic | None:
 
 
 def system_growth_needs(edit: edits.GrowTopic) -> RiskNeeds:
-    """Return the facts that `system_growth` needs."""
+    """Return the facts that `system_growth` needs; empty if the topic's name shows that it is an ordinary topic."""
     return _to_know_owner(edit.name)
 
 
 def _to_know_owner(name: str) -> RiskNeeds:
-    """Return the facts that show a topic's owner; none if its name shows that it is an ordinary topic."""
+    """Return the facts that show which software owns a topic; empty if the name shows that it is an ordinary topic."""
     named = frozenset({name})
     if may_be_of_application(name):
         return RiskNeeds(topics=named, readers_of=named)
@@ -586,15 +596,15 @@ def _to_know_owner(name: str) -> RiskNeeds:
 
 
 def system_growth(edit: edits.GrowTopic, judged: Judged) -> Iterator[str]:
-    """Yield a warning for more partitions of a topic whose owner needs the present number."""
+    """Yield a warning for adding partitions to a topic whose owner needs the present number of partitions."""
     owner = owner_of(edit.name, judged)
     if owner is not None and owner.grown:
         yield f"it belongs to {owner.owner}: with more partitions {owner.grown}{_moving_groups(edit, judged)}"
 
 
 def _moving_groups(edit: edits.GrowTopic, judged: Judged) -> str:
-    """Return, as text, the known groups whose commits belong to another partition of the offsets' topic after the edit;
-    ``""`` for an edit of another topic, and if no groups are known.
+    """Return a text on the known groups whose commits belong to another partition of the offsets topic after the edit;
+    ``""`` for an edit of another topic, and if there are no such groups.
     """
     topic, groups = judged.before.topics.get(edit.name), judged.before.groups
     if edit.name != OFFSETS or topic is None or not groups:
@@ -605,19 +615,19 @@ def _moving_groups(edit: edits.GrowTopic, judged: Judged) -> str:
 
 
 def moved_groups(groups: Iterable[str], was: int, became: int) -> list[str]:
-    """Return the groups that belong to another partition of the offsets' topic after its number of partitions changed,
-    sorted. A coordinator then looks for their commits in a partition that never had them.
+    """Return the groups that belong to another partition of the offsets topic after its number of partitions changed,
+    sorted. Their coordinators then look for their commits in a partition that does not have them.
     """
     return sorted(name for name in groups if partition_of(name, was) != partition_of(name, became))
 
 
 _SEGMENT_DEFAULT = 104_857_600
-"""The default of offsets.topic.segment.bytes and transaction.state.log.segment.bytes."""
+"""The default in bytes of offsets.topic.segment.bytes and transaction.state.log.segment.bytes."""
 
 
 def _longer_load(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for larger segments of a topic that coordinators read whole: the newest segment is never
-    compacted.
+    """Yield a warning for larger segments of a topic that coordinators read completely at their start: the newest
+    segment is never compacted.
     """
     old = long_number(judged.own(edit.resource, SEGMENT)) or _SEGMENT_DEFAULT
     new = long_number(value_of(edit) or judged.then(edit.resource, SEGMENT))
@@ -629,13 +639,15 @@ def _longer_load(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
 
 
 def system_config_needs(edit: edits.ConfigEdit) -> RiskNeeds:
-    """Return the facts that `system_config` needs; none for keys that it does not judge."""
+    """Return the facts that `system_config` needs; empty for keys that it does not check."""
     is_judged = edit.resource.type == TOPIC and edit.key in (*KEEPING, SEGMENT)
     return _to_know_owner(edit.resource.name) if is_judged else NOTHING
 
 
 def system_config(edit: edits.ConfigEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning for a cleanup.policy, a retention or a size of segments that harms the owner of a topic."""
+    """Yield a warning for a cleanup.policy, a retention or a segment size that harms the software which owns a
+    topic.
+    """
     if edit.resource.type == TOPIC and edit.key == SEGMENT and edit.resource.name in (OFFSETS, TRANSACTIONS):
         yield from _longer_load(edit, judged)
         return

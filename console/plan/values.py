@@ -1,6 +1,7 @@
-"""Values of configs and quotas: parsing an operator's text into a value for brokers, and a key's value after an edit.
+"""Values of configs and quotas: parses an operator's text into a value for brokers, and computes a key's value after an
+edit.
 
-Types are those of ConfigDef.Type, quota keys those of QuotaConfig and the checks of ClientQuotaControlManager.
+Types are those of ConfigDef.Type, quota keys those of QuotaConfig, with the checks of ClientQuotaControlManager.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ LIST = ConfigType(7)
 _BITS = {INT: 32, SHORT: 16, LONG: 64}
 
 _FRACTION = 1e-6
-"""The tolerance for whole numbers of Kafka's ClientQuotaControlManager."""
+"""A number counts as an integer if it differs by at most this from one, as in Kafka's ClientQuotaControlManager."""
 
 
 def parse_value(key: str, type_: ConfigType, text: str) -> str:
-    """Parse an operator's value of a config key and return the text to send.
+    """Parse an operator's value of a config key, and return the text to send.
 
     Args:
-        type_: the type of the key; 0 if unknown: then only an amount with a unit is converted.
+        type_: the type of the key; 0 if unknown, then only an amount with a unit is converted.
 
     Raises:
-        ValueError: the value does not fit the type. The message names the key, the given and the expected value.
+        ValueError: the value does not fit the type. The message names the key, the given value and what is expected.
     """
     unit = unit_of(key)
     stripped = text.strip()
@@ -60,7 +61,7 @@ def parse_value(key: str, type_: ConfigType, text: str) -> str:
 
 
 def items_of(text: str) -> list[str]:
-    """Return the items of a LIST as ConfigDef parses it: separated by commas, without the spaces around them."""
+    """Return the items of a LIST as ConfigDef parses it: separated by commas, without blanks around them."""
     return [item.strip() for item in text.split(",")]
 
 
@@ -99,8 +100,8 @@ def _decimal(key: str, unit: Unit, text: str) -> str:
 
 
 def canonical(type_: ConfigType, text: str) -> str:
-    """Return a valid value as brokers write it back (ConfigDef.convertToString of the parsed value), so that two texts
-    with the same meaning are equal. Text that is invalid for the type is returned unchanged.
+    """Return a value in the form in which brokers describe it (ConfigDef.convertToString of the parsed value), so that
+    texts with the same meaning are equal. A text that is invalid for the type is returned unchanged.
     """
     stripped = text.strip()
     match type_:
@@ -119,13 +120,15 @@ def canonical(type_: ConfigType, text: str) -> str:
 
 
 def as_compared(key: str, type_: ConfigType, text: str) -> str:
-    """Return a valid value for comparison: `canonical`, with an unordered list sorted and each of its items once."""
+    """Return a value in the form for comparisons: `canonical`; and for a list without order sorted, with each item
+    once.
+    """
     return as_it_counts(key, canonical(type_, text))
 
 
 def same_value(type_: ConfigType, one: str, other: str) -> bool:
-    """Return whether two texts of a config have the same meaning. Repeated items of a list count once: 4.3 keeps one of
-    each, older brokers keep all.
+    """Return whether two texts of a config have the same meaning. Repeated items of a list count once, because Kafka
+    4.3 keeps one of each, and older brokers keep all.
     """
     if type_ == LIST:
         return list(dict.fromkeys(items_of(one))) == list(dict.fromkeys(items_of(other)))
@@ -133,7 +136,8 @@ def same_value(type_: ConfigType, one: str, other: str) -> bool:
 
 
 def parse_quota(key: str, text: str) -> float:
-    """Parse a quota's value: bytes/s with units, percent with or without ``%``, rates with or without ``/s``.
+    """Parse a quota's value and return the number in the unit of its key: byte rates may have units, percentages ``%``,
+    and rates ``/s``.
 
     Raises:
         ValueError: the key is not a quota's, or brokers would not accept the value. The message is for the operator.
@@ -161,13 +165,13 @@ def _number(key: str, text: str, example: str) -> float:
 
 
 def unknown_quota_key(key: str) -> str:
-    """Return the message about a quota key that Kafka does not have."""
+    """Return the message about a quota key that Kafka does not define."""
     return f"{key} is no quota; there are {', '.join(QUOTA_KEYS)}"
 
 
 def quota_problem(key: str, value: float) -> str:
-    """Return the reason why a broker would refuse this value, or accept it and misbehave (NaN, infinity); ``""`` if
-    valid.
+    """Return the reason why a broker would refuse a value, or would accept it although it is no limit (NaN, infinity);
+    ``""`` for a valid value.
     """
     # Brokers accept NaN, which is neither above nor below any rate: such a quota limits no client.
     if not math.isfinite(value):
@@ -186,7 +190,9 @@ def quota_problem(key: str, value: float) -> str:
 
 
 def own_text(entry: ConfigEntry | None, resource: ConfigResource) -> str | None:
-    """Return the override of a key as it is stored; None if there is no override or brokers hide it."""
+    """Return the value to which the resource itself sets a key; None if it does not set the key, or the broker hides
+    the value.
+    """
     if entry is None or not is_override(entry, resource):
         return None
     own = own_source(resource)
@@ -194,10 +200,11 @@ def own_text(entry: ConfigEntry | None, resource: ConfigResource) -> str | None:
 
 
 def result_of(edit: ConfigEdit, entry: ConfigEntry | None, inheritance: Inheritance) -> str | None:
-    """Return the resource's override after an edit; None if the edit removes it, or it is a secret.
+    """Return the value to which the resource itself sets a key after an edit; None if the edit removes it, or it is a
+    secret.
 
-    A list without an override starts from Kafka's default for the key, not from the inherited value
-    (ConfigurationControlManager.getParts).
+    If the resource does not set a list, APPEND and SUBTRACT start from Kafka's default for the key, not from the
+    inherited value (ConfigurationControlManager.getParts).
     """
     if isinstance(edit, UnsetConfig):
         return None
@@ -211,7 +218,9 @@ def result_of(edit: ConfigEdit, entry: ConfigEntry | None, inheritance: Inherita
 
 
 def appended(base: str | None, items: str) -> str:
-    """Return a list after APPEND: items already in it are not added again."""
+    """Return a list after APPEND. Items that are already in it are not added again. base: the list; None for an empty
+    one.
+    """
     parts = parts_of(base)
     for item in items.split(","):
         if item not in parts:
@@ -220,7 +229,9 @@ def appended(base: str | None, items: str) -> str:
 
 
 def subtracted(base: str | None, items: str) -> str:
-    """Return a list after SUBTRACT: the first occurrence of each item is removed, missing items are ignored."""
+    """Return a list after SUBTRACT: the first occurrence of each item is removed, missing items are ignored. base: the
+    list; None for an empty one.
+    """
     parts = parts_of(base)
     for item in items.split(","):
         if item in parts:
@@ -229,5 +240,5 @@ def subtracted(base: str | None, items: str) -> str:
 
 
 def parts_of(value: str | None) -> list[str]:
-    """Return the items of a list as a controller splits it: without trimming, and without empty items."""
+    """Return the items of a list as a controller splits it: blanks around items stay, and empty items are left out."""
     return [part for part in (value or "").split(",") if part]

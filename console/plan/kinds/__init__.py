@@ -1,1 +1,1 @@
-"""One file for the edits of each noun, with a record for each kind of edit."""
+"""The kinds of edits: one file for each noun, with an object for each kind of edit."""

@@ -1,7 +1,7 @@
-"""ACLs: adding and removing a binding.
+"""ACLs: adding and removing one.
 
-The rules for staging follow AclControlManager.validateNewAcl. A binding is added or removed as a whole, so the state of
-an edit's target is the binding itself or nothing.
+The checks before staging follow AclControlManager.validateNewAcl. An ACL is added or removed as a whole, so the state
+of an edit's target is the ACL itself, or None.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ _SUPER = "unless you are a super user, which brokers do not say"
 
 
 def _locks_out_by_denial(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield a warning for a deny that keeps the operator, or every client but super users, from altering ACLs, or that
-    denies an operation to everyone.
+    """Yield a warning if a new deny keeps the operator, or every client except super users, from altering ACLs; or if
+    it denies an operation to everyone.
     """
     acl, me = edit.acl, judged.facts.principal
     if acl.permission != _DENY:
@@ -97,8 +97,8 @@ def _locks_out_by_removal(edit: RemoveAcl, judged: risk_rules.Judged) -> Iterato
 
 
 def _is_first(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield a warning for the first ACL on a resource, if brokers allow everyone without one, or hide whether they do:
-    then all clients may have access now, and only the clients that the ACL allows afterwards.
+    """Yield a warning for the first ACL on a resource if brokers allow everyone to use a resource without ACLs, or hide
+    whether they do: all clients may have access now, and only those that the ACL allows will have it afterwards.
     """
     # Each broker reads the setting from its own file: one broker with `true` is enough to give everyone access.
     values = _open_values(judged)
@@ -114,20 +114,20 @@ def _is_first(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
 
 
 def _open_values(judged: risk_rules.Judged) -> set[str | None]:
-    """Return the values of allow.everyone.if.no.acl.found in brokers' files; None for a value that the broker hides, as
-    it does for every key that it does not know.
+    """Return the distinct values of allow.everyone.if.no.acl.found that brokers describe, in lower case; None for a
+    value that a broker hides, as brokers do for keys that they don't define.
     """
     entries = (configs.get(OPEN) for resource, configs in judged.before.configs.items() if resource.type == BROKER)
     return {entry.value and entry.value.lower() for entry in entries if entry is not None}
 
 
 def _matches_nothing(edit: AddAcl, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield a warning for each part of an ACL that matches nothing."""
+    """Yield a warning for each field of a new ACL that matches nothing."""
     return matching_nothing(edit.acl, ranges=host_ranges(judged.before))
 
 
 def _no_wildcard(acl: model_acl.Acl) -> Iterator[str]:
-    """Yield the reason why a ``*`` in the name of an ACL is not a wildcard; nothing if it is a wildcard."""
+    """Yield the reason why a ``*`` in the resource name of an ACL is not a wildcard; nothing if it is a wildcard."""
     kind, name = acl.resource_type.name.lower().replace("_", "-"), acl.resource_name
     if acl.pattern_type == model_acl.PREFIXED:
         instead = "leave out prefixed for all of them" if name == _ANY else f"the prefix is {name.split(_ANY)[0]}"
@@ -139,12 +139,11 @@ def _no_wildcard(acl: model_acl.Acl) -> Iterator[str]:
 
 
 def matching_nothing(acl: model_acl.Acl, *, ranges: bool) -> Iterator[str]:
-    """Yield a reason for each part of an ACL that matches nothing: each ``*`` that is not a wildcard, and a host that
-    no client can have. ``*`` is a wildcard only as the whole of a literal name, a user's name or a host. So does the
-    type of a principal that differs from User only in case.
+    """Yield a reason for each field of an ACL that matches nothing: a ``*`` that is not a wildcard, a host that no
+    client can have, and a principal's type that differs from User only in case. ``*`` is a wildcard only as the whole
+    of a literal resource name, of a user's name, or of a host.
 
     Args:
-        acl: the ACL.
         ranges: whether brokers accept ranges of addresses as hosts.
     """
     if _ANY in acl.resource_name:
@@ -172,7 +171,7 @@ def _is_mine(acl: model_acl.Acl, me: str) -> bool:
 
 
 def _lets_alter(acl: model_acl.Acl) -> bool:
-    """Return whether an ACL is about ALTER on the cluster, which changing ACLs requires."""
+    """Return whether an ACL, allow or deny, applies to ALTER on the cluster, which clients need to change ACLs."""
     if acl.resource_type != _CLUSTER or acl.operation not in (_ALL, _ALTER):
         return False
     if acl.pattern_type == model_acl.PREFIXED:
@@ -189,7 +188,7 @@ def _covers_grant(acl: model_acl.Acl, gone: model_acl.Acl) -> bool:
 
 
 def _overlaps(acl: model_acl.Acl, new: model_acl.Acl) -> bool:
-    """Return whether an ACL matches every resource that the new one matches."""
+    """Return whether an ACL matches every resource that a new ACL matches."""
     if acl.resource_type != new.resource_type:
         return False
     if acl.pattern_type == model_acl.PREFIXED:
@@ -223,7 +222,7 @@ def _command(acl: model_acl.Acl, *action: str) -> Command:
 
 
 def _beyond_kafka_acls(acl: model_acl.Acl) -> str:
-    """Return the part of an ACL that kafka-acls can't name; ``""`` if it can express the ACL."""
+    """Return, as text, the field of an ACL that kafka-acls can't express; ``""`` if it can express the ACL."""
     if not model_acl.has_type(acl.principal):
         return f"the principal {acl.principal or '(empty)'} has no type"
     if not acl.operation.known:

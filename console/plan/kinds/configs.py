@@ -1,7 +1,7 @@
 """Configs: setting and removing a value, and adding items to a list or removing them from it.
 
-`console.plan.config_rules` has the rules for staging, `predict_configs` predicts the described values, and
-`topic_risks` has the warnings about topics.
+`console.plan.config_rules` has the checks before staging, `predict_configs` predicts the values that brokers will
+describe, and `topic_risks` has the warnings about topics.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from console.sensitive import is_reference
 
 
 def _parsed(entry: config.ConfigEntry, type_: ConfigType) -> str | None:
-    """Return the value as brokers write it after parsing: some brokers describe the parsed value, others the given
-    text. None for a hidden or missing value.
+    """Return the value of an entry in the form that brokers give it after parsing, because some brokers describe the
+    parsed value, others the text that was set. None for a hidden or missing value.
     """
     return entry.value if entry.value is None else as_compared(entry.name, type_, entry.value)
 
@@ -54,7 +54,11 @@ def _own_is(
     now: config.ConfigEntry | None,
     as_wanted: Callable[[config.ConfigEntry, str], bool | None],
 ) -> bool | None:
-    """Return whether the resource has an override with the wanted value; None for a value that brokers hide."""
+    """Return whether the resource has an override with the wanted value; None if the broker hides the value.
+
+    Args:
+        as_wanted: a function from the entry and the override's value to whether it is the wanted one.
+    """
     if now is None or not config.is_override(now, edit.resource):
         return False
     own = own_text(now, edit.resource)
@@ -65,9 +69,9 @@ def _own_is(
 
 
 def _slots_beneath(edit: plan_edits.UnsetConfig, snapshot: Snapshot) -> Iterator[plan_edits.Slot]:
-    """Yield the slots of edits that may change the value that a resource inherits once its override is removed: those
-    of the cluster default, and for topics and groups also those of the broker that described them. Nothing for the
-    cluster default itself, which inherits only from brokers' files.
+    """Yield the slots of other edits that may change the value which a resource inherits after its override is removed:
+    slots of the cluster default, and for topics and groups also those of the broker that described them. Nothing for
+    the cluster default, which inherits only from brokers' files.
     """
     resource, broker = edit.resource, snapshot.configs_from
     key = edit.key if resource.type == BROKER else broker_key_of(resource.type, edit.key)
@@ -98,7 +102,9 @@ def _reversal(edit: plan_edits.ConfigEdit, was: config.ConfigEntry | None, left:
 
 
 def _own_entry(edit: plan_edits.ConfigEdit, value: str | None, was: config.ConfigEntry | None) -> config.ConfigEntry:
-    """Return the entry after the edit."""
+    """Return the entry that the resource's description will have for the key after the edit. value: None for a
+    secret.
+    """
     source = config.own_source(edit.resource)
     if was is None:
         return config.ConfigEntry(edit.key, value, source, sensitive=value is None)
@@ -110,7 +116,9 @@ def _own_entry(edit: plan_edits.ConfigEdit, value: str | None, was: config.Confi
 
 
 def _kept_for_ever(edit: plan_edits.ConfigEdit, seen: Described) -> Iterator[str]:
-    """Yield a line for an empty cleanup.policy, of a topic or of a default that topics inherit."""
+    """Yield a line if an edit makes cleanup.policy empty, for a topic or for a default that topics inherit: records are
+    then never deleted.
+    """
     if topic_risks.topic_key(edit) != topic_risks.POLICY or isinstance(edit, plan_edits.UnsetConfig):
         return
     value = result_of(edit, config.entry_in(seen.snapshot.configs, edit.resource, edit.key), seen.inheritance)
@@ -135,14 +143,14 @@ def _dead_letters_needs(edit: plan_edits.SetConfig) -> risk_rules.RiskNeeds:
 
 
 def _dead_letters_topic(edit: plan_edits.SetConfig) -> str:
-    """Return the dead letter topic of a share group (KIP-1191) that an edit sets; ``""`` for other edits."""
+    """Return the dead-letter topic of a share group (KIP-1191) that an edit sets; ``""`` for other edits."""
     is_one = edit.resource.type == GROUP and edit.key == DEAD_LETTERS and isinstance(edit.value, str)
     return str(edit.value) if is_one else ""
 
 
 def _dead_letters_lost(edit: plan_edits.SetConfig, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield the reason why brokers will drop records that the group can't deliver, if the edit sets a dead letter topic
-    that can't take them. Brokers only log these losses (ShareGroupDLQStateManager).
+    """Yield the reason why brokers will drop records that a share group can't process, if the edit sets a dead-letter
+    topic to which they can't write. Brokers only log these losses (ShareGroupDLQStateManager).
     """
     topic = _dead_letters_topic(edit)
     broker = next((config.broker_resource(each.id) for each in judged.after.cluster.brokers), config.CLUSTER_DEFAULT)
@@ -169,7 +177,9 @@ def _predict(snapshot: Snapshot, edits: Sequence[plan_edits.ConfigEdit]) -> Snap
 
 
 def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[kafka_tools.Command]:
-    """Yield kafka-configs commands: one with the values that fit a command line, one with a file, one for secrets."""
+    """Yield kafka-configs commands: one with the values that fit a command line, one that reads values from a file, and
+    one for secrets.
+    """
     assert isinstance(target, config.ConfigResource)
     if (service := BY_TYPE.get(target.type)) is not None and service.by_hand:
         cluster, _, own = target.name.partition("/")
@@ -222,7 +232,7 @@ BY_LEVEL = Batch(
     why="brokers take it once the level of the feature is as planned",
     refused_before=True,
 )
-"""Configs that depend on a feature whose level changes in the same plan."""
+"""The batch of configs that depend on a feature whose level the same plan changes."""
 
 
 class _ConfigKind(EditKind):
@@ -251,8 +261,8 @@ class _ConfigKind(EditKind):
     )
 
     def kept(self, was: config.ConfigEntry) -> config.ConfigEntry:
-        """Return the entry as files store it: without sensitive values and documentation. A reference to a config
-        provider is not a secret.
+        """Return the entry in the form that files store: without sensitive values and documentation. A value that
+        refers to a config provider is not a secret.
         """
         if not was.sensitive or is_reference(was.value or ""):
             return replace(was, documentation=None)
@@ -266,8 +276,8 @@ class _ConfigKind(EditKind):
     def moved(
         self, edit: plan_edits.ConfigEdit, was: config.ConfigEntry | None, now: config.ConfigEntry | None
     ) -> bool:
-        """Return whether the described entry changed, except for its documentation. A missing key is equal to a key
-        that is not set. If a value is hidden, compare only the sources.
+        """Return whether the described entry changed, apart from its documentation. A missing key equals a key that is
+        not set. If the broker hides a value, only the sources are compared.
         """
         if was is None or now is None:
             return _is_own(was, edit.resource) != _is_own(now, edit.resource)
@@ -308,7 +318,9 @@ class _ConfigKind(EditKind):
         return plan_edits.SetConfig(edit.resource, edit.key, secrets[edit.key]), ""
 
     def takes_away(self, edit: plan_edits.ConfigEdit) -> bool:
-        """Return whether an edit without a reversal loses a value; False for a logger, whose level can be set again."""
+        """Return whether a former value is lost if the edit can't be reverted: False for a logger, whose level can
+        always be set again, else True.
+        """
         return not edit.resource.type.entity.has_levels
 
 
@@ -388,7 +400,9 @@ class _UnsetConfigKind(_ConfigKind):
         return inherited_value(inheritance.without_override(edit.resource, edit.key))
 
     def beneath(self, edit: plan_edits.UnsetConfig, draft: Draft) -> Inheritance:
-        """Return the inherited values once the draft's other edits below the override are applied."""
+        """Return the inherited values as they are after the draft's edits of the resources from which this one
+        inherits.
+        """
         edits = grouped(
             (staged.edit.resource, staged.edit)
             for slot in _slots_beneath(edit, draft.snapshot)

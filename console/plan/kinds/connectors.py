@@ -1,6 +1,7 @@
-"""Connectors of Kafka Connect: creating, deleting, pausing, stopping, resuming and restarting one, and its offsets.
+"""Connectors of Kafka Connect: creating, deleting, pausing, stopping, resuming and restarting one, and changing its
+offsets.
 
-`configs` changes the keys of a connector. States contain no hidden values: None stands for each.
+`configs` changes the keys of a connector's config. States do not contain hidden values: each is None.
 """
 
 from __future__ import annotations
@@ -36,19 +37,19 @@ from console.plan.risk_rules import CONNECTOR_DELETED, CONNECTOR_OFFSETS_CHANGED
 
 
 class Standing(Struct, frozen=True):
-    """The state of a connector that an edit compares."""
+    """The state of a connector with which an edit's target is compared."""
 
     state: str
-    """The wanted state: RUNNING, PAUSED or STOPPED."""
+    """The state that an operator last requested: RUNNING, PAUSED or STOPPED."""
     config: Mapping[str, str | None] = field(default_factory=dict)
-    """The connector's own values without its name; None for a hidden value."""
+    """The keys that the connector itself sets, without its name -> the value; None for a hidden value."""
 
 
 class StandingOffsets(Struct, frozen=True):
-    """The offsets of a connector, in their own form."""
+    """The state and the offsets of a connector. The form of the offsets is the connector's own."""
 
     state: str
-    """The state of the connector; the offsets advance unless it is stopped."""
+    """The requested state of the connector; its offsets advance unless it is STOPPED."""
     offsets: tuple[connect.ConnectorOffset, ...]
 
 
@@ -58,7 +59,9 @@ def _own_config(configs: ConfigSet | None, resource: ConfigResource) -> dict[str
 
 
 def _standing(name: str, seen: plan_staged.Described) -> plan_staged.Was:
-    """Return a connector; None if it does not exist, UNREAD if that is unknown."""
+    """Return the present state of a connector; None if it does not exist, UNREAD if its Connect cluster was not
+    read.
+    """
     if rules.is_unread(name, seen):
         return plan_staged.UNREAD
     found = connect.connector_in(seen.snapshot.connect, name)
@@ -94,7 +97,9 @@ def _steering(
 
 
 def _with(snapshot: Snapshot, changed: Mapping[str, connect.Connector | None]) -> Snapshot:
-    """Return the snapshot with these connectors; without those that are None."""
+    """Return the snapshot with these connectors replaced. changed: name ``CLUSTER/NAME`` -> the connector; None to
+    remove it.
+    """
     clusters = dict(snapshot.connect)
     for name, each in changed.items():
         cluster, own = connect.split_name(name)
@@ -255,7 +260,9 @@ class _CreateConnectorKind(_ConnectorKind):
         return plan_staged.Staged(made, self.current(made, draft))
 
     def moved(self, _edit: object, was: Standing | None, now: Standing | None) -> bool:
-        """Return whether the connector was created or deleted meanwhile, whatever its config and state are."""
+        """Return whether the connector was created or deleted since the edit was staged; its config and state do not
+        matter.
+        """
         return (was is None) != (now is None)
 
     def wanted(self, edit: plan_edits.CreateConnector, now: Standing | None) -> bool | None:
@@ -348,10 +355,12 @@ class _DeleteConnectorKind(edit_kind.Removal, _ConnectorKind):
 
 class _SteeringKind(_ConnectorKind):
     already: str
-    """The name of the state, for the message about an edit that changes nothing."""
+    """The name of the state that the edit produces, for the message if the connector has that state already."""
 
     def kept(self, was: Standing) -> Standing:
-        """Return the connector as files store it: without its config, which the edit does not change."""
+        """Return the connector's state in the form that files store: without its config, which the edit does not
+        change.
+        """
         return Standing(was.state)
 
     def judge(self, edit: plan_edits.Steering, draft: plan_staged.Draft) -> plan_staged.Verdict:
@@ -362,7 +371,9 @@ class _SteeringKind(_ConnectorKind):
         return plan_staged.Staged(edit, self.current(edit, draft))
 
     def moved(self, _edit: object, was: Standing | None, now: Standing | None) -> bool:
-        """Return whether the connector was created or deleted, or its state changed; the config does not matter."""
+        """Return whether the connector was created or deleted, or its state changed, since the edit was staged; its
+        config does not matter.
+        """
         return (was and was.state) != (now and now.state)
 
     def wanted(self, edit: plan_edits.Steering, now: Standing | None) -> bool | None:
@@ -412,7 +423,9 @@ class _RestartKind(_ConnectorKind):
     left = plan_staged.UNREAD
 
     def kept(self, was: Standing) -> Standing:
-        """Return the connector as files store it: without its config, which the edit does not change."""
+        """Return the connector's state in the form that files store: without its config, which the edit does not
+        change.
+        """
         return Standing(was.state)
 
     def judge(self, edit: plan_edits.RestartConnector, draft: plan_staged.Draft) -> plan_staged.Verdict:
@@ -430,7 +443,7 @@ class _RestartKind(_ConnectorKind):
         return plan_staged.Staged(edit, self.current(edit, draft))
 
     def moved(self, _edit: object, was: Standing | None, now: Standing | None) -> bool:
-        """Return whether the connector was created or deleted meanwhile."""
+        """Return whether the connector was created or deleted since the edit was staged."""
         return (was is None) != (now is None)
 
     def after(self, _edit: object, there: Standing | None, _inheritance: object) -> EffectiveValue:
@@ -480,8 +493,8 @@ class _OffsetsKind(edit_kind.EditKind):
         return plan_staged.UNREAD if known is None else StandingOffsets(found.wanted_state, known)
 
     def moved(self, _edit: object, was: StandingOffsets | None, now: StandingOffsets | None) -> bool:
-        """Return whether the connector was created or deleted meanwhile, or the offsets of a stopped one changed: those
-        of a running one advance anyway.
+        """Return whether the connector was created or deleted since the edit was staged, or the offsets of a stopped
+        one changed. The offsets of a running connector advance anyway and are not compared.
         """
         if was is None or now is None:
             return was is not now

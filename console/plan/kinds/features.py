@@ -1,4 +1,4 @@
-"""Features: changing the finalized level of a feature."""
+"""Features: changing the finalized level of one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ NAMED = 3
 
 
 def _check_nodes(edit: plan_edits.SetFeature, features: ClusterFeatures) -> None:
-    """Raise Refused if a node does not support the level; nodes without the feature support level 0."""
+    """Raise Refused if a node does not support the level. A node that does not know the feature supports only level
+    0.
+    """
     known = {node.id: node.supported.get(edit.name) for node in features.nodes if node.failure is None}
     if not any(known.values()) and edit.name not in features.finalized:
         names = sorted({name for node in features.nodes for name in node.supported})
@@ -60,8 +62,8 @@ def _check_lowered(edit: plan_edits.SetFeature, was: int) -> None:
 
 
 def _check_needs(edit: plan_edits.SetFeature, features: ClusterFeatures, draft: plan_staged.Draft) -> None:
-    """Raise Refused if the present or planned levels of other features do not satisfy this level, or need a higher
-    level of this feature.
+    """Raise Refused if this level needs a higher level of another feature than that has after the plan, or if another
+    feature needs a higher level of this one.
     """
     levels = {**features.finalized, edit.name: edit.level}
     # Include the metadata version: the plan may set it even if the cluster reports no level of it.
@@ -81,7 +83,9 @@ def _check_needs(edit: plan_edits.SetFeature, features: ClusterFeatures, draft: 
 
 
 def _check_staged(edit: plan_edits.SetFeature, draft: plan_staged.Draft) -> None:
-    """Raise Refused if the plan has settings that brokers refuse at the level: only a part of it would be applied."""
+    """Raise Refused if the plan sets configs that brokers refuse at the level, because only a part of the plan would
+    then be applied.
+    """
     for each in draft.staged:
         if isinstance(each.edit, plan_edits.ConfigEdit) and feature_of(each.edit) == edit.name:
             forbidden = forbidden_at(each.edit, edit.level)
@@ -95,7 +99,7 @@ def _check_staged(edit: plan_edits.SetFeature, draft: plan_staged.Draft) -> None
 
 
 def feature_of(edit: plan_edits.ConfigEdit) -> str | None:
-    """Return the feature whose level decides whether brokers accept the edit; None for most keys."""
+    """Return the feature on whose level it depends whether brokers accept the edit; None for most keys."""
     if edit.resource.type != BROKER:
         return None
     return {
@@ -105,7 +109,9 @@ def feature_of(edit: plan_edits.ConfigEdit) -> str | None:
 
 
 def forbidden_at(edit: plan_edits.ConfigEdit, level: int) -> tuple[str, str] | None:
-    """Return the reason why brokers refuse an edit at a level of its feature, and a remedy; None if they accept it."""
+    """Return the reason why brokers refuse an edit at a level of the feature on which it depends, and a remedy; None if
+    they accept it.
+    """
     key = edit.key
     if key == feature_levels.CORDONED:
         if level >= feature_levels.CORDONS_FROM or isinstance(edit, plan_edits.UnsetConfig):
@@ -144,7 +150,9 @@ def _takes_settings(edit: plan_edits.SetFeature, snapshot: Snapshot) -> bool:
 
 
 def _own_min_isr(snapshot: Snapshot) -> tuple[dict[ConfigResource, str], tuple[int, ...]]:
-    """Return the min.insync.replicas overrides of the brokers and of the cluster default, and the unread brokers."""
+    """Return resource -> its override of min.insync.replicas, for the brokers and the cluster default; and the ids of
+    the brokers whose configs were not read.
+    """
     brokers = [broker_resource(each.id) for each in snapshot.cluster.brokers]
     found: dict[ConfigResource, str] = {}
     for resource in (CLUSTER_DEFAULT, *brokers):
@@ -174,7 +182,7 @@ def _settings_lost(edit: plan_edits.SetFeature, snapshot: Snapshot) -> Iterator[
 
 
 def _settings_again(recorded: Mapping[str, str]) -> tuple[plan_edits.Edit, ...]:
-    """Return the edits that restore the recorded values; the level must be lowered first."""
+    """Return the edits that restore the recorded configs; brokers accept them only after the level was lowered."""
     brokers = [(int(name), value) for name, value in recorded.items() if name.isdecimal()]
     again = tuple(
         plan_edits.SetConfig(broker_resource(number), feature_levels.MIN_ISR, value)
@@ -206,7 +214,7 @@ def _irreversible_needs(edit: plan_edits.SetFeature) -> RiskNeeds:
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return one request for all features, because one level may depend on another that the plan sets."""
+    """Return one request for all features, because one level may depend on another level in the plan."""
     levels = {each.edit.name: each.edit.level for each in staged if isinstance(each.edit, plan_edits.SetFeature)}
     was = {each.edit.slot: each.was for each in staged}
     # A controller refuses a lower level unless the request declares it a downgrade (upgradeType).
@@ -271,7 +279,7 @@ class _SetFeatureKind(EditKind):
         return plan_staged.Staged(edit, was)
 
     def current(self, edit: plan_edits.SetFeature, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the finalized level; 0 if the feature is off."""
+        """Return the finalized level, 0 if the feature is disabled; UNREAD if the features were not read."""
         features = seen.snapshot.features
         return plan_staged.UNREAD if features is None else features.finalized.get(edit.name, 0)
 
@@ -304,8 +312,9 @@ class _SetFeatureKind(EditKind):
         return (*lines, *_settings_lost(edit, seen.snapshot))
 
     def recorded(self, edit: plan_edits.SetFeature, snapshot: Snapshot) -> Mapping[str, str]:
-        """Return the min.insync.replicas overrides that brokers lose with the level, by broker, and the brokers whose
-        overrides are unknown; empty if the level takes none.
+        """Return the facts that the reversal needs if the level removes overrides of min.insync.replicas: broker -> the
+        override that it loses; ``<default>`` -> ``""`` if the controller will add a cluster default; ``unread`` -> the
+        brokers whose overrides are unknown. Empty if the level removes no overrides.
         """
         if not _takes_settings(edit, snapshot):
             return {}

@@ -1,7 +1,7 @@
 """Offsets of groups: setting and deleting them. `groups` deletes a group with all its offsets.
 
 Coordinators accept an offset only for a group without members (ClassicGroup.validateOffsetCommit, ConsumerGroup,
-StreamsGroup, ShareGroup). They accept any number, so kac checks that the offset is in the partition's log.
+StreamsGroup, ShareGroup). They accept any number as offset, so kac checks that it is in the partition's log.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from console.plan.requests import Facts, Step, steps_of
 from console.plan.risk_rules import ASSIGNED_CONSUMERS, Judged, RiskRule
 
 REQUEST_BYTES = 500_000
-"""Maximum size in bytes of the records that a coordinator writes for one request: about half of the default
-max.message.bytes of __consumer_offsets, because the sizes are estimated."""
+"""Maximum size in bytes of the records that a coordinator has to write for one request: about half of the default
+max.message.bytes of __consumer_offsets, because the sizes are only estimated.
+"""
 _RECORD_BYTES = 90
 
 
@@ -45,7 +46,9 @@ def _committed(there: GroupOffset | None) -> CommittedOffset | None:
 
 
 def what_counts(committed: CommittedOffset | None) -> tuple[int, str] | None:
-    """Return the offset and the metadata of a commit, by which commits are compared; None without a commit."""
+    """Return the offset and the metadata of a commit, which decide whether two commits are equal; None if there is no
+    commit.
+    """
     return None if committed is None else (committed.offset, committed.metadata)
 
 
@@ -75,7 +78,7 @@ def _members(name: str, group: Group, draft: plan_staged.Draft) -> str:
 
 
 def _held(group: str, snapshot: Snapshot) -> Iterator[str]:
-    """Yield a line if an open transaction in __consumer_offsets keeps consumers from reading the group's offsets."""
+    """Yield a line if an open transaction in __consumer_offsets keeps consumers from getting the group's offsets."""
     known = snapshot.topics.get(OFFSETS)
     number = partition_of(group, len(known.partitions)) if known is not None and known.partitions else -1
     poll = snapshot.transactions.get((OFFSETS, number))
@@ -95,8 +98,8 @@ def _held(group: str, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _assigned_consumers(edit: GroupOffsetEdit, judged: Judged) -> Iterator[str]:
-    """Yield a warning, once for each group, if the group has offsets and never had members
-    (ConsumerGroupDescription.isSimpleConsumerGroup).
+    """Yield a warning, once for each group, if the group has offsets but its coordinator has never seen members
+    (ConsumerGroupDescription.isSimpleConsumerGroup): consumers that assign partitions themselves may be running.
     """
     position = judged.before.group_positions.get(edit.group)
     group = position.group if position is not None else None
@@ -117,7 +120,7 @@ def _assigned_consumers(edit: GroupOffsetEdit, judged: Judged) -> Iterator[str]:
 def committed_again(
     group: str, topic: str, partition: int, committed: CommittedOffset, *, share: bool = False
 ) -> CommitOffset:
-    """Return the edit that restores an earlier commit."""
+    """Return the edit that restores an earlier commit. share: whether the group is a share group."""
     return CommitOffset(group, topic, partition, *committed, restored=True, share=share)
 
 
@@ -137,7 +140,7 @@ def _forget_steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[S
 
 
 def _steps_by_group(staged: Sequence[plan_staged.Staged], request: Any) -> list[Step]:
-    """Return requests by group, split to the size that the group's coordinator can write at once."""
+    """Return requests for each group, each limited to the bytes that the group's coordinator can write at once."""
     groups = grouped((each.edit.group, each) for each in staged)  # type: ignore[attr-defined]
     steps: list[Step] = []
     for mine in groups.values():
@@ -228,7 +231,7 @@ class _GroupOffsetKind(EditKind):
     risks = (RiskRule(ASSIGNED_CONSUMERS, _assigned_consumers),)
 
     def current(self, edit: GroupOffsetEdit, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the group's offset for the partition; UNREAD if the group, or its offsets, were not read."""
+        """Return the group's committed offset for the partition; UNREAD if the group, or its offsets, were not read."""
         position = seen.snapshot.group_positions.get(edit.group)
         place = edit.topic, edit.partition
         # In an incomplete response, a partition that is missing may still have an offset.
@@ -242,7 +245,9 @@ class _GroupOffsetKind(EditKind):
         return "" if now is None else group_forecast.has_members(edit.group, now.members)
 
     def moved(self, _edit: object, was: GroupOffset | None, now: GroupOffset | None) -> bool:
-        """Return whether the committed offset or its metadata changed; a broker may have added a leader epoch."""
+        """Return whether the committed offset or its metadata changed; the leader epoch is not compared, since brokers
+        may add it.
+        """
         return what_counts(_committed(was)) != what_counts(_committed(now))
 
     def before(self, _edit: object, there: GroupOffset | None, _inheritance: object) -> EffectiveValue:
@@ -250,7 +255,9 @@ class _GroupOffsetKind(EditKind):
         return NOTHING if committed is None else EffectiveValue(committed.offset)
 
     def effects(self, edit: GroupOffsetEdit, draft: plan_staged.Draft) -> tuple[str, ...]:
-        """Return the effects of all edits of the group's offsets, for its first edit; nothing for the others."""
+        """Return the effects of all edits of the group's offsets together, for the first of these edits; empty for the
+        others.
+        """
         # Return the lines only for the first edit, as each of thousands of partitions would otherwise repeat them.
         if not draft.begins(edit, edit.group):
             return ()

@@ -31,7 +31,7 @@ class DeleteGroup(Edit, frozen=True):
 
     @property
     def target(self) -> GroupTarget:
-        """The group."""
+        """The group that is deleted."""
         return GroupTarget(self.name)
 
 
@@ -39,7 +39,7 @@ class DeleteGroup(Edit, frozen=True):
 
 
 class _KeptGroup(Struct, frozen=True):
-    """A deleted group in files, with the facts that its reversal needs."""
+    """The form of a deleted group in plan files and journals, with the facts that its reversal needs."""
 
     type: str
     state: str
@@ -87,7 +87,7 @@ class _DeleteGroupKind(Removal):
         return _KeptGroup(was.group.type, was.group.state, was.group.protocol, offsets)
 
     def state_of(self, kept: _KeptGroup) -> GroupPosition:
-        """Return the group as it was, without members: a group is only deleted without members."""
+        """Return the group as it was, without members, because only a group without members is deleted."""
         offsets = {(topic, number): each for topic, number, each in kept.offsets}
         return GroupPosition(Group("", kept.state, kept.type, kept.protocol, members=()), offsets)
 

@@ -1,7 +1,7 @@
-"""Leaders of partitions: electing the preferred replica, and one that is out of sync (KIP-183, KIP-460).
+"""Leaders of partitions: electing the preferred replica, and electing one that is out of sync (KIP-183, KIP-460).
 
 A leader can be elected at any time and any number of times, so an election has no reversal. Records that an unclean
-election loses do not come back.
+election loses are not restored by another election.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ def preferred_elections(
     """Return an election for each partition that its preferred replica does not lead, in the order of topics' names.
 
     Args:
-        broker: return elections only for the partitions with this preferred leader; None for all partitions.
-        needed: False for elections of the partitions that their preferred replica does lead.
+        topics: by name.
+        broker: the preferred leader of the partitions to return elections for; None for any.
+        needed: False to return elections for the partitions that their preferred replica leads instead.
     """
     return tuple(
         plan_edits.ElectPreferred(name, partition.number)
@@ -47,7 +48,7 @@ def preferred_elections(
 
 
 def preferred_brokers(topics: Iterable[Topic]) -> frozenset[int]:
-    """Return the brokers that have the preferred replica of a partition."""
+    """Return the brokers that have the preferred replica of at least one partition."""
     found = {model_elections.preferred(each) for topic in topics for each in topic.partitions}
     return frozenset(found - {model_elections.NOBODY})
 
@@ -56,7 +57,9 @@ def preferred_brokers(topics: Iterable[Topic]) -> frozenset[int]:
 
 
 def _partition(edit: plan_edits.Election, draft: plan_staged.Draft) -> Partition | None:
-    """Return the partition of an edit; None if topics were not read. Raise Refused if no election is possible."""
+    """Return the partition of an edit; None if topics were not read. Raise Refused if the partition does not exist, or
+    the plan changes its topic so that no election is possible.
+    """
     draft.refuse_created(edit.topic)
     draft.refuse_deleted(edit.topic)
     # Refuse an election and a move in one plan, as the result would depend on their order: a move changes the first
@@ -79,7 +82,7 @@ def _partition(edit: plan_edits.Election, draft: plan_staged.Draft) -> Partition
 
 
 def _would(edit: plan_edits.ElectUnclean, seen: plan_staged.Described) -> model_elections.UncleanElection | None:
-    """Return the effect of an unclean election now; None if the partition is missing."""
+    """Return the effect of an unclean election now; None if the partition does not exist."""
     place = edit.topic, edit.partition
     partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
     if partition is None:
@@ -89,7 +92,7 @@ def _would(edit: plan_edits.ElectUnclean, seen: plan_staged.Described) -> model_
 
 
 def _seen_ends(snapshot: Snapshot) -> Mapping[tuple[str, int], int]:
-    """Return, by partition, the highest offset that groups committed or that its leader reported as its end."""
+    """Return (topic, partition) -> the highest offset that a group committed or that the leader reported as the end."""
     # While the former leader is down, the offsets that others have seen are the best evidence of the loss.
     ends = {place: known.end for place, known in snapshot.log_ranges.items()}
     for lag in snapshot.lags.values():
@@ -102,15 +105,15 @@ def _seen_ends(snapshot: Snapshot) -> Mapping[tuple[str, int], int]:
 # -- effects -----------------------------------------------------------------------------------------------------------
 
 _MOST_BROKERS = 12
-"""Maximum number of brokers that are listed with their numbers of leaders before and after."""
+"""Maximum number of brokers that a line lists with their numbers of led partitions before and after."""
 
 
 _NO_WAY_BACK = "no way back is needed: leaders can be elected again at any time"
 
 
 def _leaders_line(seen: plan_staged.Draft) -> tuple[plan_edits.Edit | None, str]:
-    """Return the plan's first election of a preferred leader (None without one), and a line with the numbers of leaders
-    of each broker before and after all of them.
+    """Return the plan's first election of a preferred leader, None if there is none; and a line with the number of
+    partitions that each broker leads before and after all these elections.
     """
     before = model_elections.leaders_by_broker(seen.snapshot.topics.values())
     delta: Counter[int] = Counter()
@@ -136,7 +139,7 @@ def _replica(broker: int, partition: Partition, logs: ReplicaLogs) -> str:
 
 
 def _loss(would: model_elections.UncleanElection) -> str:
-    """Return the lost records as text: ``records from offset 1,200 on are lost: at least 300``."""
+    """Return a text on the lost records: ``records from offset 1,200 on are lost: at least 300``."""
     if would.clean:
         return "no committed record is lost"
     if would.first < 0:
@@ -168,7 +171,9 @@ def _loses(edit: plan_edits.ElectUnclean, judged: Judged) -> Iterator[str]:
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return requests for each type of election: a request has only one type (ElectLeadersRequest)."""
+    """Return the requests, with preferred and unclean elections apart, because a request has one election type
+    (ElectLeadersRequest).
+    """
     steps = []
     for kind, unclean in ((plan_edits.ElectPreferred, False), (plan_edits.ElectUnclean, True)):
         some = [each for each in staged if isinstance(each.edit, kind)]
@@ -182,8 +187,8 @@ def _request(unclean: bool, some: list[plan_staged.Staged]) -> ElectLeaders:
 
 
 def _with_leaders(snapshot: Snapshot, edits: Sequence[plan_edits.Election]) -> Snapshot:
-    """Return the snapshot with the leaders of the elections that are possible; an unclean leader from outside the ISR
-    is alone in it.
+    """Return the snapshot with the leaders that the possible elections produce. A leader from outside the ISR is alone
+    in the ISR afterwards.
     """
     seen = plan_staged.Described(snapshot)
     changed: dict[TopicPartition, Partition] = {}
@@ -205,7 +210,7 @@ def _with_leaders(snapshot: Snapshot, edits: Sequence[plan_edits.Election]) -> S
 
 
 def with_partitions(snapshot: Snapshot, changed: Mapping[TopicPartition, Partition]) -> Snapshot:
-    """Return the snapshot with these partitions in place of those of the same numbers."""
+    """Return the snapshot with some partitions replaced. changed: (topic, partition) -> the new value."""
     topics = dict(snapshot.topics)
     for name in {name for name, _ in changed}:
         partitions = tuple(changed.get((name, each.number), each) for each in topics[name].partitions)
@@ -214,7 +219,9 @@ def with_partitions(snapshot: Snapshot, changed: Mapping[TopicPartition, Partiti
 
 
 def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Yield kafka-leader-election for each type of election: the tool takes one partition, or a file with several."""
+    """Yield kafka-leader-election commands, one for each type of election: the tool takes one partition, or a file with
+    several.
+    """
     for kind, name in ((plan_edits.ElectPreferred, "preferred"), (plan_edits.ElectUnclean, "unclean")):
         edits = [line.edit for line in lines if isinstance(line.edit, kind)]
         words = ("kafka-leader-election", "--election-type", name)
@@ -228,7 +235,9 @@ def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
 
 
 ADMIN_CONFIG = "--admin.config"
-"""kafka-leader-election's name of --command-config, which this tool has only since Kafka 4.2."""
+"""The option of kafka-leader-election for the settings of the connection. The tool has --command-config only since
+Kafka 4.2.
+"""
 
 # -- the kinds of edits ------------------------------------------------------------------------------------------------
 
@@ -261,7 +270,7 @@ class _ElectPreferredKind(_ElectionKind):
         return seen.found(partition_in(seen.snapshot.topics.get(edit.topic), edit.partition), Part.TOPICS)
 
     def moved(self, _edit: object, was: Partition | None, now: Partition | None) -> bool:
-        """Return whether the partition was created or deleted, or its preferred replica changed; the current leader
+        """Return whether the partition was created or deleted, or its preferred replica changed; a change of its leader
         does not matter.
         """
         if was is None or now is None:
@@ -292,8 +301,8 @@ class _ElectPreferredKind(_ElectionKind):
         return f"elect broker {new}, its preferred replica; {now}"
 
     def effects(self, edit: plan_edits.ElectPreferred, seen: plan_staged.Draft) -> tuple[str, ...]:
-        """Return the leaders by broker before and after all elections of the plan, for the first election; nothing for
-        the others.
+        """Return for the plan's first election: a line with the leaders by broker before and after all elections of the
+        plan, and one that no reversal is needed; empty for the others.
         """
         first, line = seen.once("leaders by broker", lambda: _leaders_line(seen))
         return (line, _NO_WAY_BACK) if first == edit else ()
@@ -353,8 +362,8 @@ class _ElectUncleanKind(_ElectionKind):
         return NOTHING if there is None or there.elected == model_elections.NOBODY else EffectiveValue(there.elected)
 
     def effects(self, edit: plan_edits.ElectUnclean, seen: plan_staged.Described) -> tuple[str, ...]:
-        """Return the broker that will lead, the records of each replica, and the brokers that would bring back all
-        records; nothing if no replica can be elected.
+        """Return lines on the broker that will lead, on the log of each replica, and on the brokers whose return would
+        bring back all records; empty if no replica can be elected.
         """
         place = edit.topic, edit.partition
         partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)

@@ -30,17 +30,19 @@ from console.plan.topic_risks import UNCLEAN
 
 
 def is_move(reassignment: Reassignment) -> bool:
-    """Return whether this is a move under way, not only the record of a partition's replicas."""
+    """Return whether a reassignment adds or removes replicas, so that a move is running; False for a value that only
+    records a partition's replicas.
+    """
     return bool(reassignment.adding or reassignment.removing)
 
 
 def moves_in(snapshot: Snapshot) -> Mapping[TopicPartition, Reassignment]:
-    """Return the moves under way, of all clients."""
+    """Return (topic, partition) -> the running move, of kac and all other clients."""
     return {(each.topic, each.partition): each for each in snapshot.reassignments if is_move(each)}
 
 
 def moves_of(snapshot: Snapshot, topic: str) -> tuple[CancelMove, ...]:
-    """Return the edits that cancel the moves of a topic's partitions; empty if no partition moves."""
+    """Return the edits that cancel the running moves of a topic's partitions; empty if no partition moves."""
     return tuple(CancelMove(topic, move.partition) for move in snapshot.reassignments if move.topic == topic)
 
 
@@ -48,7 +50,7 @@ def moves_of(snapshot: Snapshot, topic: str) -> tuple[CancelMove, ...]:
 
 
 def is_unclean_to_cancel(move: Reassignment, snapshot: Snapshot) -> bool:
-    """Return whether only replicas that a move adds are in sync, so that cancelling the move is an unclean election
+    """Return whether all in-sync replicas are ones that the move adds, so that cancelling it is an unclean election
     (PartitionReassignmentRevert).
     """
     partition = partition_in(snapshot.topics.get(move.topic), move.partition)
@@ -56,7 +58,7 @@ def is_unclean_to_cancel(move: Reassignment, snapshot: Snapshot) -> bool:
 
 
 def _may_be_unclean(edit: CancelMove, seen: plan_staged.Described) -> bool | None:
-    """Return whether the topic allows unclean elections; None if its configs were not read."""
+    """Return whether the topic of an edit allows unclean elections; None if its configs were not read."""
     entry = entry_in(seen.snapshot.configs, topic_resource(edit.topic), UNCLEAN)
     return None if entry is None else entry.value == "true"
 
@@ -104,7 +106,9 @@ def _request(some: list[plan_staged.Staged]) -> AlterReassignments:
 
 
 def _without_moves(snapshot: Snapshot, edits: Sequence[CancelMove]) -> Snapshot:
-    """Return the snapshot with the partitions on their original replicas (PartitionReassignmentRevert)."""
+    """Return the snapshot with the partitions on the replicas that they had before the moves
+    (PartitionReassignmentRevert).
+    """
     gone = {(edit.topic, edit.partition) for edit in edits}
     changed: dict[TopicPartition, Partition] = {}
     for move in snapshot.reassignments:
@@ -132,7 +136,7 @@ def _move_request(some: list[plan_staged.Staged]) -> AlterReassignments:
 
 
 def _with_moves(snapshot: Snapshot, edits: Sequence[MoveReplicas]) -> Snapshot:
-    """Return the snapshot with the moves under way: brokers list the wanted replicas, then the replicas to drop."""
+    """Return the snapshot with the moves running: brokers list the wanted replicas, then the replicas to be removed."""
     changed: dict[TopicPartition, Partition] = {}
     started: list[Reassignment] = []
     for edit in edits:
@@ -149,14 +153,14 @@ def _with_moves(snapshot: Snapshot, edits: Sequence[MoveReplicas]) -> Snapshot:
 
 
 def _move_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Yield kafka-reassign-partitions --execute --additional, which does not touch the moves of others."""
+    """Yield kafka-reassign-partitions --execute --additional, which leaves the moves of other clients running."""
     edits = [line.edit for line in lines if isinstance(line.edit, MoveReplicas)]
     wanted = [{"topic": each.topic, "partition": each.partition, "replicas": each.replicas} for each in edits]
     return reassignment(wanted, "--execute", "--additional")
 
 
 def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Yield kafka-reassign-partitions --cancel --preserve-throttles: without that option the tool removes all
+    """Yield kafka-reassign-partitions --cancel --preserve-throttles: without the second option the tool removes all
     throttles, also those of other moves.
     """
     moves = [line.staged.was for line in lines if isinstance(line.staged.was, Reassignment)]
@@ -181,8 +185,8 @@ class _MoveKind(EditKind):
     state = Reassignment
 
     def current(self, edit: MoveEdit, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the move under way; for a partition that does not move, a Reassignment that changes nothing. None if
-        the partition does not exist, UNREAD if the reassignments or the topic were not read.
+        """Return the running move; for a partition that does not move, a Reassignment that adds and removes nothing.
+        None if the partition does not exist, UNREAD if the reassignments or the topic were not read.
         """
         if not seen.read(Part.REASSIGNMENTS):
             return plan_staged.UNREAD
@@ -241,8 +245,8 @@ class _MoveReplicasKind(_MoveKind):
         return EffectiveValue(commas(edit.replicas))
 
     def effects(self, edit: MoveReplicas, seen: plan_staged.Described) -> tuple[str, ...]:
-        """Return lines on the copied and dropped replicas with the free space on the brokers that copy, on observers,
-        on replicas that delay the end of the move, and on a new preferred leader; empty if the partition is unknown.
+        """Return lines on the copied and removed replicas with the free space on the brokers that copy, on observers,
+        on replicas that delay the end of the move, and on a new preferred leader; empty if the partition was not read.
         """
         was = self.current(edit, seen)
         if not isinstance(was, Reassignment):
@@ -302,7 +306,9 @@ class _CancelMoveKind(_MoveKind):
         return plan_staged.Staged(edit, was)
 
     def wanted(self, _edit: object, now: Reassignment | None) -> bool | None:
-        """Return False while the partition moves, else None: a cancelled move looks like one that has ended."""
+        """Return False while the partition moves, else None, because a cancelled move and one that has completed look
+        the same.
+        """
         return False if now is not None and is_move(now) else None
 
     def settled(self, _edit: object, was: plan_staged.Was, now: plan_staged.Was, changed: bool) -> Status | None:

@@ -1,4 +1,4 @@
-"""New records: a batch for a partition, written once."""
+"""New records: writing a batch to a partition, once."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from console.plan.topic_risks import POLICY, owner_of
 from console.plan.values import items_of
 
 MOST = 1_000
-"""Maximum number of records in a plan without a warning."""
+"""Number of records in a plan above which there is a warning."""
 NAMED = 3
 """Maximum number of groups and partitions that a line names."""
 LARGEST_REQUEST = 16 << 20
-"""Maximum size in bytes of the batches in one step."""
+"""Maximum size in bytes of all batches in one step."""
 MESSAGE_BYTES = "max.message.bytes"
 
 
@@ -41,7 +41,9 @@ def _of_topic(topic: str, staged: Sequence[plan_staged.Staged]) -> list[WriteRec
 
 
 def _is_first(edit: WriteRecords, staged: Sequence[plan_staged.Staged]) -> bool:
-    """Return whether an edit is the plan's first batch for its topic: only that one has the lines about all of them."""
+    """Return whether an edit is the plan's first batch for its topic. Lines about all batches of a topic are shown with
+    this one only.
+    """
     return next(iter(_of_topic(edit.topic, staged)), None) is edit
 
 
@@ -75,8 +77,8 @@ def _nulls(edit: WriteRecords, judged: Judged) -> Iterator[str]:
 
 
 def _other_schema(edit: WriteRecords, judged: Judged) -> Iterator[str]:
-    """Yield a line about the values, and one about the keys, of a topic's new records if some of them use no schema of
-    their subject, although the subject has schemas.
+    """Yield a line about the values, and one about the keys, of a topic's new records if some of them refer to no
+    schema of the topic's subject, although the subject has schemas.
     """
     if not _is_first(edit, judged.staged):
         return
@@ -106,7 +108,9 @@ def _all_records(_edit: WriteRecords, judged: Judged) -> int:
 
 
 def _at_once(edit: WriteRecords, judged: Judged) -> Iterator[str]:
-    """Yield a line if groups with members have read all of a partition that gets records."""
+    """Yield a line if groups with members have read a partition to its end, and so get the new records immediately; and
+    a line if not all groups were examined.
+    """
     readers = judged.facts.readers.get(edit.topic)
     if readers is None or not _is_first(edit, judged.staged):
         return
@@ -133,7 +137,9 @@ def _at_once(edit: WriteRecords, judged: Judged) -> Iterator[str]:
 
 
 def _again(edit: WriteRecords, judged: Judged) -> Iterator[str]:
-    """Yield a line if dead letters are sent again to a topic that is also read by groups in which they did not fail."""
+    """Yield a line if dead letters are sent again to a topic that other groups read too than those in which they
+    failed.
+    """
     readers = judged.facts.readers.get(edit.topic)
     if edit.again is None or readers is None or not _is_first(edit, judged.staged):
         return
@@ -158,8 +164,8 @@ def _needs(edit: WriteRecords) -> RiskNeeds:
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return steps with one batch of each partition at most, and with `LARGEST_REQUEST` bytes at most. A step is sent
-    only after the step before it succeeded, so the records of a partition keep their order.
+    """Return steps with at most one batch for each partition, and at most `LARGEST_REQUEST` bytes. Each step is sent
+    only after the previous one succeeded, so the records of a partition keep their order.
     """
     rounds: list[tuple[list[plan_staged.Staged], int]] = []
     seen: dict[tuple[str, int], int] = {}
@@ -261,22 +267,22 @@ class _WriteRecordsKind(EditKind):
         return plan_staged.Staged(edit, self.current(edit, draft))
 
     def current(self, edit: WriteRecords, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the start and end of the log; UNREAD if its leader did not answer."""
+        """Return the first offset and the end offset of the partition's log; UNREAD if its leader did not answer."""
         return seen.snapshot.log_ranges.get((edit.topic, edit.partition), plan_staged.UNREAD)
 
     def moved(self, _edit: object, _was: object, _now: object) -> bool:
-        """Return False: other producers may write at any time."""
+        """Return False, because other producers may write at any time without a conflict."""
         return False
 
     def wanted(self, _edit: object, _now: object) -> bool | None:
         return None  # unknown here: the sender searches the log for this batch
 
     def before(self, _edit: object, there: LogRange | None, _inheritance: object) -> EffectiveValue:
-        """Return the end of the log."""
+        """Return the end offset of the log as text."""
         return EffectiveValue(None if there is None else there.end, known=there is not None)
 
     def after(self, edit: WriteRecords, _there: object, _inheritance: object) -> EffectiveValue:
-        """Return the number of records and their bytes."""
+        """Return the number of records that are written, and their bytes, as text."""
         return EffectiveValue(f"{plural(len(edit.sizes), 'record')}, {byte_count(sum(edit.sizes))}")
 
     def effects(self, edit: WriteRecords, draft: plan_staged.Draft) -> tuple[str, ...]:
@@ -285,7 +291,7 @@ class _WriteRecordsKind(EditKind):
 
 
 def _forecast(edits: Sequence[WriteRecords], draft: plan_staged.Draft) -> Iterator[str]:
-    """Yield a line for each effect of a topic's new records."""
+    """Yield lines on the effects of all new records for one topic."""
     topic = edits[0].topic
     partitions = sorted({each.partition for each in edits})
     where = first_few([str(each) for each in partitions], NAMED)

@@ -1,6 +1,6 @@
 """Quotas: setting and removing a quota of an entity.
 
-The rules for staging follow ClientQuotaControlManager, but refuse some values that it accepts (NaN, infinity).
+The checks before staging follow ClientQuotaControlManager, but also refuse values that it accepts (NaN, infinity).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Q = TypeVar("Q", SetQuota, UnsetQuota)
 
 
 def _ordered(edit: Q) -> Q:
-    """Return the edit with its entity's components in the canonical order."""
+    """Return the edit with the components of its entity in the order of `QuotaEntity`."""
     if _in_order(edit.entity.types):
         return edit
     return structs.replace(edit, entity=model_quota.QuotaEntity.of(edit.entity.as_dict()))
@@ -85,13 +85,13 @@ class _Unnamed(Enum):
 _ABSENT, _ANY = _Unnamed.ABSENT, _Unnamed.ANY
 _Name = str | None | _Unnamed
 _KINDS = (0, 1, 2)
-"""The kinds of a component of an entity: absent, the default, named."""
+"""The codes of a component of an entity: 0 absent, 1 the default, 2 a name."""
 _LEVELS = {(2, 2): 1, (2, 1): 2, (2, 0): 3, (1, 2): 4, (1, 1): 5, (1, 0): 6, (0, 2): 7, (0, 1): 8}
 _WEAKEST = 9
 
 
 class StrongerQuotas:
-    """Counters of the entities with one quota key that take precedence over another entity."""
+    """Counts the entities that have a certain quota key, to find how many take precedence over another entity."""
 
     def __init__(self, entities: Iterable[model_quota.QuotaEntity]) -> None:
         self._both: set[tuple[_Name, _Name]] = set()
@@ -112,7 +112,9 @@ class StrongerQuotas:
             self._of_kinds[user_kind, client_kind] += 1
 
     def count(self, entity: model_quota.QuotaEntity) -> int:
-        """Return the number of entities that may apply to a client of this entity and take precedence over it."""
+        """Return the number of counted entities that may apply to a client of this entity and take precedence over
+        it.
+        """
         names: dict[str, _Name] = {**entity.as_dict()}
         if model_quota.IP in names:
             return self._addresses if names[model_quota.IP] is None else 0
@@ -121,8 +123,8 @@ class StrongerQuotas:
         return sum(self._matching(u, c, mine) for u in _meeting(user) for c in _meeting(client))
 
     def _matching(self, user: _Name, client: _Name, below: int) -> int:
-        """Return the number of entities of levels below `below` that match a user and a client; `_ANY` matches every
-        name.
+        """Return the number of entities that match a user and a client, with a level number below `below` (1 is the
+        strongest); `_ANY` matches every name.
         """
         if user is _ANY and client is _ANY:
             return sum(count for kinds, count in self._of_kinds.items() if _level(*kinds) < below)
@@ -134,8 +136,8 @@ class StrongerQuotas:
 
 
 def _meeting(name: _Name) -> tuple[_Name, ...]:
-    """Return the names of entities that may apply to the same client as an entity of this name: for a name, the name
-    itself, the default and no name; for the default, and for no name, all names (`_ANY`).
+    """Return the names of a component with which an entity may apply to the same client as an entity with this name.
+    For a name: itself, the default and an absent component; for the default and an absent component: all (`_ANY`).
     """
     return (name, None, _ABSENT) if isinstance(name, str) else (_ANY,)
 
@@ -158,12 +160,13 @@ def _back(edit: QuotaEdit, was: float | None) -> QuotaEdit:
 # -- effects -----------------------------------------------------------------------------------------------------------
 
 MOST = 100_000
-"""Maximum number of quota entities that are counted; above it, counts are shown as "at least"."""
+"""Maximum number of entities that are counted; if there are more, counts are shown as "at least"."""
 
 
 def _not_moving(edit: QuotaEdit, seen: plan_staged.Described) -> tuple[str, ...]:
-    """Return a line that counts the entities that may share a client and have the key at a stronger level; empty if
-    there are no such entities. Only the first `MOST` quotas count.
+    """Return a line that counts the entities which may apply to the same clients and have the key at a stronger level,
+    so that the edit does not change these clients' limits; empty if there are none. Only the first `MOST` entities are
+    counted.
     """
     quotas = seen.snapshot.quotas
 
@@ -180,7 +183,7 @@ def _not_moving(edit: QuotaEdit, seen: plan_staged.Described) -> tuple[str, ...]
 
 
 def _falls_to(entity: model_quota.QuotaEntity, key: str, snapshot: Snapshot) -> str:
-    """Return a line with the limit that applies once the limit of an entity is removed."""
+    """Return a text on the limit that applies after the limit of an entity is removed."""
     names = entity.as_dict()
     if model_quota.IP in names:
         return "the default of addresses counts then, if there is one"
@@ -204,7 +207,7 @@ def _words(entity: model_quota.QuotaEntity) -> str:
 
 
 def _throttles_everyone(edit: SetQuota, judged: Judged) -> Iterator[str]:
-    """Yield a warning for a default limit that is new or lower than before."""
+    """Yield a warning if a limit of a default entity is new, or lower than before."""
     if all(part.name is None for part in edit.entity.parts) and _lowers(edit, judged):
         kinds = {"user": "user", "client-id": "client", "ip": "address"}
         who = " and ".join(kinds.get(part.type, part.type) for part in edit.entity.parts)
@@ -216,8 +219,8 @@ _NAMED = 3
 
 
 def _known_without(edit: SetQuota, judged: Judged) -> str:
-    """Return, as text, the known users without their own limit: first this console's, then those with credentials,
-    ACLs or other quotas. ``""`` if there are no such users, or the limit is not one of users.
+    """Return a text that lists known users without their own limit: first the user of this console, then users with
+    credentials, ACLs or other quotas. ``""`` if there are no such users, or the entity has no user.
     """
     if not edit.entity.has(model_quota.USER):
         return ""
@@ -252,9 +255,7 @@ def _lowers(edit: SetQuota, judged: Judged) -> bool:
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return requests that keep the quotas of an entity together: an entity twice in one request, or in two requests,
-    gets two responses.
-    """
+    """Return requests in which all quotas of an entity are together: an entity that occurs twice gets two responses."""
     groups = grouped((each.edit.target, each) for each in staged)
     return steps_of(((group, len(group)) for group in groups.values()), RECORD_LIMIT, _request)
 
@@ -291,7 +292,7 @@ _QUOTA_TYPES = {model_quota.USER: "users", model_quota.CLIENT_ID: "clients", mod
 
 
 def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Yield one kafka-configs command for all keys of the entity."""
+    """Yield one kafka-configs command for all quotas of an entity that change."""
     assert isinstance(target, model_quota.QuotaEntity)
     if any(part.name == _DEFAULT_NAME or part.type not in _QUOTA_TYPES for part in target.parts):
         note = f"no command can name {target.as_dict()}: kafka-configs means the default by <default>"

@@ -1,4 +1,4 @@
-"""Records of partitions: deleting the records before an offset."""
+"""Records of partitions: deleting those before an offset."""
 
 from __future__ import annotations
 
@@ -31,8 +31,12 @@ NAMED = 3
 
 
 def _by_request(policy: str, documentation: str | None) -> bool:
-    """Return whether brokers delete records by request with this cleanup.policy. With an empty policy they do since
-    4.2, and the key's documentation says so; True if it was not read: the brokers then decide.
+    """Return whether brokers delete records on request if a topic has this cleanup.policy. For an empty policy they do
+    so since Kafka 4.2, which the key's documentation shows.
+
+    Args:
+        documentation: Kafka's documentation of the key; None if it was not read, then the result is True for an empty
+            policy, and the brokers decide.
     """
     if items := set(items_of(policy)) - {""}:
         return "delete" in items
@@ -44,7 +48,7 @@ def _by_request(policy: str, documentation: str | None) -> bool:
 
 def _deleted(edit: TrimLog, judged: Judged) -> Iterator[str]:
     """Yield warnings about the records that the plan deletes in all partitions of a topic, and about the groups that
-    have not read them; only for the first such edit of the topic.
+    have not read them; nothing except for the first such edit of the topic.
     """
     mine = [s.edit for s in judged.staged if isinstance(s.edit, TrimLog) and s.edit.topic == edit.topic]
     # Warn once for all partitions: the user accepts a warning by typing the topic's name, and would have to type it for
@@ -105,7 +109,7 @@ def _predict(snapshot: Snapshot, edits: Sequence[TrimLog]) -> Snapshot:
 
 
 def _commands(lines: Sequence[DiffLine]) -> Iterable[Command]:
-    """Yield one command: kafka-delete-records reads any number of partitions from a JSON file."""
+    """Yield one command, because kafka-delete-records reads any number of partitions from a JSON file."""
     partitions = [
         json_text({"topic": line.edit.topic, "partition": line.edit.partition, "offset": line.edit.before})
         for line in lines
@@ -173,12 +177,12 @@ class _TrimLogKind(EditKind):
         return plan_staged.Staged(edit, log)
 
     def current(self, edit: TrimLog, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the start and end of the log; UNREAD if its leader did not answer."""
+        """Return the first offset and the end offset of the partition's log; UNREAD if its leader did not answer."""
         return seen.snapshot.log_ranges.get((edit.topic, edit.partition), plan_staged.UNREAD)
 
     def moved(self, edit: TrimLog, was: LogRange | None, now: LogRange | None) -> bool:
-        """Return whether the records are already deleted, or the log no longer reaches the offset. False if only the
-        start below the offset moved (retention), or the end (producers).
+        """Return whether the records are already deleted, or the log no longer reaches the offset. A rise of the first
+        offset that stays below the edit's offset (retention), and a rise of the end offset (producers), do not count.
         """
         return was is None or now is None or now.end < edit.before or (was.start < edit.before <= now.start)
 
@@ -186,7 +190,7 @@ class _TrimLogKind(EditKind):
         return now is not None and now.start >= edit.before
 
     def before(self, _edit: object, there: LogRange | None, _inheritance: object) -> EffectiveValue:
-        """Return the offset of the first record."""
+        """Return the first offset of the log as text."""
         return EffectiveValue(None if there is None else there.start, known=there is not None)
 
     def after(self, edit: TrimLog, _there: object, _inheritance: object) -> EffectiveValue:

@@ -1,4 +1,4 @@
-"""Brokers' registrations: removing the registration of a broker that does not come back."""
+"""Brokers' registrations: removing that of a broker which will not come back."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from console.plan.risk_rules import REPLICAS_REMAIN, Judged, RiskNeeds, RiskRule
 
 
 class RemoveRegistration(Edit, frozen=True):
-    """Unregister a broker that is down."""
+    """Unregister a broker that is down (UnregisterBroker)."""
 
     broker_id: int
 
     @property
     def target(self) -> BrokerTarget:
-        """The registration."""
+        """The registration of the broker."""
         return BrokerTarget(self.broker_id)
 
 
@@ -103,8 +103,8 @@ class _RemoveRegistrationKind(Removal):
         return plan_staged.Staged(edit, was)
 
     def current(self, edit: RemoveRegistration, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the broker; None if it is not registered. A cluster before Kafka 4.0 does not describe brokers that
-        are down: the result is then a broker without an address, registered or not.
+        """Return the broker; None if it is not registered. Before Kafka 4.0 a cluster does not describe brokers that
+        are down; the result is then a broker without an address, whether it is registered or not.
         """
         cluster = seen.snapshot.cluster
         found = next((broker for broker in cluster.brokers if broker.id == edit.broker_id), None)
@@ -114,11 +114,11 @@ class _RemoveRegistrationKind(Removal):
         return None if cluster.shows_fenced else Broker(edit.broker_id, "", -1, fenced=True)
 
     def moved(self, _edit: object, was: Broker | None, now: Broker | None) -> bool:
-        """Return whether the broker is no longer registered, or came back."""
+        """Return whether the broker is no longer registered, or is up again."""
         return was is None or now is None or was.fenced != now.fenced
 
     def wanted(self, _edit: object, now: Broker | None) -> bool | None:
-        """Return whether the broker is gone; None if the cluster does not show it."""
+        """Return whether the broker is no longer registered; None if the cluster does not show it."""
         return True if now is None else None if now.port < 0 else False
 
     def before(self, _edit: object, there: Broker | None, _inheritance: object) -> EffectiveValue:

@@ -1,4 +1,4 @@
-"""All kinds of edits, from the files of this folder, and the order in which they are sent."""
+"""All kinds of edits, from the files of this package, and the order in which their batches are sent."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _MODULES = [import_module(f"console.plan.kinds.{name}") for name in _NAMES]
 KINDS: tuple[EditKind, ...] = tuple(kind for module in _MODULES for kind in module.KINDS)
 _BATCHES = (value for module in _MODULES for value in vars(module).values() if isinstance(value, Batch))
 BATCHES = tuple(sorted(dict.fromkeys(_BATCHES), key=lambda batch: batch.stage))
-"""The order in which batches are sent, see `Stage`."""
+"""The batches in the order in which they are sent (`Stage`)."""
 
 _BY_EDIT = {kind.edit: kind for kind in KINDS}
 BY_OP = {str(kind.edit.__struct_config__.tag): kind for kind in KINDS}
-"""The kinds by the ``op`` in the JSON form of their edits."""
+"""Value of ``op`` in the JSON form of an edit -> the edit's kind."""
 
 
 def kind_of(edit: Edit) -> EditKind:
-    """Return an edit's kind."""
+    """Return the kind of an edit."""
     return _BY_EDIT[type(edit)]

@@ -27,7 +27,9 @@ from console.plan.risk_rules import LOG_DIR_SPACE, Judged, RiskRule
 
 
 def _held(dirs: Sequence[LogDir], edit: MoveReplicaDir) -> Iterator[tuple[LogDir, ReplicaSize]]:
-    """Yield each directory with the replica or with a copy of it, and the size that it has there."""
+    """Yield the broker's directories that have the replica, or a running copy of it, each with the size that it has
+    there.
+    """
     for each in dirs:
         for replica in each.replicas.of((edit.topic,)):
             if replica.partition == edit.partition:
@@ -39,7 +41,7 @@ def _held(dirs: Sequence[LogDir], edit: MoveReplicaDir) -> Iterator[tuple[LogDir
 
 def _sizes(edit: MoveReplicaDir, snapshot: Snapshot) -> tuple[int, LogDir | None]:
     """Return the size of the replica in bytes, 0 if it is unknown; and its destination directory, None if the broker
-    has no such directory.
+    has no such directory or was not read.
     """
     dirs = snapshot.log_dirs.get(edit.broker, ())
     size = next((replica.size for _, replica in _held(dirs, edit) if not replica.is_future), 0)
@@ -50,8 +52,8 @@ def _sizes(edit: MoveReplicaDir, snapshot: Snapshot) -> tuple[int, LogDir | None
 
 
 def _no_room(edit: MoveReplicaDir, judged: Judged) -> Iterator[str]:
-    """Yield a warning if the replicas that the plan moves into a directory exceed its usable bytes: a full directory
-    goes offline with all its replicas.
+    """Yield a warning if the replicas that the plan moves into a directory are larger than its usable bytes: a full
+    directory goes offline with all its replicas.
     """
     size, to = _sizes(edit, judged.before)
     if to is None or to.usable_bytes < 0:
@@ -73,7 +75,7 @@ def _no_room(edit: MoveReplicaDir, judged: Judged) -> Iterator[str]:
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return one request for each broker."""
+    """Return the requests, one for each broker."""
     by_broker = grouped((each.edit.broker, each) for each in staged if isinstance(each.edit, MoveReplicaDir))
     return [Step(_request(broker, mine), tuple(mine)) for broker, mine in by_broker.items()]
 
@@ -84,7 +86,7 @@ def _request(broker: int, mine: Sequence[plan_staged.Staged]) -> AlterReplicaDir
 
 
 def _predict(snapshot: Snapshot, edits: Sequence[MoveReplicaDir]) -> Snapshot:
-    """Return the snapshot with the copies begun, 0 bytes long."""
+    """Return the snapshot with the copies of these edits running, 0 bytes long so far."""
     log_dirs = dict(snapshot.log_dirs)
     for edit in edits:
         dirs = log_dirs.get(edit.broker, ())
@@ -101,8 +103,8 @@ def _with_copy(there: LogDir, edit: MoveReplicaDir) -> LogDir:
 
 
 def _commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Yield kafka-reassign-partitions --execute, with unchanged replicas, and with the directories of the replicas that
-    move.
+    """Yield kafka-reassign-partitions --execute, which leaves the replicas on their brokers and names the new
+    directories.
     """
     partitions = directories_of(
         (line.edit.topic, line.edit.partition, line.staged.was.replicas, line.edit.broker, line.edit.path)
@@ -113,12 +115,12 @@ def _commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
 
 
 def directories_of(moves: Iterable[tuple[str, int, Sequence[int], int, str]]) -> list[dict[str, Any]]:
-    """Return the partitions of a reassignment as kafka-reassign-partitions reads them; replicas without a move stay in
-    ``any`` directory.
+    """Return the partitions of a reassignment in the form that kafka-reassign-partitions reads; replicas without a move
+    have the directory ``any``, which leaves them where they are.
 
     Args:
-        moves: topic, partition, its replicas, one of their brokers, its directory. A move to a broker outside the
-            replicas is skipped.
+        moves: topic, partition, the partition's replicas, a broker, and the new directory on it. A move on a broker
+            that is not among the replicas is skipped.
     """
     partitions: dict[tuple[str, int], dict[str, Any]] = {}
     for topic, number, replicas, broker, path in moves:
@@ -181,8 +183,8 @@ class _MoveReplicaDirKind(EditKind):
         return plan_staged.Staged(edit, was)
 
     def current(self, edit: MoveReplicaDir, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the directory of the replica; None if the broker has no replica, UNREAD if its directories were not
-        read.
+        """Return the present directory of the replica; None if the broker has no such replica, UNREAD if its
+        directories were not read.
         """
         snapshot = seen.snapshot
         if not seen.read(Part.LOG_DIRS) or edit.broker not in snapshot.log_dirs:
@@ -196,7 +198,7 @@ class _MoveReplicaDirKind(EditKind):
         return ReplicaDir(found[False], found.get(True, ""), partition.replicas if partition is not None else ())
 
     def moved(self, _edit: object, was: ReplicaDir | None, now: ReplicaDir | None) -> bool:
-        """Return whether the replica is in another directory than before, or on its way to another one."""
+        """Return whether the replica is in another directory than before, or a copy to another directory is running."""
         return (was.destination if was is not None else None) != (now.destination if now is not None else None)
 
     def wanted(self, edit: MoveReplicaDir, now: ReplicaDir | None) -> bool | None:
@@ -211,8 +213,8 @@ class _MoveReplicaDirKind(EditKind):
         return EffectiveValue(edit.path)
 
     def effects(self, edit: MoveReplicaDir, seen: plan_staged.Described) -> tuple[str, ...]:
-        """Return a line with the size of the copy and the free space in the directory. If the replica stays in its
-        present directory, the line names the running copy that the broker drops.
+        """Return a line with the size of the copy and the free bytes of the directory. If the edit names the replica's
+        present directory, the line names the running copy that the broker discards.
         """
         was = self.current(edit, seen)
         if not isinstance(was, ReplicaDir):

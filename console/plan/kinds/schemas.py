@@ -1,4 +1,4 @@
-"""Schemas: registering a version of a subject, deleting versions softly, and registering a deleted one again."""
+"""Schemas: registering a version of a subject, soft-deleting versions, and registering a soft-deleted version again."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ class AddSchema(_SchemaEdit, frozen=True):
 
     @property
     def target(self) -> subjects.SubjectTarget:
-        """The new version: one for each subject in a plan."""
+        """The new version of the subject; a plan has at most one for each subject."""
         return subjects.SubjectTarget(self.subject, 0)
 
 
 class DropSchema(_SchemaEdit, frozen=True):
-    """Delete a version of a subject softly."""
+    """Soft-delete a version of a subject, or the whole subject."""
 
     version: int | None = None
-    """The version; None for the subject."""
+    """The number of the version; None for the whole subject."""
 
     @property
     def target(self) -> subjects.SubjectTarget:
-        """The version, or the subject."""
+        """The version, or the whole subject."""
         return subjects.SubjectTarget(self.subject, self.version)
 
 
@@ -62,14 +62,14 @@ class RestoreSchema(_SchemaEdit, frozen=True):
 
     @property
     def target(self) -> subjects.SubjectTarget:
-        """The deleted version."""
+        """The soft-deleted version."""
         return subjects.SubjectTarget(self.subject, self.version)
 
 
 SchemaEdit = AddSchema | DropSchema | RestoreSchema
 
 MOST_RECORDED = 64 << 10
-"""Maximum length in characters of a text that the journal stores, so that a deletion can be reverted by the text."""
+"""Maximum length in characters of a schema's text that the journal stores, so that a deletion can be reverted."""
 _KIND, _TEXT, _REFERENCES = "kind", "text", "references"
 
 
@@ -92,8 +92,8 @@ def _request(staged: plan_staged.Staged) -> subjects.RegisterSchema | subjects.D
 
 
 def _additions(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return a request for each registration, after the registrations of the schemas that it refers to: until then the
-    registry refuses it.
+    """Return one request for each registration, in an order in which a schema comes after those to which it refers,
+    because the registry would refuse it before them.
     """
 
     def waits_for(each: plan_staged.Staged) -> set[str]:
@@ -104,8 +104,8 @@ def _additions(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step
 
 
 def _deletions(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return a request for each deletion, after the deletions of the schemas that refer to it: until then the registry
-    refuses it.
+    """Return one request for each deletion, in an order in which a version comes after those that refer to it, because
+    the registry would refuse its deletion before theirs.
     """
     users: dict[str, set[str]] = {}
     for each in staged:
@@ -123,8 +123,12 @@ def _subject_of(staged: plan_staged.Staged) -> str:
 def _in_turn(
     staged: Sequence[plan_staged.Staged], waits_for: Callable[[plan_staged.Staged], set[str]], why: str
 ) -> list[Step]:
-    """Return a request for each edit, after the requests of the subjects that the edit waits for. Edits that wait for
-    each other, which no registry's schemas cause, are sent in the order of staging.
+    """Return one request for each edit, after the requests for the subjects that the edit waits for. Edits that wait
+    for each other, which valid schemas don't cause, are sent in the order of staging.
+
+    Args:
+        waits_for: a function from an edit to the subjects whose edits have to be sent first.
+        why: the note on a request that waits.
     """
     steps: list[Step] = []
     places: dict[str, list[int]] = {}
@@ -141,7 +145,7 @@ def _in_turn(
 
 
 def _with(snapshot: Snapshot, edits: Sequence[SchemaEdit]) -> Snapshot:
-    """Return the snapshot with the subjects as these edits leave them."""
+    """Return the snapshot with its subjects changed by these edits."""
     found, texts = dict(snapshot.schemas), dict(snapshot.schema_texts)
     for edit in edits:
         after = found[edit.subject] = _after(edit, found.get(edit.subject))
@@ -151,7 +155,9 @@ def _with(snapshot: Snapshot, edits: Sequence[SchemaEdit]) -> Snapshot:
 
 
 def _after(edit: Edit, was: subjects.Subject | None) -> subjects.Subject:
-    """Return a subject after an edit; the id of a new version is unknown."""
+    """Return a subject as it is after an edit; the schema id of a new version is 0, which means unknown. was: None for
+    a subject that does not exist.
+    """
     assert isinstance(edit, SchemaEdit)
     subject = was or subjects.Subject(edit.subject)
     if isinstance(edit, DropSchema):
@@ -179,8 +185,8 @@ DELETIONS = Batch(stage=Stage.SCHEMAS_GONE, steps=_deletions, predict=_with)
 
 
 def _readers_break(edit: AddSchema, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield a line if readers with the present version can't read records of the new one, and a line for the reverse;
-    nothing if either schema is not Avro or was not read.
+    """Yield a line if readers with the newest version can't read records of the new one, and a line if readers with the
+    new version can't read records of the newest one; nothing if either schema is not Avro or was not read.
     """
     new = avro_of(judged.after, source_of(edit))
     versions = read_versions(judged.before, edit.subject)
@@ -209,7 +215,9 @@ def _is_new(snapshot: Snapshot, subject: str) -> bool:
 
 
 def turns_off_checks(edit: ConfigEdit, judged: risk_rules.Judged) -> Iterator[str]:
-    """Yield a line if the new versions of a subject, or of all subjects, are no longer checked."""
+    """Yield a line if an edit ends the compatibility checks of a subject's new versions, or of those of all
+    subjects.
+    """
     resource = edit.resource
     if resource.type != SCHEMA or edit.key != subjects.COMPATIBILITY:
         return
@@ -289,7 +297,9 @@ class _SchemaKind(EditKind):
 
 
 def _require_writable(subject: str, draft: plan_staged.Draft) -> None:
-    """Raise Refused if the subject's mode refuses a new version, unless the plan changes the mode: that comes first."""
+    """Raise Refused if the subject's mode forbids a new version, unless the plan changes the mode, which is sent
+    before.
+    """
     for name in (subject, ""):
         resource = subjects.subject_resource(name)
         if draft.at(Slot(resource, subjects.MODE)) is not None:
@@ -380,8 +390,8 @@ class _DropSchemaKind(_SchemaKind):
         return edit.version not in _live(now) if edit.version is not None else not _live(now)
 
     def recorded(self, edit: DropSchema, snapshot: Snapshot) -> Mapping[str, str]:
-        """Return the schema that a revert registers again, the version's or that of the subject's newest version; empty
-        if its text was not read, or has more than 65,536 characters (`MOST_RECORDED`).
+        """Return the schema that a reversal registers again: that of the deleted version, or of the subject's newest
+        version. Empty if its text was not read, or has more than 65,536 characters (`MOST_RECORDED`).
         """
         number = edit.version or next(reversed(_live(snapshot.schemas.get(edit.subject))), 0)
         source = snapshot.schema_texts.get((edit.subject, number))

@@ -1,6 +1,7 @@
-"""SCRAM credentials: setting and deleting a credential.
+"""SCRAM credentials: setting and deleting one.
 
-Limits are ScramControlManager's. Passwords can't be read, so setting one always counts as a change.
+The limits of iterations are those of ScramControlManager. Brokers don't return passwords, so setting one always counts
+as a change.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ def _check_user(edit: ScramEdit) -> None:
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return requests that each name a user only once: a broker refuses a repeated user, even for two mechanisms
-    (ScramControlManager).
+    """Return requests in each of which a user occurs once: a broker refuses a user that occurs twice, even with two
+    mechanisms (ScramControlManager).
     """
     rounds: list[list[plan_staged.Staged]] = []
     named: Counter[str] = Counter()
@@ -161,7 +162,7 @@ class _UpsertScramKind(_ScramKind):
 
 
 def _own_login(edit: DeleteScram, judged: Judged) -> Iterator[str]:
-    """Yield a warning if this client logs in with the credential."""
+    """Yield a warning if kac itself logs in with the credential that is deleted."""
     user = edit.user
     if judged.facts.principal == f"User:{user.user}" and judged.facts.mechanism == user.mechanism.label:
         yield (

@@ -1,4 +1,4 @@
-"""Delegation tokens: creating, renewing and expiring a token. No edit and no state contains the HMAC of a token."""
+"""Delegation tokens: creating, renewing and expiring one. No edit and no state contains the HMAC of a token."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class MakeToken(Edit, frozen=True):
     """Create a delegation token."""
 
     owner: str = ""
-    """The principal that the token belongs to; ``""`` for the client's own."""
+    """The principal that will own the token; ``""`` for kac's own principal."""
     renewers: tuple[str, ...] = ()
     lifetime_ms: int = BROKERS_OWN
-    """The longest lifetime in milliseconds, or `BROKERS_OWN`."""
+    """The maximum lifetime in milliseconds; `BROKERS_OWN` for the brokers' configured one."""
 
     @property
     def target(self) -> tokens.NewToken:
-        """The new token: one for each owner in a plan."""
+        """The new token; a plan has at most one for each owner."""
         return tokens.NewToken(self.owner)
 
 
@@ -46,16 +46,16 @@ class _TokenEdit(Edit, frozen=True):
 
     @property
     def target(self) -> tokens.TokenTarget:
-        """The token."""
+        """The token, by its id."""
         return tokens.TokenTarget(self.id)
 
 
 class Renew(_TokenEdit, frozen=True):
-    """Renew a token for a period from now on; `BROKERS_OWN` for the period in the broker's configs."""
+    """Renew a token for a period in milliseconds from now; `BROKERS_OWN` for the brokers' configured period."""
 
 
 class Expire(_TokenEdit, frozen=True):
-    """Make a token expire after a period from now on, or `AT_ONCE`."""
+    """Let a token expire a period in milliseconds from now; `AT_ONCE` for immediately."""
 
 
 TokenEdit = Renew | Expire
@@ -64,7 +64,7 @@ TokenEdit = Renew | Expire
 
 
 def _check_read(draft: plan_staged.Draft) -> None:
-    """Raise Refused if brokers reject token requests on this connection."""
+    """Raise Refused if brokers do not allow requests about tokens on this connection."""
     for each in draft.snapshot.failures:
         if each.part == Part.TOKENS and not each.entity:
             raise plan_staged.Refused(each.failure.message or each.failure.name, each.failure.remedy)

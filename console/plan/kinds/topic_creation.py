@@ -1,6 +1,7 @@
 """Creating a topic.
 
-Staged configs of a topic that the plan creates are sent with its creation, and override the configs of the creation.
+Staged config edits of a topic that the plan creates are sent in the CreateTopics request, and override configs in the
+`CreateTopic` edit.
 """
 
 from __future__ import annotations
@@ -41,16 +42,16 @@ from console.plan.values import parse_value
 # -- checks before staging ---------------------------------------------------------------------------------------------
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-"""The rule of Kafka's Topic.validate, which refuses ``.`` and ``..`` as well."""
+"""Matches the names that Kafka's Topic.validate accepts, and also ``.`` and ``..``, which it refuses."""
 
 
 _MOST_TWINS = 256
-"""Maximum number of names to look up one by one; a name with more twins is compared with all topics."""
+"""Maximum number of colliding names that are looked up one by one; a name with more is compared with all topics."""
 
 
 def twins(name: str) -> list[str] | None:
-    """Return the other names that collide with this one in brokers' metrics (Topic.hasCollision); None if, with the
-    name itself, there are more than 256 (`_MOST_TWINS`).
+    """Return the other names that collide with this one in brokers' metrics, where ``.`` and ``_`` are the same
+    (Topic.hasCollision); None if there are more than 256 (`_MOST_TWINS`) names, this one included.
     """
     parts = re.split(r"[._]", name)
     if 2 ** (len(parts) - 1) > _MOST_TWINS:
@@ -108,7 +109,7 @@ def _check_shape(topic: NewTopic) -> None:
 
 
 def _creation_steps(staged: Sequence[plan_staged.Staged], facts: Facts) -> list[Step]:
-    """Return the creations, each with the staged configs of its topic."""
+    """Return the CreateTopics requests; each topic's staged configs are in the request that creates it."""
     # The creation comes first in its group, in any order of staging: its configs are added to it.
     ordered = sorted(staged, key=lambda each: each.edit.new_topic is None)
     groups = grouped((each.edit.new_topic or each.edit.on_topic, each) for each in ordered)
@@ -124,7 +125,7 @@ def _creation_records(group: Sequence[plan_staged.Staged], facts: Facts) -> int:
 
 
 def _create(some: list[plan_staged.Staged]) -> CreateTopics:
-    """Return the request for some creations; config edits of the same plan override the configs of a creation."""
+    """Return one request for some creations. The staged config edits among `some` override configs in the creation."""
     topics = {s.edit.topic.name: s.edit.topic for s in some if isinstance(s.edit, CreateTopic)}
     configs = {name: dict(topic.configs) for name, topic in topics.items()}
     for staged in some:
@@ -139,13 +140,15 @@ def _create(some: list[plan_staged.Staged]) -> CreateTopics:
 # -- the cluster afterwards --------------------------------------------------------------------------------------------
 
 _MOST_PARTITIONS = 10_000
-"""Maximum number of partitions to predict: a controller's limit of one request (MAX_RECORDS_PER_USER_OP). A broker's
-config may claim any number."""
+"""Maximum number of partitions that are predicted, which is the controller's limit for one request
+(MAX_RECORDS_PER_USER_OP), because a broker's ``num.partitions`` may have any value.
+"""
 
 
 def _with_created(snapshot: Snapshot, edits: Sequence[CreateTopic]) -> Snapshot:
-    """Return the snapshot with the new topics, each without overrides. Their keys are those of another topic, or those
-    that topics inherit from a broker; without configs of either, the new topics have none."""
+    """Return the snapshot with the new topics, each with the configs of a topic that sets nothing itself (`_bare`).
+    Without such configs the new topics have none.
+    """
     topics = {**snapshot.topics, **{e.topic.name: Topic(e.topic.name, _partitions(e.topic, snapshot)) for e in edits}}
     bare = _bare(snapshot)
     if bare is None:
@@ -156,7 +159,9 @@ def _with_created(snapshot: Snapshot, edits: Sequence[CreateTopic]) -> Snapshot:
 
 
 def _bare(snapshot: Snapshot) -> ConfigSet | None:
-    """Return the configs of a topic without overrides; None if neither a topic's nor a broker's were read."""
+    """Return the configs of a topic that sets nothing itself; None if neither a topic's nor a broker's configs were
+    read.
+    """
     sample = next(((r, c) for r, c in snapshot.configs.items() if r.type == TOPIC), None)
     if sample is not None:
         inheritance = Inheritance(snapshot)
@@ -183,8 +188,8 @@ def _partitions(new: NewTopic, snapshot: Snapshot) -> tuple[Partition, ...]:
 
 
 def default_partitions(snapshot: Snapshot) -> int:
-    """Return the partition count of a topic that is created without one: the brokers' ``num.partitions``, 1 if
-    unread.
+    """Return the number of partitions that a topic gets if its creation names none: the brokers' ``num.partitions``; 1
+    if that was not read.
     """
     entry = Inheritance(snapshot).sample(BROKER, "num.partitions")
     count = long_number(entry.value) if entry is not None else None
@@ -214,7 +219,9 @@ def _config_words(lines: Sequence[DiffLine]) -> list[str]:
 
 
 def _fits_creation(line: DiffLine) -> bool:
-    """Return whether kafka-topics --config can carry the line: it splits at every ``=`` and trims."""
+    """Return whether kafka-topics --config can set the config of a line: the tool splits the text at every ``=`` and
+    trims it.
+    """
     value = line.new.value
     return isinstance(value, str) and value != "" and "=" not in value and is_trimmed(value)
 

@@ -1,4 +1,4 @@
-"""Topics: deleting and growing a topic. `topic_creation` creates topics."""
+"""Topics: deleting one, and adding partitions to one. `topic_creation` creates topics."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _grown(edit: GrowTopic, was: Topic) -> plan_staged.Verdict:
 
 
 def _is_another(was: Topic, now: Topic) -> bool:
-    """Return whether the topic was deleted and recreated under the same name."""
+    """Return whether the topic was deleted and created again under the same name; False if either id is unknown."""
     return was.topic_id is not None and now.topic_id is not None and was.topic_id != now.topic_id
 
 
@@ -61,12 +61,12 @@ def _is_another(was: Topic, now: Topic) -> bool:
 
 
 class KeptTopic(Struct, frozen=True):
-    """A topic in files, with the facts that edits need."""
+    """The form of a topic in plan files and journals, with the facts that edits need."""
 
     name: str
     id: str | None
     replicas: tuple[tuple[int, ...], ...]
-    """The brokers of each partition, by its number."""
+    """For each partition, by its number, the ids of the brokers of its replicas."""
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------
@@ -124,7 +124,9 @@ def _grow_command(edit: GrowTopic, _line: DiffLine) -> Command:
 
 
 def _topic(name: str) -> tuple[str, ...]:
-    """Return the option with a topic's name, escaped: kafka-topics reads it as a regular expression."""
+    """Return the option of kafka-topics that names a topic, escaped because the tool reads the name as a regular
+    expression.
+    """
     return option("--topic", re.sub(r"([^\w-])", r"\\\1", name, flags=re.ASCII))
 
 
@@ -142,33 +144,33 @@ DELETIONS = edit_kind.Batch(
 
 
 class TopicKind(edit_kind.EditKind):
-    """Common parts of all edits of topics."""
+    """The base class of the kinds of edits of topics."""
 
     state = KeptTopic
 
     def kept(self, was: Topic) -> KeptTopic:
-        """Return the topic as files store it."""
+        """Return the topic in the form that files store."""
         return KeptTopic(was.name, was.topic_id, tuple(each.replicas for each in was.partitions))
 
     def state_of(self, kept: KeptTopic) -> Topic:
-        """Return the topic of a file, without leaders."""
+        """Return the topic for its form in files; its partitions have no leaders."""
         partitions = tuple(Partition(number, -1, replicas, ()) for number, replicas in enumerate(kept.replicas))
         return Topic(kept.name, partitions, topic_id=kept.id)
 
     def current(self, edit: TopicEdit, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the topic; None if it does not exist, UNREAD if that is unknown."""
+        """Return the topic; None if it does not exist, UNREAD if topics were not read."""
         return seen.found(seen.snapshot.topics.get(edit.target.name), Part.TOPICS)
 
     def moved(self, _edit: object, was: Topic | None, now: Topic | None) -> bool:
-        """Return whether the topic was created, deleted or recreated, or its partition count changed; leaders don't
-        count.
+        """Return whether the topic was created, deleted or recreated, or the number of its partitions changed; other
+        changes do not matter.
         """
         if was is None or now is None:
             return was is not now
         return len(was.partitions) != len(now.partitions) or _is_another(was, now)
 
     def before(self, _edit: object, there: Topic | None, _inheritance: object) -> EffectiveValue:
-        """Return the topic's partition count."""
+        """Return the number of the topic's partitions."""
         return NOTHING if there is None else EffectiveValue(len(there.partitions))
 
 
@@ -236,7 +238,7 @@ class _DeleteTopicKind(edit_kind.Removal, TopicKind):
         return Status.APPLIED if changed and made_again else Status.NOT_APPLIED
 
     def recorded(self, edit: DeleteTopic, snapshot: Snapshot) -> Mapping[str, str]:
-        """Return the topic's overrides that brokers don't hide."""
+        """Return key -> value of the topic's overrides, without those that brokers hide."""
         resource = topic_resource(edit.name)
         configs = snapshot.configs.get(resource)
         entries = configs.overrides(resource) if configs is not None else ()

@@ -1,5 +1,5 @@
-"""Transactions: ending a transaction that hangs. Only transactions that `model.transactions.verdict` calls hanging can
-be staged and sent: kac never ends a transaction that its coordinator will end.
+"""Transactions: ending one that hangs. Only a transaction that `model.transactions.verdict` calls hanging can be staged
+and sent, so kac never ends a transaction that its coordinator will end.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def _poll(edit: EndTransaction, snapshot: Snapshot) -> Transactions | None:
 
 
 def _waiting(edit: EndTransaction, snapshot: Snapshot, stable: int) -> list[str]:
-    """Return the groups that have committed the last stable offset and still have lag, among those whose lag was
-    read.
+    """Return the groups whose committed offset is the last stable offset and which still have lag, so that they wait
+    for the transaction; groups whose lag was not read are left out.
     """
     return sorted(
         name
@@ -92,7 +92,7 @@ def _predict(snapshot: Snapshot, edits: Sequence[EndTransaction]) -> Snapshot:
 
 
 def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
-    """Yield kafka-transactions abort, which looks up the epochs by the start offset."""
+    """Yield kafka-transactions abort with the start offset, by which the tool looks up the epochs."""
     for line in lines:
         edit, was = line.edit, line.staged.was
         if isinstance(edit, EndTransaction) and isinstance(was, SeenTransaction):
@@ -140,7 +140,9 @@ class _EndTransactionKind(Removal):
         return plan_staged.Staged(edit, was)
 
     def current(self, edit: EndTransaction, seen: plan_staged.Described) -> plan_staged.Was:
-        """Return the open transaction; None if the producer has none in the partition."""
+        """Return the open transaction; None if the producer has none in the partition; UNREAD if the partition was not
+        read.
+        """
         poll = _poll(edit, seen.snapshot)
         place = edit.topic, edit.number
         if poll is None or place in poll.failures or place not in poll.offsets:
@@ -154,8 +156,8 @@ class _EndTransactionKind(Removal):
         return (was.epoch, was.start_offset, was.standing) != (now.epoch, now.start_offset, now.standing)
 
     def settled(self, _edit: object, was: plan_staged.Was, now: plan_staged.Was, _changed: object) -> Status | None:
-        """Return NOT_APPLIED while the same transaction is open, and APPLIED if the producer has another open one.
-        Return None if it has none.
+        """Return NOT_APPLIED if the same transaction is still open, APPLIED if the producer has another open one, and
+        None if it has no open transaction.
         """
         if isinstance(was, SeenTransaction) and isinstance(now, SeenTransaction):
             return Status.NOT_APPLIED if was.start_offset == now.start_offset else Status.APPLIED
@@ -165,8 +167,8 @@ class _EndTransactionKind(Removal):
         return NOTHING if there is None else EffectiveValue(f"open since offset {there.start_offset}")
 
     def effects(self, edit: EndTransaction, seen: plan_staged.Described) -> tuple[str, ...]:
-        """Return lines on the reason why the transaction hangs, on the new last stable offset, on the groups that wait
-        for it, and on the transactional id; empty if the transaction is unknown.
+        """Return lines on why the transaction hangs, on the last stable offset afterwards, on the groups that wait for
+        it, and on the transactional id; empty if the transaction was not read.
         """
         was = self.current(edit, seen)
         poll = _poll(edit, seen.snapshot)

@@ -1,4 +1,4 @@
-"""Voters of the controller quorum: adding or removing one by its directory id (KIP-853)."""
+"""Voters of the controller quorum: adding and removing one by its id and directory id (KIP-853)."""
 
 from __future__ import annotations
 
@@ -31,25 +31,27 @@ class _VoterEdit(Edit, frozen=True):
 
     @property
     def target(self) -> VoterTarget:
-        """The voter."""
+        """The voter, by its id and directory id."""
         return VoterTarget(self.voter_id, self.directory_id)
 
 
 class JoinQuorum(_VoterEdit, frozen=True):
-    """Make a controller that follows the log a voter. directory_id: the directory of its log, ``""`` if no such
-    controller follows.
+    """Make a controller that replicates the metadata log a voter. directory_id: the id of the directory with its log;
+    ``""`` if no such controller replicates it.
     """
 
     listener: str = ""
-    """The name of the listener for other voters; ``""`` if unknown."""
+    """The name of the listener at which the other voters reach it; ``""`` if unknown."""
     host: str = ""
-    """The host of the listener; ``""`` if unknown."""
+    """The host of `listener`; ``""`` if unknown."""
     port: int = -1
-    """The port of the listener; -1 if unknown."""
+    """The port of `listener`; -1 if unknown."""
 
 
 class LeaveQuorum(_VoterEdit, frozen=True):
-    """Remove a controller from the voters. directory_id: the directory of the voter; ``""`` if the quorum is static."""
+    """Remove a controller from the voters. directory_id: the id of the voter's directory; ``""`` if the quorum is
+    static.
+    """
 
 
 VoterEdit = JoinQuorum | LeaveQuorum
@@ -65,15 +67,15 @@ def _voter(quorum: Quorum, target: VoterTarget) -> QuorumReplica | None:
 
 
 class _Member(NamedTuple):
-    """A voter after the plan."""
+    """A voter of the quorum after the plan."""
 
     id: int
     follows: bool
-    """Whether it replicates the log, so that its vote helps to commit."""
+    """Whether it has recently replicated the whole log (`model.quorum.follows`), so that it helps to commit records."""
 
 
 def _afterwards(quorum: Quorum, edits: Iterable[Edit]) -> tuple[_Member, ...]:
-    """Return the voters after these edits."""
+    """Return the voters after these edits, sorted by id."""
     voters = {
         VoterTarget(each.id, each.directory_id): _Member(each.id, follows(quorum, each)) for each in quorum.voters
     }
@@ -97,7 +99,9 @@ def _ids(members: Iterable[_Member]) -> str:
 
 
 def _forecast(members: Sequence[_Member]) -> str:
-    """Return the majority after the edits as text: ``voters 101, 102, 103: 2 of 3 are needed, all follow``."""
+    """Return a text on the majority after the edits: ``voters 101, 102, 103 afterwards: 2 of 3 are needed, all follow,
+    …``.
+    """
     needed, away = majority(len(members)), [each for each in members if not each.follows]
     state = f"{_ids(away)} {'does' if len(away) == 1 else 'do'} not follow" if away else "all follow"
     spare = len(members) - len(away) - needed
@@ -106,7 +110,7 @@ def _forecast(members: Sequence[_Member]) -> str:
 
 
 def _all_edits(draft: plan_staged.Draft, edit: Edit) -> list[Edit]:
-    """Return all staged edits of voters, this one last."""
+    """Return the staged edits of voters, without one for the slot of `edit`, followed by `edit`."""
     others = [each.edit for each in draft.staged if isinstance(each.edit, VoterEdit) and each.edit.slot != edit.slot]
     return [*others, edit]
 
@@ -115,14 +119,16 @@ def _all_edits(draft: plan_staged.Draft, edit: Edit) -> list[Edit]:
 
 
 def _why_unknown(snapshot: Snapshot) -> Failure | None:
-    """Return the reason why the quorum was not described at the last request; None if it was. The known quorum may then
-    be out of date, with voters that no longer follow.
+    """Return the failure of the last request for the quorum; None if it succeeded. After a failure the known quorum may
+    be outdated, with voters that no longer replicate the log.
     """
     return next((each.failure for each in snapshot.failures if each.part == Part.QUORUM), None)
 
 
 def _known(snapshot: Snapshot) -> Quorum:
-    """Return the quorum. Raise Refused if brokers, or controllers without a leader, do not describe it."""
+    """Return the quorum. Raise Refused if it is unknown or outdated, as when brokers, or controllers without a leader,
+    do not describe it.
+    """
     why = _why_unknown(snapshot)
     if snapshot.quorum is not None and why is None:
         return snapshot.quorum
@@ -137,7 +143,7 @@ def _known(snapshot: Snapshot) -> Quorum:
 
 
 def _check_quorum(snapshot: Snapshot, quorum: Quorum) -> None:
-    """Raise Refused for every change of voters if the quorum is static or has no leader."""
+    """Raise Refused if the quorum is static or has no leader, since its voters can't be changed then."""
     features = snapshot.features
     if (features is not None and not features.finalized.get(KRAFT_VERSION)) or not any(
         each.directory_id for each in quorum.voters
@@ -172,7 +178,7 @@ def _check_majority(edit: VoterEdit, quorum: Quorum, draft: plan_staged.Draft) -
 
 
 def _check_joining(edit: JoinQuorum, quorum: Quorum, draft: plan_staged.Draft) -> None:
-    """Raise Refused for a node that can't become a voter."""
+    """Raise Refused if the node can't become a voter."""
     node = edit.voter_id
     found = _observer(quorum, edit)
     if found is None:
@@ -210,13 +216,15 @@ def _check_joining(edit: JoinQuorum, quorum: Quorum, draft: plan_staged.Draft) -
 
 
 AUTO_JOIN = "controller.quorum.auto.join.enable"
-"""With this config, a controller makes itself a voter while it runs (since Kafka 4.2)."""
+"""The config with which a controller makes itself a voter while it runs (since Kafka 4.2)."""
 _JOINS_WITHIN = 15.0
-"""Seconds, with a margin, within which such a controller asks to join again: Kafka 4.3 needs about 10."""
+"""Maximum seconds until such a controller requests to join again; Kafka 4.3 needs about 10, the rest is a margin."""
 
 
 def _joins_itself(snapshot: Snapshot, node: int) -> bool | None:
-    """Return whether a controller makes itself a voter; None if its configs are unknown, as on brokers."""
+    """Return whether a controller makes itself a voter; None if its configs are unknown, as when kac is connected to
+    brokers.
+    """
     configs = snapshot.configs.get(broker_resource(node))
     if configs is None:
         return None
@@ -225,7 +233,7 @@ def _joins_itself(snapshot: Snapshot, node: int) -> bool | None:
 
 
 def _stays_text(node: int, snapshot: Snapshot) -> str:
-    """Return the future of a removed controller that keeps running, as text."""
+    """Return a text on what a removed controller that keeps running does afterwards."""
     match _joins_itself(snapshot, node):
         case True:
             return f"{AUTO_JOIN} is true on controller {node}: it votes again within seconds; stop it first"
@@ -258,8 +266,8 @@ def _no_spare(edit: LeaveQuorum, judged: Judged) -> Iterator[str]:
 
 
 def _steps(staged: Sequence[plan_staged.Staged], _facts: Facts) -> list[Step]:
-    """Return one request for each voter. Additions come first, so that the quorum does not shrink in between; but the
-    old directory of a reformatted controller has to leave before the new one joins.
+    """Return one request for each voter. Additions come first, so that the quorum does not shrink in between; but if a
+    controller was formatted again, its old directory is removed before the new one joins.
     """
     joins = [each for each in staged if isinstance(each.edit, JoinQuorum)]
     again = {each.edit.voter_id for each in joins if isinstance(each.edit, JoinQuorum)}
@@ -329,7 +337,9 @@ class _VoterKind(edit_kind.EditKind):
         return plan_staged.UNREAD if quorum is None else _voter(quorum, edit.target)
 
     def moved(self, _edit: object, was: QuorumReplica | None, now: QuorumReplica | None) -> bool:
-        """Return whether the node became a voter, or is no longer a voter. Its log end changes all the time."""
+        """Return whether the node became a voter, or is no longer a voter; other changes, as of its log end offset, do
+        not matter.
+        """
         return (was is None) != (now is None)
 
     def before(self, _edit: object, there: QuorumReplica | None, _inheritance: object) -> EffectiveValue:
@@ -397,7 +407,7 @@ class _LeaveQuorumKind(edit_kind.Removal, _VoterKind):
         return (*super().effects(edit, draft), *elected, _stays_text(edit.voter_id, draft.snapshot))
 
     def recorded(self, edit: LeaveQuorum, snapshot: Snapshot) -> Mapping[str, str]:
-        """Return the voter's endpoint, which the reversal has to send; empty if the quorum does not report it."""
+        """Return the voter's endpoint, which the reversal needs; empty if the quorum does not report it."""
         known = snapshot.quorum.endpoints if snapshot.quorum is not None else ()
         found = next((each for each in known if each.id == edit.voter_id), None)
         return {} if found is None else {_LISTENER: found.listener, _HOST: found.host, _PORT: str(found.port)}
@@ -414,8 +424,8 @@ class _LeaveQuorumKind(edit_kind.Removal, _VoterKind):
         return edit_kind.Reversal((back,), None)
 
     def relapses(self, edit: LeaveQuorum, snapshot: Snapshot) -> float:
-        """Return the seconds within which a removed voter may rejoin by itself; 0 for a controller that no longer
-        follows the log, or whose configs show that it does not rejoin.
+        """Return the seconds within which a removed voter may join again by itself; 0 for a controller that does not
+        replicate the log, or whose configs show that it does not join by itself.
         """
         quorum = snapshot.quorum
         follows_on = quorum is not None and any(each.id == edit.voter_id for each in quorum.observers)
