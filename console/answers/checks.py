@@ -1,4 +1,6 @@
-"""Checks of this host and of the cluster, with a remedy for each problem: their display, and the exit code."""
+"""The results of checks of this host and of the cluster, with a remedy for each problem, as text and as an exit
+code.
+"""
 
 from __future__ import annotations
 
@@ -16,30 +18,30 @@ class Health(Enum):
 
     OK = "ok"
     NOTE = "note"
-    """The checked part works, but could be improved."""
+    """It works, but could be improved."""
     BAD = "bad"
-    """The checked part does not work."""
+    """It does not work."""
 
 
 _WIDEST = 24
-"""The greatest width of the column of names, in cells; a longer name shifts the rest of its line to the right."""
+"""Maximum width of the column of names, in cells; a longer name shifts the rest of its line to the right."""
 _MARKS = {Health.OK: "✓", Health.NOTE: "!", Health.BAD: "✗"}
 
 
 @dataclass(frozen=True)
 class Check:
-    """A check: its name, its result, and a remedy for a problem."""
+    """The result of a check, with a remedy for a problem."""
 
     name: str
     health: Health
     found: str
-    """The present state of the checked part."""
+    """What the check found, as text."""
     remedy: str = ""
-    """The next step, in one or more lines; ``""`` if there is no problem."""
+    """The next step for the operator, one or more lines; ``""`` if there is no problem."""
 
 
 def checks_result(checks: Sequence[Check]) -> Detail:
-    """Return the checks as lines, each with a mark and its remedy below: on one line they would not fit a terminal."""
+    """Return the checks as lines, each with a mark for its result, and the remedy on the lines below."""
     width = min(_WIDEST, max((len(each.name) for each in checks), default=0))
     lines: list[str] = []
     for each in checks:
@@ -57,5 +59,5 @@ def checks_result(checks: Sequence[Check]) -> Detail:
 
 
 def any_bad(checks: Sequence[Check]) -> bool:
-    """Return whether a check failed."""
+    """Return whether a check has the result BAD."""
     return any(each.health is Health.BAD for each in checks)

@@ -1,4 +1,4 @@
-"""`describe` of a connector."""
+"""The result of `describe` for a connector."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from console.present.text import clean
 
 
 def require_connector(snapshot: Snapshot, name: str, span: Span | None) -> None:
-    """Raise CommandError if there is no such connector, or its Connect cluster never answered."""
+    """Raise CommandError if there is no such connector, or its Connect cluster never answered. span: the place of the
+    name in the statement.
+    """
     where = split_name(name)[0]
     silent = {each.entity: each.failure for each in vocabulary.problems(snapshot, Part.CONNECT)}
     cluster = snapshot.connect.get(where)
@@ -35,7 +37,9 @@ def require_connector(snapshot: Snapshot, name: str, span: Span | None) -> None:
 def about_connector(
     snapshot: Snapshot, subject: ConfigResource
 ) -> tuple[tuple[str, ...], dict[str, Data], dict[str, Table | tuple[Detail, ...]]]:
-    """Return lines, fields and tables of a connector besides its config; empty if the snapshot lacks the connector."""
+    """Return lines, JSON fields and tables on a connector, without its config; empty if the snapshot lacks the
+    connector.
+    """
     from console.present import connectors
 
     row = next((each for each in connectors.connector_rows(snapshot) if each.name == subject.name), None)

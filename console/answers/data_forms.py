@@ -1,4 +1,6 @@
-"""Results and data as JSON, YAML and CSV: machine-readable, and safe for a terminal or a spreadsheet."""
+"""Writes results and data as JSON, YAML and CSV, so that they are machine-readable and safe for a terminal or a
+spreadsheet.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 GUARD = "'"
-"""The prefix of a cell that a spreadsheet would otherwise read as a formula."""
+"""The prefix of a cell that a spreadsheet would otherwise evaluate as a formula."""
 
 
 def csv_text(rows: Iterable[Sequence[str]]) -> str:
@@ -35,9 +37,9 @@ def csv_text(rows: Iterable[Sequence[str]]) -> str:
 
 
 def csv_cell(text: str) -> str:
-    """Return a text as a cell: on one line, with invisible characters escaped, and prefixed with an apostrophe if a
-    spreadsheet would read it as a formula (it begins with ``= + - @``, a tab or a line end, also in their full width).
-    Numbers get no prefix.
+    """Return a text as a cell: on one line, with invisible characters escaped, and with an apostrophe in front if a
+    spreadsheet would evaluate it as a formula (it begins with ``= + - @``, their full-width forms, a tab or a line
+    end). Numbers get no apostrophe.
     """
     guard = GUARD if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else ""
     return guard + clean(text)
@@ -57,10 +59,10 @@ def _dumper() -> type[yaml.SafeDumper]:
     from yaml.emitter import ScalarAnalysis
 
     class Visible(yaml.SafeDumper):
-        """Escapes invisible characters; in a text that has any, escapes all non-ASCII characters also."""
+        """Escapes invisible characters. If a text has any, all its non-ASCII characters are escaped."""
 
         def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
-            """Return True, so that repeated values are written in full: kac's own reader accepts no aliases."""
+            """Return True, so that repeated values are written in full, because kac's own reader accepts no aliases."""
             return True
 
         def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
@@ -92,7 +94,9 @@ FORMS = ("table", "json", "yaml", "csv")
 
 
 def write(result: Sequence[Result], form: str, out: TextIO) -> None:
-    """Write results in one of `FORMS`: as text one below the other; as data a list, or the only result itself."""
+    """Write results to `out` in one of `FORMS`: as text, one below the other; as data, a list of them, or a single
+    result itself.
+    """
     if form == "table":
         from console.answers.results import render
 
@@ -115,7 +119,7 @@ def _document(data: Data, form: str) -> str:
 
 
 def _plain(data: Data) -> object:
-    """Return the data in types that YAML can represent."""
+    """Return the data with types that YAML can represent."""
     if isinstance(data, Mapping):
         return {key: _plain(value) for key, value in data.items()}
     if isinstance(data, Sequence) and not isinstance(data, str):
@@ -134,7 +138,9 @@ def _csv(result: Result) -> str:
 
 
 def _flat(row: Mapping[str, Data]) -> dict[str, Data]:
-    """Return a row with the fields of objects as columns; an entity's default, null in JSON, is ``<default>``."""
+    """Return a row in which the fields of nested objects are columns of their own. The name of a default entity, null
+    in JSON, becomes ``<default>``.
+    """
     flat: dict[str, Data] = {}
     for key, value in row.items():
         if isinstance(value, Mapping):

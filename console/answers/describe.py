@@ -1,4 +1,4 @@
-"""`show` and `describe`: one entity from the snapshot, its configs as a table, single keys in detail."""
+"""The results of `show` and `describe`: one entity from the snapshot, its configs as a table, single keys in detail."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ DOCUMENTATION_WIDTH = 96
 def config_table(
     snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, plan: Plan, *, overrides_only: bool = False
 ) -> Table:
-    """Return entries as rows, with the resource's own overrides and the staged edits first; with `overrides_only`, only
-    these.
+    """Return config entries as a table: first those that the resource itself sets and those with staged edits.
+
+    Args:
+        overrides_only: whether to return only these first ones.
     """
     rows = config_rows(target, entries, staged_lines(target, plan, snapshot), plan, overrides_only=overrides_only)
     empty = "nothing is set here" + ("; describe shows what is inherited" if overrides_only else "")
@@ -44,7 +46,7 @@ def config_table(
 
 
 def key_table(snapshot: Snapshot, target: ConfigResource, entries: Iterable[ConfigEntry], plan: Plan) -> Table:
-    """Return config entries as a table, with the staged edits of the plan."""
+    """Return config entries as a table, each with the plan's staged edit of its key."""
     found = ConfigSet(tuple(entries))
     rows = config_rows(target, found, staged_lines(target, plan, snapshot), plan, overrides_only=False)
     named = [row for row in rows if row.entry is not None]
@@ -62,7 +64,7 @@ def _inherited_data(inherited: Inherited) -> dict[str, Data]:
 
 
 def chosen(snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, keys: tuple[Key, ...]) -> list[ConfigEntry]:
-    """Return the entries of these keys.
+    """Return the entries of these keys, in their order.
 
     Raises:
         CommandError: the resource lacks one of the keys.
@@ -79,7 +81,7 @@ def chosen(snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, keys:
 
 
 def _rate_not_set(target: ConfigResource, key: str) -> bool:
-    """Return whether the key is one that brokers support, but describe only while it is set."""
+    """Return whether the key is one that brokers accept, but describe only while it is set."""
     return target.type == codes.BROKER and key in UNDESCRIBED
 
 
@@ -101,13 +103,11 @@ def _no_key(snapshot: Snapshot, target: ConfigResource, key: Key) -> CommandErro
 def key_detail(
     snapshot: Snapshot, target: ConfigResource, entry: ConfigEntry, by_broker: Mapping[int, Inherited], plan: Plan
 ) -> Detail:
-    """Return one key in detail.
-
-    The detail has the value, its source and type, the time at which a change takes effect, the value without the
-    override, the chain of synonyms, and the documentation.
+    """Return one key in detail: the value, its source and type, when a change takes effect, the value without the
+    override, all synonyms, and the documentation.
 
     Args:
-        by_broker: the value that topics inherit from each broker, if these values differ; else empty.
+        by_broker: broker -> the value that topics inherit there, if these values differ; else empty.
     """
     line = staged_lines(target, plan, snapshot).get(entry.name)
     outcome = plan.outcome(line.staged.edit) if line is not None else None
@@ -144,7 +144,7 @@ def key_detail(
 
 
 def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span: Span | None) -> Result:
-    """Return one entity, briefly or in full.
+    """Return one entity, briefly for `show` or in full for `describe`.
 
     Raises:
         CommandError: the entity does not exist, or could not be read.
@@ -171,7 +171,9 @@ def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span
 
 
 def _has_more(subject: ConfigResource) -> bool:
-    """Return whether the entity has parts to show even if its configs could not be read."""
+    """Return whether the result for an entity has more than configs, so that it is useful even if configs could not be
+    read.
+    """
     return subject.type in (codes.TOPIC, codes.GROUP, codes.SCHEMA) or (
         subject.type == codes.BROKER and not subject.is_cluster_default
     )
@@ -213,7 +215,7 @@ def _keys(statement: Show, subject: ConfigResource, snapshot: Snapshot, entries:
 
 
 def whose(statement: Whose, snapshot: Snapshot) -> Detail:
-    """Return the readers and writers of a topic, and the uses that can't be known.
+    """Return the readers and writers of a topic, and the kinds of uses that can't be known.
 
     Raises:
         CommandError: there is no such topic, or it could not be read.
@@ -261,7 +263,7 @@ def _about_topic(snapshot: Snapshot, subject: ConfigResource) -> About:
 
 
 def topic_line(topic: Topic) -> str:
-    """Return a topic as one line: ``12 partitions, replication 3, 2 under-replicated``."""
+    """Return a summary of a topic as text: ``12 partitions, replication 3, 2 under-replicated``."""
     words = [plural(len(topic.partitions), "partition"), f"replication {topic.replication}"]
     words += [f"{topic.under_replicated} under-replicated"] if topic.under_replicated else []
     words += [f"{topic.offline} without a leader"] if topic.offline else []
@@ -350,4 +352,4 @@ _ABOUT: Mapping[int, Callable[[Snapshot, ConfigResource], About]] = {
     codes.CONNECTOR: about_connector,
     codes.SCHEMA: _about_schema,
 }
-"""Number of a resource type -> the function that returns what `describe` shows in addition to the configs."""
+"""Number of a resource type -> the function that returns what `describe` shows besides the configs."""

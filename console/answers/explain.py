@@ -1,4 +1,6 @@
-"""`explain`: the operations that ACLs allow a principal on one resource, and the ACL that decides."""
+"""The result of `explain`: the operations that ACLs allow a principal on one resource, and the ACL that decides on
+each.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,13 @@ from console.present.text import clean
 
 SUPER_USERS = "super.users"
 _ADDRESSES = 20
-"""Maximum number of addresses to list whose answer differs from the answer for all others."""
+"""Maximum number of addresses that are listed because their decision differs from that for all other addresses."""
 _TOPIC, _CLUSTER = AclResourceType.parse("TOPIC"), AclResourceType.parse("CLUSTER")
 _CREATE, _WRITE, _IDEMPOTENT = map(AclOperation.parse, ("CREATE", "WRITE", "IDEMPOTENT_WRITE"))
 
 
 def explain(statement: Explain, snapshot: Snapshot) -> Table:
-    """Return the decision on each operation.
+    """Return a table with the decision on each operation.
 
     Raises:
         CommandError: brokers never check an operation on the resource, the host is not an address, or the ACLs could
@@ -68,13 +70,15 @@ def explain(statement: Explain, snapshot: Snapshot) -> Table:
 
 
 def is_denied(results: Iterable[Result]) -> bool:
-    """Return whether a requested operation is denied; settings that brokers do not report may still allow it."""
+    """Return whether the ACLs deny one of the requested operations. Brokers' settings that they do not report may still
+    allow it.
+    """
     return any(row.get("allowed") is False for result in results for row in rows_of(result))
 
 
 def _concerned(statement: Explain, name: str, snapshot: Snapshot) -> Iterable[Acl]:
-    """Return the ACLs that may match the resource, and those on the cluster: indexing all 100,000 takes ten times as
-    long. For IDEMPOTENT_WRITE return all, because WRITE on any topic allows it.
+    """Return the ACLs that may match the resource, and those on the cluster, since indexing all 100,000 takes ten times
+    as long. For IDEMPOTENT_WRITE all ACLs are returned, because WRITE on any topic allows it.
     """
     if _IDEMPOTENT in _asked(statement.operations, statement.resource_type):
         return snapshot.acls
@@ -105,7 +109,7 @@ def _unread(snapshot: Snapshot) -> CommandError:
 
 
 def _asked(operations: Iterable[AclOperation], type_: AclResourceType) -> Iterator[AclOperation]:
-    """Yield each operation once; ALL becomes every operation of the type."""
+    """Yield each operation once; in place of ALL every operation of the type of resource."""
     each = [
         one
         for operation in operations
@@ -117,9 +121,9 @@ def _asked(operations: Iterable[AclOperation], type_: AclResourceType) -> Iterat
 def _by_address(
     request: authorizer.Request, elsewhere: authorizer.Decision, index: authorizer.AclIndex
 ) -> Iterator[tuple[authorizer.Request, authorizer.Decision, str]]:
-    """Yield the request, the decision and the host for each address and range in ACLs on which the decision differs
-    from `elsewhere`, the decision on all other addresses. The decision on a range is that on an address in it that no
-    other ACL names.
+    """Yield the request, the decision and the host for each address or range in ACLs for which the decision differs
+    from `elsewhere`, the decision for all other addresses. A range is decided by an address in it that no other ACL
+    names.
     """
     found = index.of(request.principal, request.resource_type, request.resource_name)
     named = {acl.host for acl in found}
@@ -154,14 +158,16 @@ def _acls_data(acls: Iterable[Acl]) -> list[Data]:
 
 
 def _unless(decision: authorizer.Decision) -> list[Data]:
-    """Return the settings that brokers do not report and that could change a decision; empty for an allowed request."""
+    """Return the unreported settings of brokers that could change a decision; empty if the request is allowed."""
     if decision.allowed:
         return []
     return [SUPER_USERS] if decision.allowed is False or decision.has_acls else [SUPER_USERS, authorizer.OPEN]
 
 
 def by_text(decision: authorizer.Decision) -> str:
-    """Return the ACL that decides, with the number of others with the same effect; a text if no ACL decides."""
+    """Return a text with the ACL that decides, and the number of further ACLs with the same effect; or that no ACL
+    decides.
+    """
     if decision.by:
         more = f" and {plural(len(decision.by) - 1, 'other ACL')}" if len(decision.by) > 1 else ""
         return names.acl(decision.by[0]) + more
@@ -169,7 +175,7 @@ def by_text(decision: authorizer.Decision) -> str:
 
 
 def _conditions(decided: Iterable[tuple[authorizer.Request, authorizer.Decision, str]]) -> Iterator[str]:
-    """Yield the unreported settings that would change a decision, and the allows that a deny overrides."""
+    """Yield lines on the unreported settings that would change a decision, and on the allows that a deny overrides."""
     denied = [(request, decision) for request, decision, _ in decided if not decision.allowed]
     for _, decision in denied:
         if decision.overridden:
@@ -190,7 +196,7 @@ def _conditions(decided: Iterable[tuple[authorizer.Request, authorizer.Decision,
 def _hints(
     decided: Iterable[tuple[authorizer.Request, authorizer.Decision, str]], index: authorizer.AclIndex
 ) -> Iterator[str]:
-    """Yield facts that are easily overlooked."""
+    """Yield lines on facts that are easily overlooked, such as ACLs that never match."""
     denied = {request.operation: request for request, decision, _ in decided if not decision.allowed}
     if not denied:
         return
@@ -207,7 +213,7 @@ def _hints(
 
 
 def _untyped(principal: str, name: str, type_: AclResourceType, index: authorizer.AclIndex) -> Iterator[str]:
-    """Yield notes on principals without a type, which old brokers accepted: the requested one, and those of ACLs."""
+    """Yield lines on principals without a type, which old brokers accepted: the requested one, and those in ACLs."""
     if not has_type(principal):
         who = clean(principal, 120)
         yield f"{who} has no type, and every client's principal has one: User:{who}?"
@@ -218,7 +224,7 @@ def _untyped(principal: str, name: str, type_: AclResourceType, index: authorize
 
 
 def _near_misses(request: authorizer.Request, index: authorizer.AclIndex) -> Iterator[str]:
-    """Yield ACLs on the resource that are probably meant for this principal but never match."""
+    """Yield lines on ACLs on the resource that are probably meant for this principal, but never match it."""
     type_, name = request.resource_type, request.resource_name
     there = [*index.patterns_on(type_, name)]
     wanted = request.principal.casefold()

@@ -1,4 +1,6 @@
-"""The effects of one ACL: its rights, the ACLs that override or repeat it, and the effects of its removal."""
+"""The effects of one ACL: what it allows or denies, the ACLs that override or duplicate it, and the effects of removing
+it.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +18,26 @@ from console.present.names import plural
 from console.present.text import clean
 
 SHOWN = 5
-"""Maximum number of ACLs of a kind to name; the rest are counted."""
+"""Maximum number of ACLs of one kind that a line names; the others are counted."""
 
 
 class AclExplained(NamedTuple):
-    """The effects of an ACL."""
+    """The effects of an ACL together with the other ACLs."""
 
     acl: Acl
     overridden: tuple[Acl, ...]
-    """The DENY ACLs that override the ACL; for a DENY ACL, the ALLOW ACLs that it overrides."""
+    """For an ALLOW, the DENY ACLs that override it completely; for a DENY, the ALLOW ACLs that it overrides completely.
+    """
     in_part: tuple[Acl, ...]
-    """The ACLs that override the ACL only in part, or that it overrides only in part."""
+    """The ACLs that override it, or that it overrides, for a part of the requests only."""
     same: tuple[Acl, ...]
-    """Other ACLs with the same effect."""
+    """Other ACLs with the same permission that include its effect."""
     gone: tuple[str, ...]
-    """The effects of removing the ACL."""
+    """Lines on the effects of removing the ACL."""
 
 
 def explain_acl(acl: Acl, snapshot: Snapshot) -> AclExplained:
-    """Return the effects of an ACL among those of the snapshot; the ACL need not exist yet."""
+    """Return the effects that an ACL has together with the ACLs of the snapshot; the ACL itself need not exist yet."""
     there = snapshot.acls if acl in snapshot.acls else (*snapshot.acls, acl)
     ranges = host_ranges(snapshot)
     index = authorizer.AclIndex(there, ranges=ranges)
@@ -75,7 +78,7 @@ def explain_acl(acl: Acl, snapshot: Snapshot) -> AclExplained:
 
 
 def explained_lines(explained: AclExplained) -> Iterator[tuple[str, str]]:
-    """Yield the lines of the explanation, each as its label and its text."""
+    """Yield the lines of the explanation, each as a label and a text."""
     acl = explained.acl
     denies = acl.permission == authorizer.DENY
     operations = operations_text(acl, authorizer.granted(acl))
@@ -106,7 +109,7 @@ def _listed(label: str, acls: Iterable[Acl]) -> Iterator[tuple[str, str]]:
 
 
 def _near(acl: Acl, index: authorizer.AclIndex) -> Iterator[Acl]:
-    """Yield the ACLs on resources that this one also matches."""
+    """Yield the ACLs on resources that this ACL also matches."""
     patterns: list[authorizer.Pattern] = [*index.patterns_on(acl.resource_type, any_name(acl))]
     if acl.pattern_type == authorizer.PREFIXED or acl.resource_name == authorizer.WILDCARD:
         patterns += [each for each in index.patterns() if authorizer.is_within(each, acl) and each not in patterns]
@@ -118,7 +121,7 @@ def _near(acl: Acl, index: authorizer.AclIndex) -> Iterator[Acl]:
 
 
 def _meet(acl: Acl, other: Acl, ranges: bool) -> bool:
-    """Return whether one request can match both, given that they share a resource and a principal."""
+    """Return whether a request exists that both ACLs match; their resources and principals are known to overlap."""
     hosts = authorizer.host_within(acl.host, other.host, ranges=ranges) or authorizer.host_within(
         other.host, acl.host, ranges=ranges
     )

@@ -1,4 +1,4 @@
-"""The journal as text for a terminal, and its data for JSON output."""
+"""The journal as text for a terminal, and as data for JSON output."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ from console.present.text import clean
 # The lines that a start prints: changes that were interrupted, due reverts, and times that contradict the clock.
 
 CLOCK_SLACK = timedelta(seconds=5)
-"""The greatest time by which a record may be ahead of the clock without a warning: corrections of a clock are that
-large."""
+"""Maximum time by which a change may be ahead of this host's clock without a warning: corrections of a clock are that
+large.
+"""
 LISTED = 40
-"""Maximum number of edits of one state that a start lists for an interrupted change."""
+"""Maximum number of edits in one state that a start lists for an interrupted change."""
 
 
 def local(at: datetime) -> str:
-    """Return a time in this host's time zone, with its offset."""
+    """Return a time as text in this host's time zone, with its offset."""
     return at.astimezone().isoformat(sep=" ", timespec="seconds")
 
 
@@ -52,8 +53,8 @@ _OPEN_STATES = (
 
 
 def open_lines(change: Change) -> Iterable[str]:
-    """Yield lines on a change that ended in the middle, or whose outcome is unknown: the number of its edits in each
-    state, and their names.
+    """Yield lines on a change that was interrupted, or whose outcome is unknown: the number of its edits in each state,
+    and their names.
     """
     of_state = {word: change.in_state(state) for state, word in _OPEN_STATES}
     counts = ", ".join(f"{len(places)} {word}" for word, places in of_state.items() if places)
@@ -69,8 +70,8 @@ def open_lines(change: Change) -> Iterable[str]:
 
 
 def ahead_lines(changes: Iterable[Change], now: datetime) -> list[str]:
-    """Return a line if changes have times more than 5 s (`CLOCK_SLACK`) ahead of this host's clock: it was wrong then,
-    or was set back later.
+    """Return a line if changes have times more than 5 s (`CLOCK_SLACK`) ahead of this host's clock, which was then
+    wrong when they were made, or was set back later; empty otherwise.
     """
     ahead = [change for change in changes if change.intent.at - now > CLOCK_SLACK]
     if not ahead:
@@ -86,7 +87,7 @@ def ahead_lines(changes: Iterable[Change], now: datetime) -> list[str]:
 
 
 def due_line(due: Due, now: datetime) -> str:
-    """Return a line on an edit with a limited duration."""
+    """Return a line on an edit that is to be reverted at a certain time."""
     edit = due.entry.staged.edit
     what = f"{names.target(edit.target)} {clean(edit.key, 80)}".strip()
     word = "due since" if due.until <= now else "due at"
@@ -96,11 +97,13 @@ def due_line(due: Due, now: datetime) -> str:
 # The journal as text for a terminal, and as data for JSON output.
 
 MOST = 500
-"""Maximum number of edits to show as text; JSON output has all."""
+"""Maximum number of edits that are shown as text; JSON output has all."""
 
 
 def who_text(change: Change) -> str:
-    """Return ``alice (root by sudo of bob, from 10.0.0.7)``: the author's identity on the brokers and on the host."""
+    """Return the author of a change as text: the principal on the brokers, and the user on the host, as ``alice (root
+    by sudo of bob, from 10.0.0.7)``.
+    """
     who = change.intent.who
     sudo = f" by sudo of {clean(who.sudo_user, 60)}" if who.sudo_user else ""
     ssh = f" from {clean(who.ssh_client, 60)}" if who.ssh_client else ""
@@ -116,15 +119,15 @@ def history_table(
     all_: bool = False,
     between: tuple[datetime | None, datetime | None] = (None, None),
 ) -> Table:
-    """Return the changes of the journal as a table, the latest first, a line for each edit.
+    """Return the changes of the journal as a table, the latest first, with a row for each edit.
 
     Args:
-        latest: the changes, the latest first; read lazily, only as far as shown.
+        latest: the changes, the latest first; iterated only as far as needed.
         past: the open changes, and the problems of the journal.
-        entity: show only edits of this entity.
-        text: show only lines that contain it.
+        entity: the entity whose edits are shown; None for all.
+        text: a text that rows must contain; ``""`` for all rows.
         all_: whether to show more than `MOST` edits.
-        between: start, inclusive, and end, exclusive; None for no limit.
+        between: start (included) and end (excluded) of the time; None for no limit.
     """
     matches = _filter(text)
     since, until = between
@@ -148,7 +151,7 @@ def history_table(
 
 
 def _and_ahead(changes: Iterable[Change], now: datetime, ahead: list[Change]) -> Iterator[Change]:
-    """Yield the changes unchanged; add those with later times than this host's clock to `ahead`."""
+    """Yield the changes unchanged, and append those that are later than this host's clock to `ahead`."""
     for change in changes:
         if change.intent.at - now > CLOCK_SLACK:
             ahead.append(change)
@@ -172,13 +175,13 @@ class JournalRow(NamedTuple):
 
 
 def journal_row(change: Change, place: int, entry: Entry) -> JournalRow:
-    """Return the row of one edit of a change."""
+    """Return the row for one edit of a change. place: the index of the edit."""
     edit, was, inheritance = entry.staged.edit, entry.staged.was, _inheritance(entry)
     return JournalRow(change, place, entry, before(edit, was, inheritance), after(edit, was, inheritance))
 
 
 def _inheritance(entry: Entry) -> Inheritance:
-    """Return the inheritance that the journal's entry of the key shows."""
+    """Return the inheritance that results from what the journal stored of the key's former entry."""
     edit, was = entry.staged.edit, entry.staged.was
     if isinstance(edit.target, ConfigResource) and isinstance(was, ConfigEntry):
         return Inheritance(Snapshot(configs={edit.target: ConfigSet((was,))}))
@@ -215,7 +218,7 @@ def _why_failed(row: JournalRow) -> Failure | None:
 
 
 def _offset(row: JournalRow) -> int | None:
-    """Return the offset of the first record that an edit wrote; None if it wrote none, or has no outcome."""
+    """Return the offset of the first record that an edit wrote; None if it wrote no records, or has no outcome."""
     ended = row.change.ended.get(row.place)
     return ended.offset if ended is not None else None
 
@@ -266,16 +269,18 @@ JOURNAL: Columns[JournalRow] = Columns(
     Column("taken_back_by", OBJECT, _taken_back_by, "number"),
     Column("offset", OBJECT, _offset, "number"),
 )
-"""The columns of the journal, with a row for each edit. In text, the state includes later events, such as a revert."""
+"""The columns of the journal; each edit has a row. In text, the state also shows later events, such as a revert."""
 
 
 def journal_texts(row: Row) -> Mapping[str, str]:
-    """Return the texts of a row of the journal's table, by the names of its columns."""
+    """Return name of a column -> the text in a row of the journal's table."""
     return dict(zip((column.name for column in JOURNAL.of("list")), row.cells, strict=True))
 
 
 def revert_tables(stage: Table, lost: Iterable[str], moved: Sequence[Conflict]) -> Iterable[Table]:
-    """Yield the tables of a revert: the staged edits, with the losses, and later changes by other clients."""
+    """Yield the tables of a revert: the staged edits with what they do not restore, and later changes by other
+    clients.
+    """
     yield replace(stage, notes=(*stage.notes, *(f"! {note}" for note in lost)))
     if moved:
         note = "apply stops here unless it is given --force"

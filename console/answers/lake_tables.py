@@ -1,4 +1,4 @@
-"""Tables of a lake's timeline, drift, usage and denials for the command line; the filter that selects a part of it."""
+"""Tables of a lake's timeline, drift, usage and denials for the command line, and the filter for their rows."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from console.plan.amounts import moment
 from console.present.lake_rows import DENIED, HISTORY, USAGE, dated, drifted_columns
 
 ONE_CLUSTER = frozenset({"cluster"})
-"""The columns that a table of one cluster omits."""
+"""The columns that a table about one cluster omits."""
 
 
 def history_table(
     changes: Sequence[Change], *, clusters: bool, first_polls: Mapping[str, datetime], zone: tzinfo | None = None
 ) -> Table:
-    """Return a timeline.
+    """Return the changes over time as a table.
 
     Args:
-        clusters: whether to add a column for the cluster.
-        first_polls: cluster -> time of its first poll; values in that poll may have changed long before.
+        clusters: whether the table has a column for the cluster.
+        first_polls: cluster -> time of its first poll. Values that were seen first in that poll may have changed long
+            before.
         zone: the time zone of the times; None for this host's.
     """
     rows = (dated(change, first_polls.get(change.cluster_id), zone) for change in changes)
@@ -31,15 +32,20 @@ def history_table(
 
 
 def drift_table(rows: Sequence[Drifted], *, clusters: bool, zone: tzinfo | None = None) -> Table:
-    """Return the differences, the most severe first. clusters: whether to show the cluster of each; zone: the time zone
-    of the times, as in `history_table`.
+    """Return the differences between entities that should be alike, the most severe first.
+
+    Args:
+        clusters: whether the table has a column for the cluster.
+        zone: the time zone of the times; None for this host's.
     """
     columns = drifted_columns(zone)
     return table_of("drift", columns if clusters else columns.without(ONE_CLUSTER), rows, empty="nothing differs")
 
 
 def usage_table(rows: Sequence[Usage], *, clusters: bool) -> Table:
-    """Return the pairs with the highest usage. clusters: whether to show the cluster of each."""
+    """Return the usage of clients as a table, the highest first. clusters: whether the table has a column for the
+    cluster.
+    """
     columns = USAGE if clusters else USAGE.without(ONE_CLUSTER)
     return table_of("usage", columns, rows, empty="nothing was used in this window")
 
@@ -48,8 +54,8 @@ def denied_table(rows: Sequence[Denied], *, clusters: bool, has_logs: bool) -> T
     """Return the denied accesses, the latest first.
 
     Args:
-        clusters: whether to show the cluster of each.
-        has_logs: whether the lake has any decisions.
+        clusters: whether the table has a column for the cluster.
+        has_logs: whether the lake has any decisions of authorizers; if not, the empty table says so.
     """
     empty = "nothing was denied" if has_logs else "the lake has no authorizer logs: docs/lake.md"
     return table_of("denied", DENIED if clusters else DENIED.without(ONE_CLUSTER), rows, empty=empty)
@@ -61,18 +67,18 @@ NAMES = ("since", "until", "key", "by")
 
 
 class LakeFilter(NamedTuple):
-    """A query for a lake; None for no restriction."""
+    """The conditions for rows of a lake; None for no condition."""
 
     since: datetime | None = None
     until: datetime | None = None
     key: str | None = None
     principal: str | None = None
     text: str = ""
-    """Text that rows must contain, as in every filter."""
+    """A text that rows must contain; ``""`` for no condition."""
 
 
 def lake_filter(text: str, now: datetime) -> LakeFilter:
-    """Parse the words of a filter: those of `NAMES` with their values, and text.
+    """Parse a filter: words ``NAME=VALUE`` with a name of `NAMES`; all other words are a text that rows must contain.
 
     Raises:
         ValueError: a time in the filter is invalid. The message is for the operator.

@@ -26,20 +26,22 @@ if TYPE_CHECKING:
 PAGE = "docs/lint.md"
 _ANCHORS = {rule.name: subject.lower().replace(" ", "-") for subject, rules in SUBJECTS for rule in rules}
 MOST = 10
-"""Maximum number of findings of a rule to show, unless the text is about that rule alone."""
+"""Maximum number of findings that the text shows for each rule, unless it is about a single rule."""
 _LONGEST = 400
 _COLUMNS = tuple(map(Column, ("Where", "What", "To mend it")))
 
 
 def remedy(found: Found) -> tuple[str, ...]:
-    """Return the statements that mend a finding, each for `kac run -e`; empty if no statement does."""
+    """Return the statements of kac's language that correct a finding, each for `kac run -e`; empty if there are
+    none.
+    """
     if found.command:
         return (" ".join(map(as_typed, found.command)),)
     return tuple(command_of(edit) for edit in found.edits)
 
 
 def mended_by(found: Found) -> str:
-    """Return the remedy of a finding as one line: the first statement and the number of others, or advice."""
+    """Return the remedy of a finding as one line: the first statement and the number of others, or else an advice."""
     first, *more = remedy(found) or (found.advice,)
     return f"{first}; and {len(more)} more" if more else first
 
@@ -48,15 +50,15 @@ def mended_by(found: Found) -> str:
 
 
 Where = Callable[[Found], str]
-"""Returns the file and line of a finding's subject; ``""`` if it has none."""
+"""A function from a finding to the file and line of its subject; ``""`` if no file lists the subject."""
 
 
 def report_detail(report: Report, missing: Sequence[str], where: Where, *, whole: bool) -> Detail:
-    """Return the report for a terminal: a table for each rule that found something.
+    """Return the report for a terminal: a table for each rule that has findings.
 
     Args:
-        missing: lines on members that were not read.
-        where: a finding's place in files.
+        missing: lines on entities that were not read.
+        where: a function from a finding to its place in files.
         whole: whether all findings are listed; else the first `MOST` of each rule.
     """
     parts = {name: _table([*found], where, whole=whole) for name, found in _by_rule(report)}
@@ -69,7 +71,7 @@ def report_detail(report: Report, missing: Sequence[str], where: Where, *, whole
 
 
 def heading(report: Report) -> str:
-    """Return the number of findings by severity, of accepted findings, and of the rules that could look."""
+    """Return a line with the numbers of findings by severity, of accepted findings, and of the rules that could run."""
     by_severity = ", ".join(f"{count:,} {severity.value}" for severity, count in report.counts)
     total = f"{names.plural(len(report.open), 'finding')}: {by_severity}" if by_severity else "no finding"
     accepted = len(report.findings) - len(report.open)
@@ -82,7 +84,7 @@ def _by_rule(report: Report) -> Iterator[tuple[str, Iterator[Finding]]]:
 
 
 def in_vain(acceptance: Acceptance) -> str:
-    """Return a line on an acceptance that fits no finding."""
+    """Return a line that says that an acceptance matches no finding."""
     what = f"{acceptance.rule} on {acceptance.subject} ({acceptance.place})"
     if acceptance.rule not in BY_NAME:
         return f"accepted in vain: {what}: there is no such rule{did_you_mean(acceptance.rule)}"
@@ -90,7 +92,7 @@ def in_vain(acceptance: Acceptance) -> str:
 
 
 def did_you_mean(name: str) -> str:
-    """Return the rule with a similar name, as the end of a line; ``""`` without one."""
+    """Return a text that suggests the rule with a similar name; ``""`` if no name is similar."""
     near = get_close_matches(name, BY_NAME, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
@@ -121,7 +123,7 @@ def _answer(finding: Finding) -> str:
 
 
 def report_data(report: Report, missing: Sequence[str], where: Where) -> dict[str, Data]:
-    """Return the report as an object of JSON. missing: lines on members that were not read."""
+    """Return the report as a JSON object. missing: lines on entities that were not read."""
     return {
         "findings": [{**finding_data(each), "place": where(each.found) or None} for each in report.findings],
         "did_not_look": [{"rules": list(each.rules), "why": each.why} for each in report.blind],
@@ -135,7 +137,7 @@ def report_data(report: Report, missing: Sequence[str], where: Where) -> dict[st
 
 
 def finding_data(finding: Finding) -> dict[str, Data]:
-    """Return a finding as an object of JSON."""
+    """Return a finding as a JSON object."""
     rule, found, by = finding
     return {
         "rule": rule.name,
@@ -164,8 +166,8 @@ def junit_text(report: Report, missing: Sequence[str], where: Where, cluster: st
     A test case has the accepted findings as its output. A rule that could not run is reported as skipped.
 
     Args:
-        missing: lines on members that were not read.
-        where: a finding's place in files.
+        missing: lines on entities that were not read.
+        where: a function from a finding to its place in files.
         cluster: the id of the cluster.
     """
     from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -208,5 +210,5 @@ def _texts(**attributes: object) -> dict[str, str]:
 
 
 def _text(lines: Iterable[str]) -> str:
-    """Return lines without characters that XML forbids; a name adds no line."""
+    """Return lines as one text without the characters that XML forbids; line ends within a line are replaced."""
     return "\n".join(clean(line, 10 * _LONGEST) for line in lines)

@@ -1,4 +1,4 @@
-"""The findings of lint as rows of a pane, and as one row among the causes of Now. Pure."""
+"""The findings of lint as rows of a pane, and as a single row in the pane *Now*, which lists causes. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from console.triage.symptoms import CLUSTER
 
 _KAFKA = "kafka.apache.org/documentation/#"
 MOST_BLIND = 3
-"""Maximum number of reasons why rules could not look, in the details of a finding."""
+"""Maximum number of reasons why rules could not run that the details of a finding list."""
 
 
 class LintRow(NamedTuple):
@@ -30,23 +30,24 @@ class LintRow(NamedTuple):
 
     finding: Finding
     number: int = 0
-    """The number of the finding among the findings of its rule on one subject and key, as a broker may have several
-    directories."""
+    """The number of the finding among the findings of its rule with the same subject and key, since a broker may have
+    several directories.
+    """
 
     @property
     def key(self) -> tuple[str, Target, str, int]:
-        """The identity of the finding, the same after each look."""
+        """The identity of the finding; it is the same in each run of lint."""
         found = self.finding.found
         return self.finding.rule.name, found.subject, found.key, self.number
 
     @property
     def accepted(self) -> bool:
-        """Whether an operator accepts it."""
+        """Whether an operator has accepted the finding."""
         return self.finding.accepted is not None
 
     @property
     def next(self) -> tuple[Next, ...]:
-        """The remedy, as a step that a key stages."""
+        """The remedy as steps whose edits a key of the screen stages; empty if there is none."""
         found = self.finding.found
         command = remedy(found)[0] if found.command else ""
         text = found.advice if found.advice and not (found.edits or command) else "mend it"
@@ -54,7 +55,7 @@ class LintRow(NamedTuple):
 
 
 def lint_rows(report: Report) -> list[LintRow]:
-    """Return the findings, the worst first, and below them the accepted ones."""
+    """Return the findings that are not accepted, the most severe first, followed by the accepted ones."""
     counts: Counter[tuple[str, Target, str]] = Counter()
     rows: list[LintRow] = []
     for each in report.findings:
@@ -108,8 +109,8 @@ def lint_details(row: LintRow, report: Report, staging: present_triage.Staging |
     """Return the details of a finding, its title first, and the rules that could not run.
 
     Args:
-        report: the report of the finding.
-        staging: the edits that the key of the finding's step would stage; None without a step.
+        report: the report that contains the finding.
+        staging: the edits that the key for the remedy would stage; None if there is no remedy.
     """
     rule, found, by = row.finding
     lines: list[Line] = [[(f"{rule.name}: {rule.title}", "")], [(clean(found.what, 400), "")]]
@@ -125,7 +126,9 @@ def lint_details(row: LintRow, report: Report, staging: present_triage.Staging |
 
 
 def source_text(rule: Rule) -> str:
-    """Return the source of a rule in Kafka's documentation or code, with the release from which it finds something."""
+    """Return a text with the place in Kafka's documentation or code on which a rule is based, and the release of Kafka
+    from which on it applies.
+    """
     # The source is an anchor in Kafka's documentation, a KIP, or a name in Kafka's source code.
     is_anchor = not rule.source.startswith("KIP-") and not rule.source[0].isupper()
     return f"{_KAFKA if is_anchor else ''}{rule.source}{f'; from Kafka {rule.since} on' if rule.since else ''}"
@@ -143,7 +146,7 @@ def _labelled(label: str, text: str) -> Line:
 
 
 def lint_counts(report: Report) -> Line:
-    """Return the number of findings by severity, of accepted findings, and of the rules that ran."""
+    """Return the numbers of findings by severity, of accepted findings, and of the rules that ran, as a line."""
     line: Line = []
     for severity, count in report.counts:
         meaning = {Severity.CRITICAL: "danger", Severity.HIGH: "failed", Severity.WARNING: "pending"}
@@ -158,7 +161,7 @@ def nothing_found(report: Report, missing: Sequence[str]) -> str:
     """Return the text of a pane without findings: how many rules ran, and which could not run.
 
     Args:
-        missing: lines on members that were not read (`report.partly`).
+        missing: lines on entities that were not read (`report.partly`).
     """
     blind = [f"{', '.join(each.rules)} ({each.why})" for each in report.blind]
     lines = [f"{plural(report.looked, 'rule')} looked, none found anything"]
@@ -168,7 +171,8 @@ def nothing_found(report: Report, missing: Sequence[str]) -> str:
 
 
 def now_row(report: Report, muted: Mapping[str, datetime]) -> present_triage.CauseRow | None:
-    """Return the row of the pane Now that counts the findings that are not among its causes; None without findings.
+    """Return the row of the pane *Now* that counts the findings that are not among the causes there; None if there are
+    none.
 
     Args:
         muted: cause id -> the end of its mute.

@@ -1,4 +1,4 @@
-"""`list KIND`: tables over the snapshot."""
+"""The results of `list KIND`: tables from the snapshot."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ CONFIG_KEYS = ", or a config's key"
 
 
 _NOT_NAMED = {Part.CONNECT: connectors.NOT_NAMED, Part.SCHEMAS: schemas.NOT_NAMED}
-"""Part that is read from a service -> the next step if the context does not name the service."""
+"""Part that is read from a service next to the brokers -> the next step if the context does not name the service."""
 
 
 def list_kind(statement: List, snapshot: Snapshot) -> Table:
-    """Return the table of a kind.
+    """Return the table for a statement `list`.
 
     Raises:
-        CommandError: a filter is on a column that the kind does not have.
+        CommandError: a filter names a column that the kind does not have.
     """
     kind = kinds.KINDS[statement.kind]
     language_filters.require_names(statement, kind.columns.of("filter"))
@@ -65,12 +65,12 @@ def _table(
     resource: Callable[[R], ConfigResource] | None = None,
     shown: Columns[R] | None = None,
 ) -> Table:
-    """Return the rows that pass the statement's filters.
+    """Return the rows that match the statement's filters, as a table.
 
     Args:
-        names: returns whether a row's name passes.
-        parts: parts of the snapshot whose failures are reported below the table.
-        resource: returns the resource of a row; None if filters can't be on configs.
+        names: a function from a row and a test to whether the row's name passes the test.
+        parts: the parts of the snapshot whose failures the table reports.
+        resource: a function from a row to its config resource; None if filters on configs are not allowed.
         shown: the columns; None for all columns of the kind.
     """
     columns: Columns[R] = shown or kinds.KINDS[statement.kind].columns
@@ -102,7 +102,7 @@ def _table(
 
 
 def _unjudged(statement: List, fields: Sequence[FieldFilter], names: Sequence[str]) -> ReadFailure:
-    """Return a failure that names the rows that a filter can't judge because of unread values."""
+    """Return a failure that names the rows which a filter can't decide on, because values were not read."""
     filters = " ".join(f"{field.key}{field.operator}{field.pattern}" for field in fields)
     message = f"whether they pass {filters} can't be said: what is known of that is not all, or nothing"
     return ReadFailure(

@@ -1,4 +1,6 @@
-"""A verdict and its cluster as metrics in the text format of Prometheus: for a textfile collector, or to be scraped."""
+"""A verdict of triage and its cluster as metrics in the text format of Prometheus, for a textfile collector or for a
+scrape.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,12 @@ if TYPE_CHECKING:
     from console.triage.diagnosis import Verdict
 
 MOST = 1_000
-"""Maximum number of samples of a metric, as the clients of a cluster choose how many groups there are. The samples with
-the highest values are kept, and `kac_truncated` counts the others. Several metrics of the same disks or groups keep the
-same samples: those of the fullest disks, and of the groups furthest behind."""
+"""Maximum number of samples of a metric, since the clients of a cluster can create any number of groups. The samples
+with the highest values are kept, and `kac_truncated` counts the others. Several metrics of the same disks or groups
+keep the same samples: those of the fullest disks, and of the groups with the longest waits.
+"""
 LONGEST = 300
-"""Maximum characters of a label's value. The name of a topic has up to 249."""
+"""Maximum length in characters of a label's value. The name of a topic has up to 249."""
 
 T = TypeVar("T")
 Labels = tuple[tuple[str, str], ...]
@@ -41,29 +44,29 @@ class Metric(NamedTuple):
     help: str
     samples: Iterable[tuple[Labels, float]]
     kept: Collection[Labels] | None = None
-    """The labels of the samples that are kept; None to keep the samples with the highest values."""
+    """The labels of the samples to keep if there are too many; None to keep the samples with the highest values."""
 
 
 class Health(NamedTuple):
-    """The health of a kac that watches."""
+    """The state of a kac process that watches a cluster."""
 
     polls: int = 0
     """The number of polls since the start."""
     failed: int = 0
-    """The number of polls that no node answered."""
+    """The number of polls to which no node responded."""
     verdict_seconds: float = 0.0
-    """The duration of the last diagnosis in seconds."""
+    """The seconds that the last diagnosis took."""
     receivers: Mapping[str, Mapping[str, int]] = {}
-    """Name of a receiver -> outcome -> number of events."""
+    """Name of a receiver of messages -> outcome -> number of events."""
 
 
 def metrics_text(verdict: Verdict | None, snapshot: Snapshot | None = None, health: Health | None = None) -> str:
     """Return the metrics as text.
 
     Args:
-        verdict: the verdict; None if no node answers: then the cluster has no other metric.
-        snapshot: the snapshot of the verdict's poll.
-        health: the health of a kac that watches; None for one verdict.
+        verdict: the verdict; None if no node responds, then there are no other metrics of the cluster.
+        snapshot: the snapshot of the verdict's poll; None if there is none.
+        health: the state of a kac process that watches; None for a single verdict.
     """
     metrics = [*_of_verdict(verdict)]
     if verdict is not None and snapshot is not None:
@@ -145,13 +148,13 @@ def _of_cluster(snapshot: Snapshot) -> Iterator[Metric]:
 
 
 def _fullness(log_dir: LogDir) -> tuple[bool, float]:
-    """Return the rank of a disk, by which disks are kept: those with an error first, then the fullest ones."""
+    """Return the sort key of a disk: disks with an error are the highest, then the fullest ones."""
     total, usable = log_dir.total_bytes, log_dir.usable_bytes
     return log_dir.failure is not None, 1 - usable / total if total > 0 and usable >= 0 else -1.0
 
 
 def _most(known: Mapping[Labels, T], rank: Callable[[T], Any]) -> frozenset[Labels]:
-    """Return the labels that metrics of one family keep: those of the highest rank."""
+    """Return the labels with the highest ranks, at most `MOST`."""
     return frozenset(known if len(known) <= MOST else nlargest(MOST, known, key=lambda labels: rank(known[labels])))
 
 
@@ -209,7 +212,7 @@ def _one(name: str, help_: str, value: float, type_: str = "gauge") -> Metric:
 
 
 def _lines(metric: Metric) -> tuple[list[str], int]:
-    """Return the lines of a metric, none without samples, and the number of samples that are left out."""
+    """Return the lines of a metric, empty if it has no samples, and the number of samples that were left out."""
     # Merge samples whose names differ only in characters that are not shown: Prometheus would refuse a scrape that
     # contains both as a whole.
     found: dict[str, float] = {}
@@ -237,6 +240,6 @@ def _number(value: float) -> str:
 
 
 def prometheus_label(value: str) -> str:
-    """Return a label's value in quotes, with special characters escaped."""
+    """Return a label's value in double quotes, with special characters escaped."""
     escaped = clean(value, LONGEST).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

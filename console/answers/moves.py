@@ -1,4 +1,6 @@
-"""A proposal of moves as results: the moves, the partitions that wait, and each broker before and after. Pure."""
+"""A proposal of moves as results: the moves, the partitions that can't move now, and each broker before and after.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,15 @@ from console.present.names import plural
 R = TypeVar("R")
 UNMOVED = "no replica has to move"
 SOME = 2
-"""Maximum number of partitions to name from a longer list."""
+"""Maximum number of partitions that a line names from a longer list."""
 
 
 def moves_tables(
     goal: Goal, proposal: Proposal, said: Forecast, problems: tuple[ReadFailure, ...] = ()
 ) -> tuple[Table, ...]:
-    """Return the moves, the partitions that have to wait, and the brokers, or their directories."""
+    """Return a table of the moves, one of the partitions that can't move now, and one of the brokers or their
+    directories.
+    """
     held = Table("held", (), tuple(map(_held_row, proposal.held)), notes=tuple(held_lines(proposal)))
     waiting = (held,) if proposal.held else ()
     notes = (*_notes(said), *(f"! {line}" for line in proposal.waits))
@@ -86,18 +90,23 @@ def _notes(said: Forecast) -> Iterator[str]:
 
 
 def moved_text(said: Forecast) -> str:
-    """Return ``3 partitions``, or ``3 replicas`` if they stay on their broker, or both."""
+    """Return the number of moves as text: ``3 partitions``; ``3 replicas`` for replicas that stay on their broker; or
+    both.
+    """
     counts = [plural(said.partitions, "partition")] if said.partitions or not said.replicas else []
     return " and ".join([*counts, *([plural(said.replicas, "replica")] if said.replicas else [])])
 
 
 MOST_LINES = 8
-"""Maximum number of brokers, and of waiting partitions, to list in a question."""
+"""Maximum number of brokers, and of partitions that can't move, that a question lists."""
 
 
 def forecast_lines(proposal: Proposal, said: Forecast, throttle: int | None) -> list[str]:
     """Return the lines of the question before an operation begins: its cost, the brokers or directories before and
-    after it, and the partitions that wait. A line has at most 76 cells unless names are long.
+    after it, and the partitions that can't move now. A line has at most 76 cells unless names are long.
+
+    Args:
+        throttle: bytes per second; None for no throttle.
     """
     lines = [line.removeprefix("! ") for line in _notes(said)] or ["no replica can move yet"]
     lines += proposal.waits
@@ -111,8 +120,8 @@ def forecast_lines(proposal: Proposal, said: Forecast, throttle: int | None) -> 
 
 
 def _lines_of(columns: Columns[R], rows: Sequence[R], what: str) -> Iterator[str]:
-    """Yield at most `MOST_LINES` rows as right-aligned text below their headings, and the number of the others; nothing
-    without rows.
+    """Yield at most `MOST_LINES` rows as right-aligned text below their headings, then the number of the other rows;
+    nothing if there are no rows. what: the noun for the rows.
     """
     if not rows:
         return
@@ -132,10 +141,13 @@ def _changes(each: BrokerForecast) -> bool:
 
 
 def moves_script(proposal: Proposal, throttle: int | None, said: Forecast) -> str:
-    """Return the statements that stage a proposal, for ``kac run``.
+    """Return the statements for ``kac run`` that stage a proposal.
 
-    A throttle is set for twice the time of the forecast and an hour: the journal records a limited edit before it is
-    sent, so that `kac due` reverts it even if the script or its process ends early.
+    A throttle is limited to twice the forecast time plus an hour: the journal records such an edit before it is sent,
+    so that `kac due` reverts it even if the script or its process ends early.
+
+    Args:
+        throttle: bytes per second; None for no throttle.
     """
     lines = []
     if throttle is not None:
@@ -152,7 +164,7 @@ def moves_script(proposal: Proposal, throttle: int | None, said: Forecast) -> st
 
 
 def moves_json(proposal: Proposal) -> str:
-    """Return the file that kafka-reassign-partitions reads with --reassignment-json-file."""
+    """Return the text of a file for kafka-reassign-partitions --reassignment-json-file."""
     partitions = [
         {"topic": move.topic, "partition": move.number, "replicas": list(move.after)} for move in proposal.moves
     ]

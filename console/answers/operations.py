@@ -14,7 +14,7 @@ from console.present import moves
 
 
 def operations_table(some: Sequence[Operation], holder: Origin | None) -> Table:
-    """Return operations with their progress. holder: the process that works on the open one."""
+    """Return operations with their progress. holder: the process that carries out the open one; None if none does."""
     rows = (moves.OperationRow(each, holder) for each in some)
     table = table_of("operations", moves.OPERATIONS, rows, "operations", "no operation is in the journal of this host")
     return replace(table, notes=tuple(_notes(some, holder)))
@@ -36,7 +36,7 @@ def _notes(some: Sequence[Operation], holder: Origin | None) -> Iterator[str]:
 def running_moves_table(
     snapshot: Snapshot, operations: Sequence[Operation] = (), problems: tuple[ReadFailure, ...] = ()
 ) -> Table:
-    """Return all reassignments under way. operations: the open ones in this host's journal."""
+    """Return all running reassignments. operations: the open operations in this host's journal."""
     rows = moves.running_rows(snapshot, operations)
     return table_of("moves", moves.MOVES, rows, "moving now", "no partition moves", problems)
 
@@ -44,7 +44,7 @@ def running_moves_table(
 def dir_copies_table(
     snapshot: Snapshot, operations: Sequence[Operation] = (), problems: tuple[ReadFailure, ...] = ()
 ) -> Table:
-    """Return the replicas that brokers copy from one log directory into another. operations: the open ones in this
+    """Return the replicas that brokers copy from one log directory to another. operations: the open operations in this
     host's journal.
     """
     title = "copied between directories of a broker"

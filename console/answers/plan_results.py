@@ -1,4 +1,4 @@
-"""Results of staging, checking and applying: text for a terminal, and the data for JSON output."""
+"""The results of staging, checking and applying, as text for a terminal and as data for JSON output."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ R = TypeVar("R")
 def plan_table(
     plan: Plan, snapshot: Snapshot, deletions: Deletions | None = None, facts: RiskFacts | None = None
 ) -> Table:
-    """Return the staged edits: old → new, the source of each, and the outcome of the last check.
+    """Return the staged edits as a table: old → new value, the source of each, and the outcome of the last check.
 
     Args:
-        deletions: the deletions by edits of the retention (console.session.plan_facts); None if they were not read.
+        deletions: what edits of the retention delete (console.session.plan_facts); None if it was not read.
         facts: facts for the warnings (console.session.plan_facts); None if they were not read.
     """
     gone = deletions or {}
@@ -61,14 +61,14 @@ def _plan_rows(groups: Iterable[DiffGroup], plan: Plan, gone: Deletions) -> Iter
 
 
 def _notes(plan: Plan, snapshot: Snapshot, gone: Deletions, facts: RiskFacts | None) -> tuple[str, ...]:
-    """Return notes: failed checks, effects on others, deletions, warnings, and losses that can't be reverted."""
+    """Return lines on failed checks, effects on other entities, deletions, warnings, and what can't be reverted."""
     others = effect_lines(effects(plan.staged, snapshot))
     warnings = risk_lines(risks(plan.staged, snapshot, facts))
     return (*failure_lines(plan), *others, *deletion_lines(gone), *warnings, *loss_lines(plan.staged))
 
 
 def failure_lines(plan: Plan) -> list[str]:
-    """Return the reasons why brokers refused edits on a check or an apply, a line for each reason."""
+    """Return a line for each reason why brokers refused edits in a check or an apply."""
     outcomes = (outcome for each in plan.staged if (outcome := plan.outcome(each.edit)) is not None)
     failed = {(failure_text(each.failure), names.target(each.target)): None for each in outcomes if each.failure}
     places = grouped((why, target) for why, target in failed)
@@ -76,17 +76,17 @@ def failure_lines(plan: Plan) -> list[str]:
 
 
 def effect_lines(effects: Mapping[Slot, tuple[str, ...]]) -> list[str]:
-    """Return the effects on others, a line each."""
+    """Return a line for each effect on other entities."""
     return [f"{_slot(slot)}: {line}" for slot, lines in effects.items() for line in lines]
 
 
 def deletion_lines(gone: Deletions) -> list[str]:
-    """Return the deletions by each edit of a retention, a line each."""
+    """Return a line for each edit of a retention, on what it deletes."""
     return [f"{_slot(slot)}: {deletion_text(found)}" for slot, found in gone.items()]
 
 
 def risk_lines(risks: Iterable[Risk]) -> list[str]:
-    """Return a line for each warning, with its name."""
+    """Return a line for each warning, with the name of the warning."""
     return [f"! {risk.name}: {_slot(risk.slot)}: {risk.text}" for risk in risks]
 
 
@@ -95,14 +95,14 @@ def _slot(slot: Slot) -> str:
 
 
 class PlanRow(NamedTuple):
-    """A line of the diff under its entity."""
+    """A line of a plan's diff, with the target under which it is listed."""
 
     target: Target
     line: DiffLine
     outcome: Outcome | None
-    """The outcome of the last check or apply of the line's edit; None without one."""
+    """The outcome of the last check or apply for the line's edit; None if there is none."""
     deletion: Deletion | None
-    """The data that the edit deletes; None if they were not read."""
+    """What the edit deletes; None if it was not read."""
 
 
 def _entity(row: PlanRow) -> str:
@@ -121,8 +121,8 @@ def _new(row: PlanRow) -> str:
 
 
 def _deletion_data(deletion: Deletion | None) -> Data:
-    """Return a deletion as JSON data: ``bytes_least`` to ``bytes_most`` of all replicas, in ``partitions`` partitions;
-    null if it was not read.
+    """Return a deletion as JSON data: ``bytes_least`` to ``bytes_most`` over all replicas, in ``partitions``
+    partitions; null if it was not read.
     """
     if deletion is None:
         return None
@@ -135,13 +135,13 @@ def _deletion_data(deletion: Deletion | None) -> Data:
 
 
 def with_source(target: Target, key: str, side: EffectiveValue) -> str:
-    """Return one side of a change with the source of its value."""
+    """Return the value before or after a change as text, with its source."""
     text = side_text(target, key, side)
     return f"{text} ({origin(key, side, names.source(side.source))})" if side.source is not None else text
 
 
 def conflict_side(target: Target, key: str, side: EffectiveValue) -> str:
-    """Return one side of a conflict: its exact value and, in brackets, its human form and source:
+    """Return one of the values of a conflict as text: the exact value and, in brackets, its readable form and source:
     ``604800000 (7 d, topic)``.
     """
     if isinstance(target, QuotaEntity) and isinstance(side.value, float | int) and side.known and not side.hidden:
@@ -155,7 +155,7 @@ def conflict_side(target: Target, key: str, side: EffectiveValue) -> str:
 
 
 def side_data(side: EffectiveValue) -> Mapping[str, Data]:
-    """Return a side of a change for JSON output."""
+    """Return the value before or after a change, as a JSON object."""
     return {
         "value": side.value,
         "source": side.source.name if side.source is not None else None,
@@ -165,10 +165,10 @@ def side_data(side: EffectiveValue) -> Mapping[str, Data]:
 
 
 def failure_columns(get: Callable[[R], Failure | None]) -> tuple[Column[R], ...]:
-    """Return the columns of JSON with the reason of a failure: error, message and remedy.
+    """Return the JSON columns for a failure: error, message and remedy.
 
     Args:
-        get: returns the failure of a row; None for a row that succeeded.
+        get: a function from a row to its failure; None for a row without failure.
     """
 
     def of(field: Callable[[Failure], str]) -> Callable[[R], str | None]:
@@ -202,15 +202,15 @@ PLAN: Columns[PlanRow] = Columns(
     Column("state", TOLD, lambda row: row.outcome.status.value if row.outcome is not None else "staged", "word"),
     *failure_columns(_why_not),
 )
-"""The columns of staged edits, with a row for each line of the diff."""
+"""The columns of staged edits; each line of the diff has a row."""
 
 
 class OutcomeRow(NamedTuple):
-    """The outcome for one request's target."""
+    """The outcome of one target of a request."""
 
     outcome: Outcome
     change: int | None
-    """The number of the change in the journal; None without a change."""
+    """The number of the change in the journal; None if it has none."""
 
 
 def _why_failed(row: OutcomeRow) -> Failure | None:
@@ -227,10 +227,10 @@ OUTCOMES: Columns[OutcomeRow] = Columns(
 
 
 def conflict_columns(was: str) -> Columns[Conflict]:
-    """Return the columns of conflicts: the value read before, the present value, the value after the edit.
+    """Return the columns of conflicts: the former value, the present value, and the value after the edit.
 
     Args:
-        was: the title of the value read before.
+        was: the title of the former value.
     """
     return Columns(
         Column("entity", TOLD, lambda found: names.target(found.staged.edit.target)),
@@ -251,8 +251,8 @@ def _side_column(name: str, title: str, get: Callable[[Conflict], EffectiveValue
 
 
 def stage_table(report: StageReport, draft: Draft) -> Table:
-    """Return the outcome of one statement's edits: staged with their diff, not needed, refused with the remedy, and
-    those that can't be reverted. draft: the plan with these edits.
+    """Return the results of staging one statement's edits: the staged ones with their diff, the dropped ones, the
+    refused ones with the remedy, and those that can't be reverted. draft: the plan with these edits.
     """
     # Staging drops the outcomes of the slots that it changes, so none of these edits has an outcome to show.
     staged = table_of("staged", PLAN, _plan_rows(diff_of(report.added, draft), EMPTY, {}), empty="nothing staged")
@@ -264,24 +264,28 @@ def stage_table(report: StageReport, draft: Draft) -> Table:
 
 
 def dropped_lines(dropped: Iterable[Dropped]) -> list[str]:
-    """Return a line for each reason why edits are not needed: an election of all leaders may drop thousands."""
+    """Return a line for each reason why edits were dropped, with its edits counted: an election of all leaders may drop
+    thousands.
+    """
     places = _by_reason((each.reason, each.edit) for each in dropped)
     return [f"not needed: {names.some(some)}: {reason}" for reason, some in places.items()]
 
 
 def _by_reason(refused: Iterable[tuple[str, Edit]]) -> dict[str, list[str]]:
-    """Return reason -> the targets of the edits with that reason."""
+    """Return reason -> the targets of the edits that were refused for it."""
     return grouped((reason, f"{names.target(edit.target)} {edit.key}".rstrip()) for reason, edit in refused)
 
 
 def loss_lines(staged: Iterable[Staged]) -> list[str]:
-    """Return the values that revert could not restore, or only in part, after an apply: a line for each reason."""
+    """Return lines on what a revert can't restore, or only partly, after these edits are applied: a line for each
+    reason.
+    """
     places = _by_reason((loss, each.edit) for each, loss in losses(staged))
     return [f"! no way back: {names.some(some)}: {loss}" for loss, some in places.items()]
 
 
 def way_back_of(report: ApplyReport) -> str:
-    """Return, as text, the effect of a revert of this apply; ``""`` if it could restore nothing."""
+    """Return a text on how to revert this apply, and what that does not restore; ``""`` if it can't be reverted."""
     done = {
         subject(outcome.target)
         for result in report.results
@@ -295,8 +299,11 @@ def way_back_of(report: ApplyReport) -> str:
 
 
 def report_table(report: ApplyReport, verb: str, deletions: Deletions | None = None) -> Table:
-    """Return the outcome of each target of each request, a line each, with the broker's message and the remedy.
-    deletions: the pending deletions by the checked edits.
+    """Return a row for each target of each request, with its outcome, the broker's message and the remedy.
+
+    Args:
+        verb: ``check`` or ``apply``, for the title.
+        deletions: what the checked edits will delete; None if it was not read.
     """
     rows = [OutcomeRow(outcome, report.change) for result in report.results for outcome in result.outcomes]
     failed = sum(1 for result in report.results for _ in result.failed)
@@ -327,7 +334,9 @@ NOT_READ_AGAIN = "could not be read again, so whether another client changed it 
 
 
 def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
-    """Return other clients' changes with three values: read before, present, and after the edit."""
+    """Return the conflicts with other clients' changes, each with the former value, the present one, and that after the
+    edit.
+    """
     go_over = "look at what is theirs; then discard the edit, or overwrite it"
     changed = tuple(each for each in report.conflicts if not each.is_unknown)
     unknown = tuple(each for each in report.conflicts if each.is_unknown)
@@ -352,14 +361,14 @@ def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
 
 
 def report_tables(report: ApplyReport, verb: str) -> tuple[Table, ...]:
-    """Return the results of a check or an apply (verb): conflicts first, then each target's outcome, and the offsets of
-    records that were written.
+    """Return the results of a check or an apply: first conflicts, then the outcome of each target, then the offsets of
+    records that were written. verb: ``check`` or ``apply``, for titles.
     """
     return (*conflict_tables(report), report_table(report, verb), *_written_tables(report, verb))
 
 
 class WrittenRow(NamedTuple):
-    """A batch of records, and its outcome."""
+    """A batch of records to write, and its outcome."""
 
     edit: WriteRecords
     outcome: Outcome
@@ -379,7 +388,7 @@ def _written_tables(report: ApplyReport, verb: str) -> tuple[Table, ...]:
 
 
 def _offsets(row: WrittenRow) -> str:
-    """Return the offsets of a batch as text; ``""`` if it was not written."""
+    """Return the offsets of a batch as text; ``""`` if it was not written, ``not known`` if its offsets are unknown."""
     first, count = row.outcome.offset, len(row.edit.sizes)
     if row.outcome.status is not Status.APPLIED:
         return ""
@@ -389,7 +398,7 @@ def _offsets(row: WrittenRow) -> str:
 
 
 def _each_record(row: WrittenRow) -> Data:
-    """Return the outcome of each record of a batch as JSON data."""
+    """Return the outcome of each record of a batch, as JSON data."""
     first, status = row.outcome.offset, row.outcome.status.value
     return [
         {"offset": None if first is None else first + place, "state": status, "bytes": size, "hash": hash_}
@@ -405,15 +414,15 @@ WRITTEN: Columns[WrittenRow] = Columns(
     Column("state", TOLD, lambda row: row.outcome.status.value, "word"),
     Column("records", OBJECT, _each_record, "object"),
 )
-"""The columns of written records, with a row for each batch; data have each record."""
+"""The columns of written records; each batch has a row. JSON output has each record."""
 
 
 def conflict_table(name: str, conflicts: Iterable[Conflict], title: str, note: str = "", was: str = "Was") -> Table:
-    """Return conflicts under a title.
+    """Return conflicts as a table.
 
     Args:
-        note: the next step, below them; ``""`` for no note.
-        was: the title of the value that the edit was made for.
+        note: a line below the table, on the next step; ``""`` for none.
+        was: the title of the column with the former values.
     """
     some = tuple(conflicts)
     notes = (*conflict_reasons(some), *((note,) if note else ()))
@@ -421,7 +430,7 @@ def conflict_table(name: str, conflicts: Iterable[Conflict], title: str, note: s
 
 
 def conflict_reasons(conflicts: Iterable[Conflict]) -> list[str]:
-    """Return the problems of conflicts' targets that are not about values, a line each."""
+    """Return the reasons of conflicts that are not about values, such as a recreated topic, one line each."""
     return [f"! {_slot(conflict.staged.edit.slot)}: {conflict.why}" for conflict in conflicts if conflict.why]
 
 
@@ -429,7 +438,9 @@ COMMAND_CONFIG = "client.properties"
 
 
 def runbook_commands(plan: Plan, snapshot: Snapshot, settings: ConnectionSettings) -> tuple[Command, ...]:
-    """Return the plan as Kafka's own commands; with SASL or TLS they name a client.properties file."""
+    """Return the plan as commands of Kafka's own tools. If the connection uses SASL or TLS, they name a file
+    client.properties.
+    """
     option = "--bootstrap-controller" if settings.controllers else "--bootstrap-server"
     connection = [option, ",".join(f"{host}:{port}" for host, port in settings.bootstrap)]
     if settings.sasl is not None or settings.tls is not None:
@@ -438,5 +449,5 @@ def runbook_commands(plan: Plan, snapshot: Snapshot, settings: ConnectionSetting
 
 
 def runbook_text(plan: Plan, snapshot: Snapshot, settings: ConnectionSettings) -> str:
-    """Return the plan as Kafka's own commands, as lines for a POSIX shell."""
+    """Return the plan as commands of Kafka's own tools, as lines for a POSIX shell."""
     return shell_text(runbook_commands(plan, snapshot, settings))

@@ -1,4 +1,6 @@
-"""Answers `show`, `describe`, `list`, `effective` and `explain` from a snapshot that has the parts in `needs`. Pure."""
+"""Computes the results of `show`, `describe`, `list`, `effective` and `explain` from a snapshot. The snapshot has the
+parts that `needs` returns for the statement. Pure.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,14 @@ from console.plan.plan import EMPTY, Plan
 def answer(
     statement: QueryStatement, snapshot: Snapshot, *, plan: Plan = EMPTY, selected: Subject | None = None
 ) -> Result:
-    """Return the result of a query. A partial read is returned with its problems.
+    """Return the result of a query. If parts could not be read, the result lists the failures.
+
+    Args:
+        plan: the staged edits, which some results show.
+        selected: the entity that is meant if the statement names none; None if no entity is selected.
 
     Raises:
-        CommandError: an entity, key or column does not exist, or could not be read at all.
+        CommandError: an entity, key or column does not exist, or nothing could be read.
     """
     # Each branch imports its own modules, so that a single command does not load the modules of the others.
     match statement:

@@ -1,4 +1,4 @@
-"""Quotas as results: those set on an entity, and the limit that applies to a user and a client."""
+"""Quotas as results: those that are set on an entity, and the limits that apply to a user and a client id."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from console.present.names import NOTHING, plural, quota_entity
 
 
 def quota_subject(statement: Show, entity: quota.QuotaEntity, snapshot: Snapshot, plan: Plan) -> Detail:
-    """Return a quota entity with its quotas; in full also its clients, the limits that apply, and a user's SCRAM
-    credentials.
+    """Return a quota entity with its quotas; for `describe` also with its clients, the limits that apply to it, and a
+    user's SCRAM credentials.
     """
     own = snapshot.quotas.get(entity, {})
     for key in statement.keys:
@@ -75,12 +75,12 @@ def _below(entity: quota.QuotaEntity, quotas: Mapping[quota.QuotaEntity, quota.Q
 
 
 def sorted_entities(entities: Iterable[quota.QuotaEntity]) -> list[quota.QuotaEntity]:
-    """Return the entities by type, the default before names."""
+    """Return the entities sorted by type, and the default of a type before names."""
     return sorted(entities, key=lambda e: [(part.type, part.name is not None, part.name or "") for part in e.parts])
 
 
 def without_empty(table: Table) -> Table:
-    """Return the table without the columns that have no value in any row; the first column stays."""
+    """Return the table without columns that are empty in all rows; the first column always stays."""
     kept = [
         place
         for place in range(len(table.columns))
@@ -92,7 +92,9 @@ def without_empty(table: Table) -> Table:
 
 
 def _counting(entity: quota.QuotaEntity, snapshot: Snapshot) -> dict[str, Table | tuple[Detail, ...]]:
-    """Return the limits that apply to the entity if it names a user and a client, or an address; empty for defaults."""
+    """Return the limits that apply to the entity if it names a user and a client id, or an address; empty for other
+    entities.
+    """
     parts = entity.as_dict()
     user, client, address = parts.get(quota.USER), parts.get(quota.CLIENT_ID), parts.get(quota.IP)
     if user is not None and client is not None:
@@ -105,10 +107,10 @@ def _counting(entity: quota.QuotaEntity, snapshot: Snapshot) -> dict[str, Table 
 
 
 def effective_result(statement: EffectiveQuota, snapshot: Snapshot) -> Table:
-    """Return the result of `effective user U client C [KEY]`.
+    """Return the result of `effective user U client C [KEY]`: the limits that apply.
 
     Raises:
-        CommandError: the key is not a quota.
+        CommandError: the key is not a quota's.
     """
     keys: tuple[str, ...] = quota.CLIENT_KEYS
     if statement.key is not None:

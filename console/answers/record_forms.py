@@ -1,6 +1,6 @@
 """Records as a stream of bytes: JSON lines, CSV, the bytes of one field, or a line of text. Pure.
 
-Each form makes the bytes of a record on its own, so that a stream needs no more memory than a portion of records.
+Each record is converted by itself, so that a stream needs no more memory than a portion of records.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from console.present import records as present
 from console.present.text import clean
 
 STREAMS = ("jsonl", "csv", "raw")
-"""The forms that are written while records are found, not at the end."""
+"""The output forms that are written while records are found; others are written at the end."""
 VALUE, KEY, HEADER = "value", "key", "header:"
 """The names of fields for `raw_field`; the name of a header follows `HEADER`."""
 
 Make = Callable[[Sequence[Record | Undecodable]], list[bytes]]
-"""Returns the bytes of each record, and of each offset that can't be decoded if the form has a place for an error."""
+"""A function from records to their bytes. If the form can express an error, the ranges of offsets that can't be decoded
+have bytes too.
+"""
 
 _encode = msgspec.json.Encoder().encode
 _NOT_PLAIN = re.compile(rb"[^\n\x20-\x7e]")
@@ -31,13 +33,13 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\"}
 
 
 def stream_form(name: str, form: str, *, masked: bool, field: str = VALUE, separator: str = "\n") -> Make:
-    """Return the function that makes the bytes of records.
+    """Return the function that converts records to bytes.
 
     Args:
-        name: one of `STREAMS`, or another text for lines to read.
+        name: one of `STREAMS`; any other text for readable lines.
         form: the form of the contents, one of `present.FORMS`.
         masked: whether keys, values and headers are hidden.
-        field, separator: for `raw`: the field, and the text behind it.
+        field, separator: for `raw`: the field, and the text after each value of it.
     """
     match name:
         case "jsonl":
@@ -69,12 +71,12 @@ def _json_lines(form: str, masked: bool, items: Sequence[Record | Undecodable]) 
 
 
 class _QuickLines:
-    """Makes the lines of the records of one batch whose keys and values are plain texts, as `present.record_data` has
-    their fields: ten times as fast, since most fields are the same for a batch.
+    """Makes JSON lines for records of one batch whose keys and values are plain texts, equal to those of
+    `present.record_data` but ten times as fast, because most fields are the same for all records of a batch.
     """
 
     def __init__(self, record: Record) -> None:
-        """Take from a record the fields that all records of its batch share."""
+        """Prepare the fields that all records of a batch share. record: one record of the batch."""
         batch = record.batch
         type_ = b"LogAppendTime" if batch.append_time else b"CreateTime"
         self._where = b'{"topic":%b,"partition":%d,"offset":' % (_encode(record.topic), record.partition)
@@ -90,7 +92,9 @@ class _QuickLines:
             self._last = b',"transactional":%b}}\n' % _encode(batch.transactional)
 
     def line(self, record: Record) -> bytes | None:
-        """Return the line of a record; None if it has to be made field by field."""
+        """Return the line of a record; None if this class can't make it, because the record has headers, or its key or
+        value was decoded or is not an ASCII text.
+        """
         key, value = record.key, record.value
         if record.headers or record.key_encoding is not None or record.value_encoding is not None:
             return None
@@ -123,7 +127,7 @@ CSV_COLUMNS = ("topic", "partition", "offset", "time", "key", "value", "value_fo
 
 
 def csv_head() -> bytes:
-    """Return the line with the names of the columns."""
+    """Return the first line of CSV, with the names of the columns."""
     return csv_text([CSV_COLUMNS]).encode()
 
 
@@ -142,7 +146,9 @@ def _cells(row: present.RecordRow) -> list[str]:
 
 
 def _flat(data: dict[str, Data], name: str) -> tuple[str, str]:
-    """Return a key or a value as text, and its form: ``text``, ``null``, ``json``, ``base64``, ``hex``, ``hidden``."""
+    """Return a key or a value as text, and the form of the text: ``text``, ``null``, ``json``, ``base64``, ``hex`` or
+    ``hidden``. name: ``key`` or ``value``.
+    """
     if name in data:
         found = data[name]
         return ("", "null") if found is None else (str(found), "text")
@@ -164,7 +170,7 @@ def _text_line(row: present.RecordRow) -> bytes:
 
 
 def raw_field(record: Record, field: str, form: str) -> bytes:
-    """Return the bytes of a field: as they were sent unless a form is chosen; ``b""`` for null or a missing header."""
+    """Return the bytes of a field: as they were sent, or in the chosen form; ``b""`` for null or a missing header."""
     if field == KEY:
         return _as_asked(record.key, record.key_encoding, form)
     if field == VALUE:
@@ -178,5 +184,7 @@ def _as_asked(data: bytes | None, encoding: Encoding | None, form: str) -> bytes
 
 
 def separator_text(text: str) -> str:
-    """Return the text of a separator, with the escapes ``\\n``, ``\\t``, ``\\r``, ``\\0`` and ``\\\\``."""
+    r"""Return the text that a separator denotes, with the escapes ``\n``, ``\t``, ``\r``, ``\0`` and ``\\``
+    resolved.
+    """
     return re.sub(r"\\([ntr0\\])", lambda found: _ESCAPES[found[1]], text)

@@ -1,4 +1,4 @@
-"""Results of `records`: a table, and the records as JSON."""
+"""The result of `records`: a table, and the records as JSON."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from console.present import records
 
 
 def records_result(statement: Records, read: RecordsRead, *, masked: bool, fields: Sequence[MaskPath] = ()) -> Table:
-    """Return the records that were read for a statement.
+    """Return the records that were read for a statement, as a table.
 
     Args:
         masked: whether the records' contents are hidden.
-        fields: the fields that the context masks.
+        fields: the paths of the fields that the context masks.
     """
     rows, columns = records.record_rows(read, statement.form, masked=masked), records.columns_for(read)
     notes = [

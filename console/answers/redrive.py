@@ -13,10 +13,10 @@ from console.present import dead_letters
 
 
 def letters_table(goal: Redrive, found: Survey, most: int | None, notes: Sequence[str], *, masked: bool) -> Table:
-    """Return the letters by original topic, exception and age, with the forecast as its notes.
+    """Return the letters counted by original topic, exception and age, with the forecast of the redrive as notes.
 
     Args:
-        most: the most letters to send a second, for the forecast; None for no limit.
+        most: maximum letters that are sent per second; None for no limit.
         notes: further lines below the table.
         masked: whether the texts of exceptions are hidden.
     """
@@ -26,5 +26,5 @@ def letters_table(goal: Redrive, found: Survey, most: int | None, notes: Sequenc
 
 
 def warning_lines(risks: Sequence[Risk]) -> list[str]:
-    """Return the warnings, a line each."""
+    """Return a line for each warning."""
     return [f"! {each.name}: {each.text}" for each in risks]

@@ -1,4 +1,4 @@
-"""Results of queries: tables and details with the plain data for JSON output, and aligned text for a terminal."""
+"""Results of queries: tables and details, with plain data for JSON output and aligned text for a terminal."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """A row in two forms: cells of text (untrusted, not cleaned yet) and the object for JSON output.
+    """A row in two forms: cells of text (untrusted, not cleaned yet), and an object for JSON output.
 
-    A row without cells is only data; the table's notes have its text.
+    A row without cells appears in JSON output only; the notes of its table have its text.
     """
 
     cells: tuple[str, ...]
@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 
 class Table(Struct, frozen=True):
-    """A result with rows under columns."""
+    """A result that consists of rows under columns."""
 
     name: str
     """The key of the table in JSON."""
@@ -38,19 +38,19 @@ class Table(Struct, frozen=True):
     rows: tuple[Row, ...]
     title: str = ""
     empty: str = "none"
-    """The text to show if there are no rows."""
+    """The text that is shown if there are no rows."""
     notes: tuple[str, ...] = ()
-    """Lines below the rows."""
+    """Lines that are shown below the rows."""
     problems: tuple[ReadFailure, ...] = ()
-    """The reads that failed."""
+    """The failures of reads for this table."""
 
 
 class Detail(Struct, frozen=True):
-    """One entity or one key: a title, lines of text, then nested tables and details."""
+    """A result about one entity or one key: a title, lines of text, and nested tables and details."""
 
     title: str
     data: Mapping[str, Data]
-    """The detail's own JSON fields, without its parts."""
+    """The JSON fields of the detail itself, without those of `parts`."""
     lines: tuple[str, ...] = ()
     parts: Mapping[str, Table | tuple[Detail, ...]] | None = None
     """The nested tables and details, by their keys in JSON; a tuple of details becomes a list."""
@@ -62,17 +62,16 @@ R = TypeVar("R")
 
 
 def titles(columns: Columns[R]) -> tuple[Column, ...]:
-    """Return the headings of a noun's columns in the text of `list`."""
+    """Return the columns that the text of `list` shows for a noun, with their headings."""
     return tuple(Column(column.heading, column.type == "number" and not column.left) for column in columns.of("list"))
 
 
 NOT_READ = "not read"
-"""The text in place of rows that could not be read: unlike an empty table, it leaves open whether there are any
-rows."""
+"""The text in place of rows that could not be read, so that the table does not look as if there were none."""
 
 
 def row_of(columns: Columns[R], row: R) -> Row:
-    """Return a row of a noun as texts and as an object of JSON."""
+    """Return one row of a noun, as cells of text and as a JSON object."""
     return Row(columns.texts(row), columns.data(row))
 
 
@@ -84,20 +83,20 @@ def table_of(
     empty: str = "none",
     problems: tuple[ReadFailure, ...] = (),
 ) -> Table:
-    """Return rows of a noun under its columns. problems: the reads that failed."""
+    """Return rows of a noun as a table. problems: the failures of reads for it."""
     made = tuple(row_of(columns, row) for row in rows)
     return Table(name, titles(columns), made, title, empty, problems=problems)
 
 
 def with_parts(result: Result, names: Collection[str]) -> Result:
-    """Return a detail with only the named parts; a table unchanged."""
+    """Return a detail with only the named parts. A table is returned unchanged."""
     if isinstance(result, Table):
         return result
     return replace(result, parts={name: part for name, part in (result.parts or {}).items() if name in names})
 
 
 def to_data(result: Result) -> dict[str, Data]:
-    """Return the JSON object of a result, with ``errors`` for failed reads."""
+    """Return the JSON object of a result; if reads failed, it has a member ``errors``."""
     body = _detail_data(result) if isinstance(result, Detail) else {result.name: _rows(result)}
     return {**body, "errors": [problem_data(problem) for problem in result.problems]}
 
@@ -114,7 +113,7 @@ def _rows(table: Table) -> list[Data]:
 
 
 def problem_data(problem: ReadFailure) -> dict[str, Data]:
-    """Return a failed read as an object of JSON."""
+    """Return the failure of a read as a JSON object."""
     failure = problem.failure
     return {
         "part": problem.part,
@@ -126,7 +125,9 @@ def problem_data(problem: ReadFailure) -> dict[str, Data]:
 
 
 def rows_of(result: Result) -> list[Mapping[str, Data]]:
-    """Return the data of a table's rows; for a detail those of its first table, or else its own fields."""
+    """Return the JSON objects of a table's rows; for a detail the rows of its first table, or if it has none its own
+    fields as one row.
+    """
     if isinstance(result, Table):
         return [row.data for row in result.rows]
     return _detail_rows(result)
@@ -143,13 +144,16 @@ def _detail_rows(detail: Detail) -> list[Mapping[str, Data]]:
 # Results as aligned text for a terminal or a file, and the printer that writes them as text or JSON.
 
 CELL_LIMIT = 200
-"""Maximum characters of a cell, so that one long value does not displace the other columns. JSON output has the whole
-value."""
+"""Maximum characters of a cell of text, so that one long value does not displace other columns. JSON output has the
+complete value.
+"""
 _GAP = "  "
 
 
 def render(result: Result, width: int | None = None) -> str:
-    """Return the result as lines, ending in a newline, for a terminal of `width` cells; no text is truncated to it."""
+    """Return the result as lines of text, ending with a line feed. width: the width of the terminal in cells, to which
+    columns are fitted without cutting any text; None for no limit.
+    """
     return "".join(f"{line.rstrip()}\n" for line in _result(result, width))
 
 
@@ -160,7 +164,7 @@ def _result(result: Result, width: int | None) -> Iterator[str]:
 
 
 def problem_text(problem: ReadFailure) -> str:
-    """Return a failed read as one line: the part, the reason, and the remedy."""
+    """Return the failure of a read as one line: the part, the reason, and the remedy."""
     from console.present.failures import failure_text
 
     what = replace(problem, part=problem.part.replace("_", " ")).what
@@ -197,16 +201,16 @@ def _table(table: Table, width: int | None) -> Iterator[str]:
 
 
 class Printer(Struct):
-    """Prints results and notes in one form of output."""
+    """Writes results and notes in one form of output."""
 
     output: str = "text"
     """The form of the output: ``text`` or ``json``."""
     out: TextIO = field(default_factory=stdout)
     seen_on: TextIO | None = None
-    """The stream of the terminal that shows the output; None if `out` is that stream."""
+    """The stream to a terminal that shows the output, if `out` is another stream; None if `out` is that stream."""
 
     def __call__(self, result: Result) -> None:
-        """Print a result."""
+        """Write a result."""
         if self.output == "json":
             self._json(to_data(result))
         else:
@@ -214,7 +218,7 @@ class Printer(Struct):
             self.out.flush()
 
     def note(self, text: str, data: Mapping[str, Data]) -> None:
-        """Print a line that is not a table, or its data in JSON output."""
+        """Write a line that belongs to no table; in JSON output write `data` instead."""
         if self.output == "json":
             self._json(data)
         else:

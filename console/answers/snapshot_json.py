@@ -1,7 +1,7 @@
-"""`kac snapshot`: the whole state as one JSON document, written incrementally.
+"""The output of `kac snapshot`: the whole state of a cluster as one JSON document, written incrementally.
 
-Entries of equal config sets are one object (console.model.config), so the text of each is built once and joined with
-the name of every resource that has it: 132,000 entries cost as much as 34.
+Entries of equal config sets are one object (console.model.config), so the text of each is made once and joined with the
+name of every resource that has it: 132,000 entries take as long as 34.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from console.present.configs import entry_data
 
 
 def write_snapshot(snapshot: Snapshot, out: TextIO, *, overrides: bool) -> None:
-    """Write the snapshot as one JSON document. overrides: whether to omit values that the resource does not
-    set itself.
+    """Write the snapshot to `out` as one JSON document. overrides: whether to leave out values that the resource does
+    not set itself.
     """
     cluster = snapshot.cluster
     out.write(f'{{"cluster_id": {json_text(cluster.cluster_id)},\n"controller_id": {json_text(_controller(snapshot))}')

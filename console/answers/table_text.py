@@ -1,7 +1,7 @@
-"""A table as lines of text: its columns as wide as their cells, or fitted to a terminal. Pure.
+"""A table as lines of text, with columns as wide as their cells or fitted to a terminal. Pure.
 
-If the cells do not fit, titles and sentences are folded inside their columns. A name or a value without a blank is
-never broken: it stays whole, and the next cells of its row begin in their columns one line below.
+If the cells do not fit, titles and sentences are wrapped inside their columns. A name or a value without a blank is
+never broken: it stays on one line, and the next cells of its row begin in their columns one line below.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from widgets.cells import cell_width, wrapped
 
 GAP = 2
 LEAST = 6
-"""The least width of a column of texts, in cells."""
+"""Minimum width of a column of texts, in cells."""
 BROKEN = 3
-"""The cost of continuing a row on the next line, relative to the cost of folding a cell."""
+"""The cost of continuing a row on the next line, as a multiple of the cost of wrapping a cell."""
 UNDER = 4
-"""The indentation in cells of a value that is on its own line."""
+"""The indentation in cells of a value that has a line of its own."""
 
 
 class Column(NamedTuple):
@@ -26,13 +26,13 @@ class Column(NamedTuple):
 
     title: str
     right: bool = False
-    """Whether the column is aligned to the right, as numbers are."""
+    """Whether the column is aligned to the right, as for numbers."""
 
 
 def table_lines(headings: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
-    """Return the lines of a table, titles first, without trailing blanks.
+    """Return the lines of a table, the titles first, without trailing blanks.
 
-    A column without a title contains single letters; it is omitted if no row has one.
+    A column without a title contains single letters as marks; it is left out if no row has one.
 
     Args:
         rows: texts without control characters.
@@ -49,7 +49,7 @@ def table_lines(headings: Sequence[Column], rows: Sequence[Sequence[str]], width
 
 
 def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None) -> tuple[list[int], int]:
-    """Return the width of each column, and the number of blanks between them."""
+    """Return the width of each column in cells, and the number of blanks between columns."""
     measured = [sorted(cell_width(row[n]) for row in rows) for n in range(len(columns))]
     unbroken = [sorted(max(map(cell_width, row[n].split()), default=0) for row in rows) for n in range(len(columns))]
     titles = [cell_width(each.title) for each in columns]
@@ -86,15 +86,23 @@ def _title_words(title: str) -> list[str]:
 
 
 def _narrower(measured: Sequence[int], unbroken: Sequence[int], width: int, least: int) -> set[int]:
-    """Return the next narrower widths of a column: those at which another cell no longer fits in a line, or can't be
-    folded.
+    """Return the smaller widths of a column that come next: those at which one more cell no longer fits on a line, or
+    can't be wrapped.
+
+    Args:
+        measured: the width of each cell.
+        unbroken: the width of the longest word of each cell.
+        width: the present width of the column.
+        least: the minimum width of the column.
     """
     below = {each[place - 1] for each in (measured, unbroken) if (place := bisect_right(each, width - 1))}
     return {narrower for each in (*below, least) if (narrower := max(least, each)) < width}
 
 
 def _cost(measured: Sequence[int], unbroken: Sequence[int], width: int, narrower: int) -> float:
-    """Return the breakage per cell of width gained: a folded cell is easier to read than a broken row."""
+    """Return the cost of making a column narrower, per cell of width gained. A wrapped cell costs less than a row that
+    is continued on the next line.
+    """
     folded, broken = (len(each) - bisect_right(each, narrower) for each in (measured, unbroken))
     return (folded + BROKEN * broken) / (width - narrower)
 

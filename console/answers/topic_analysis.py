@@ -13,16 +13,16 @@ from console.present.text import plain
 from console.present.topic_analysis import analysis_data, analysis_lines
 
 WIDTH = 96
-"""The width of the lines in cells; narrower terminals fold them."""
+"""The width of the lines in cells; narrower terminals wrap them."""
 
 
 def analysis_result(statement: Analyze, found: Analysed, *, masked: bool, fields: Sequence[MaskPath] = ()) -> Detail:
-    """Return the analysis of a statement.
+    """Return the analysis of a topic as a result.
 
     Args:
-        found: the analysis, with its keys in the form that may be shown.
+        found: the analysis; its keys are in the form that may be shown.
         masked: whether keys and names of headers are hidden.
-        fields: the fields that the context masks.
+        fields: the paths of the fields that the context masks.
     """
     lines = [plain(line) for line in analysis_lines(found, WIDTH, masked=masked)]
     if masked and (found.keys or found.headers):

@@ -1,4 +1,4 @@
-"""A verdict as text for a terminal, and as the JSON of ``kac triage --output json``."""
+"""A verdict of triage as text for a terminal, and as the JSON of ``kac triage --output json``."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from console.triage.diagnosis import Named, Verdict
 from console.triage.symptoms import Subject
 
 MOST_COMMANDS = 8
-"""Maximum number of a cause's next steps that the text lists."""
+"""Maximum number of next steps that the text lists for a cause."""
 LINE = 80
-"""The greatest width in cells of a line that contains both a step and its command."""
+"""Maximum width in cells of a line that contains both a step and its command."""
 HEALTHY, UNKNOWN, NAMED, UNEXPLAINED = 0, 1, 4, 5
 """Exit codes: no symptoms; no symptoms, but parts that could hide some were not read; every symptom has a cause; some
 symptoms have no cause."""
 
 
 def exit_code(verdict: Verdict) -> int:
-    """Return the exit code of ``kac triage``: `UNEXPLAINED` if a symptom has no cause, `NAMED` if only causes are
-    there, `UNKNOWN` if nothing is wrong but a part is unread, else `HEALTHY`.
+    """Return the exit code of ``kac triage``: `UNEXPLAINED` if a symptom has no cause; else `NAMED` if there are
+    causes; else `UNKNOWN` if a part was not read; else `HEALTHY`.
     """
     if verdict.unexplained:
         return UNEXPLAINED
@@ -42,7 +42,7 @@ def exit_code(verdict: Verdict) -> int:
 
 
 def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
-    """Yield the verdict for a terminal. watched: seconds from the first to the last poll."""
+    """Yield the lines of the verdict for a terminal. watched: seconds from the first to the last poll."""
     if verdict.unread:
         yield f"unknown: {part_names(verdict.unread)} could not be read"
     # Only without blind parts does the absence of symptoms prove anything.
@@ -73,7 +73,7 @@ def _cause_lines(named: Named) -> Iterator[str]:
 
 
 def _next_lines(step: Next) -> Iterator[str]:
-    """Yield a line for the step, and one for each edit of it after the first."""
+    """Yield a line for the step, and one line for each of its edits after the first."""
     first, *more = [clean(step.command, 400)] if step.command else [command_of(each) for each in step.edits] or [""]
     line = f"  next       {clean(step.text, 200)}"
     # A command is to be copied: if both do not fit into one line, put the command on its own line below the step.
@@ -84,12 +84,12 @@ def _next_lines(step: Next) -> Iterator[str]:
 
 
 def step_command(step: Next) -> str:
-    """Return the statements of a step; ``""`` for a step outside of Kafka."""
+    """Return the statements of a step as text; ``""`` for a step that is not done in Kafka."""
     return clean(step.command, 400) if step.command else "; ".join(command_of(edit) for edit in step.edits)
 
 
 def step_in_short(step: Next) -> str:
-    """Return a step's statements for a line of the screen: the first of several edits, and the number of others."""
+    """Return a step's statements for one line of the screen: the first of several edits, and the number of others."""
     if len(step.edits) < 2:
         return step_command(step)
     return f"{command_of(step.edits[0])}; and {len(step.edits) - 1} more"
@@ -100,7 +100,9 @@ def _subjects(subjects: tuple[Subject, ...]) -> str:
 
 
 def markdown(verdict: Verdict, watched: float) -> str:
-    """Return the verdict as a report to paste: the same lines, under headings."""
+    """Return the verdict as a report in Markdown: the same lines, under headings. watched: seconds from the first to
+    the last poll.
+    """
     lines = [f"# Kafka: {_heading(verdict)}, {moment(verdict.at)}", ""]
     lines += (
         f"- {line.strip()}" if line.startswith(" ") else f"\n## {' '.join(line.split())}\n"
@@ -119,11 +121,11 @@ def _heading(verdict: Verdict) -> str:
 
 
 def verdict_data(verdict: Verdict, lost: str = "", now: datetime | None = None) -> dict[str, Data]:
-    """Return the JSON object of a verdict. Its fields are a contract: their meanings never change.
+    """Return the JSON object of a verdict. Its fields are a contract with users: their meanings never change.
 
     Args:
-        lost: the reason why no broker has answered after the verdict; ``""`` while one does.
-        now: the time of the object, UTC; None for the time of the verdict.
+        lost: the reason why no broker has responded since the verdict; ``""`` if brokers respond.
+        now: the time that the object gives, UTC; None for the time of the verdict.
     """
     at = moment(verdict.at)
     return {
@@ -143,7 +145,7 @@ def verdict_data(verdict: Verdict, lost: str = "", now: datetime | None = None) 
 
 
 def cause_data(named: Named, at: str) -> dict[str, Data]:
-    """Return the JSON object of a cause. at: time of the poll."""
+    """Return the JSON object of a cause. at: the time of the poll, as text."""
     claim = named.claim
     return {
         "id": cause_id(claim),
@@ -166,5 +168,5 @@ def _subject(subject: Subject) -> dict[str, Data]:
 
 
 def moment(at: datetime) -> str:
-    """Return a time in the form of the JSON output, in UTC."""
+    """Return a time as text in the form of the JSON output, in UTC."""
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

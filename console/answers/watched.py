@@ -1,4 +1,4 @@
-"""``watch`` as a table, from a snapshot that has the parts which the statement needs."""
+"""The result of `watch`: a table, from a snapshot that has the parts which the statement needs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from console.triage.trouble import troubles
 
 
 def watch(statement: Watch, snapshot: Snapshot) -> Table:
-    """Return the rows of the watched subjects.
+    """Return a row for each watched entity.
 
     Raises:
-        CommandError: the statement names no subject, or a set, which only the command line and the screen know.
+        CommandError: the statement names no entity; or it names a set, which only the command line and the screen can
+            resolve.
     """
     if not statement.subjects:
         hint = "name the subjects, or on the command line: kac watch SET"
