@@ -1,1 +1,1 @@
-"""Lint: rules over a snapshot that find wrong or risky settings before they cause harm. Pure."""
+"""Lint: rules that find wrong or risky configs and other settings in a snapshot before they cause harm. Pure."""

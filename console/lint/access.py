@@ -1,4 +1,4 @@
-"""Rules on access: ACLs, SCRAM users, delegation tokens, certificates."""
+"""Rules on access: ACLs, SCRAM users, delegation tokens and certificates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from console.plan.kinds.tokens import BROKERS_OWN, MakeToken, Renew
 
 _ANY = "*"
 _CHANGES = frozenset({"ALL", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "DELETE", "CREATE_TOKENS"})
-"""Operations that only named principals need."""
+"""Operations that should be allowed to named principals only."""
 _WRITES = frozenset({"WRITE", "CREATE"})
 _HOUR_MS = 3_600_000
 
@@ -96,8 +96,8 @@ def _anybody(seen: Seen) -> Iterator[Found]:
     source="security_authz",
 )
 def _never_allowed(seen: Seen) -> Iterator[Found]:
-    """Yield the ALLOWs that one DENY covers completely, with the operations that they imply: they never count, in
-    whatever order the ACLs were added.
+    """Yield a finding for each ALLOW that a single DENY covers completely, including the operations that it implies, so
+    that it never has an effect.
     """
     denied = [acl for acl in seen.snapshot.acls if acl.permission == DENY]
     if not denied:
@@ -125,7 +125,7 @@ def _never_allowed(seen: Seen) -> Iterator[Found]:
     source="security_authz",
 )
 def _same_subjects(seen: Seen) -> Iterator[Found]:
-    """Yield an ACL of each principal that differs from another one only in case."""
+    """Yield a finding for each principal in ACLs that differs from another one only in case."""
     principals = {acl.principal for acl in seen.snapshot.acls}
     found = grouped((name.casefold(), name) for name in principals)
     twins = {name for names in found.values() if len(names) > 1 for name in names}

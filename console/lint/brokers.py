@@ -1,4 +1,4 @@
-"""Rules on brokers: their settings, their disks, their listeners, and differences among them."""
+"""Rules on brokers: their configs, their disks, their listeners, and differences between them."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _CONFIGS = (Part.CLUSTER, BROKER)
 
 
 def _set_to(seen: Seen, key: str, value: str, what: str, wanted: str) -> Iterator[Found]:
-    """Yield a finding for the brokers that have a value of a key.
+    """Yield a finding if brokers have a wrong value of a key.
 
     Args:
         value: the wrong value.
-        what: the reason why it is wrong, after ``KEY=VALUE on all brokers:``.
-        wanted: the value that mends it.
+        what: the reason why it is wrong, which follows ``KEY=VALUE on all brokers:``.
+        wanted: the value to which the remedy sets the key.
     """
     for known, brokers, entry in broker_values(seen, key):
         if known.lower() != value:
@@ -331,8 +331,8 @@ def _leftover_throttles(seen: Seen) -> Iterator[Found]:
 
 
 def _limits_nothing(seen: Seen) -> bool:
-    """Return whether no topic has a list of throttled replicas: a rate limits only the replicas of such lists. False if
-    a topic's configs were not read.
+    """Return whether no topic has a list of throttled replicas, so that a throttle rate has no effect. False if a
+    topic's configs were not read.
     """
     if sum(len(topics) for _, topics in seen.sets) < len(seen.topics):
         return False

@@ -1,6 +1,6 @@
 """Rules on Connect: its workers, and the configs of its connectors.
 
-Connect's own topics are topics of a system: the rules on compaction and on replicas name them.
+Connect's own topics are checked by the rules on compaction and on replicas.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TASKS, LOGGED = "tasks.max", "errors.log.enable"
 
 
 def _connectors(seen: Seen) -> Iterator[tuple[ConfigResource, Connector, ConfigSet]]:
-    """Yield the connectors whose config was read."""
+    """Yield the connectors whose config was read, each with its config resource and config."""
     for name, cluster in sorted(seen.snapshot.connect.items()):
         for each in cluster.connectors.values():
             resource = connector_resource(name, each.name)

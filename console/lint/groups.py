@@ -17,7 +17,7 @@ from console.plan.kinds.configs import DEAD_LETTERS
 
 SHARE, CONSUMER, CLASSIC = "share", "consumer", "classic"
 _WITH_DEAD_LETTERS = 2
-"""The level of the feature share.version from which on share groups may have a dead-letter topic (KIP-1191)."""
+"""The lowest level of the feature share.version at which share groups may have a dead-letter topic (KIP-1191)."""
 
 
 @rule(

@@ -1,4 +1,4 @@
-"""The entities whose values apply to topics or brokers: advice names the one on which the value is set."""
+"""The entities whose values apply to topics or brokers; a remedy changes the value on the entity that sets it."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ _ORIGINS = {codes.DEFAULT_CONFIG: "Kafka's default", codes.STATIC_BROKER_CONFIG:
 
 
 class Place(NamedTuple):
-    """An entity whose value of a topics' key applies to some topics."""
+    """An entity whose value of a key applies to some topics."""
 
     resource: config.ConfigResource
     key: str
-    """The name of the key on that entity."""
+    """The name of the key on that entity: a broker's key may differ from the topic's."""
     source: codes.ConfigSource
     value: str
     topics: list[Topic]
 
     @property
     def is_topic(self) -> bool:
-        """Whether the topic itself sets the value."""
+        """Whether the entity is a topic, so that the topic itself sets the value."""
         return self.resource.type == codes.TOPIC
 
     @property
     def origin(self) -> str:
-        """The source of the value and the topics that it applies to, for the end of a line; ``""`` for a
-        topic's own.
+        """A text for the end of a line, with the source of the value and the topics to which it applies; ``""`` if the
+        topic itself sets it.
         """
         if self.is_topic:
             return ""
@@ -44,18 +44,18 @@ class Place(NamedTuple):
         return f"; {where + ', and ' if where else ''}{whose}"
 
     def set_to(self, value: str) -> SetConfig:
-        """Return the edit that gives the key another value at the place of the present one, or a default of the
-        cluster.
+        """Return the edit that sets the key to another value, on the entity that has the present one; a value from a
+        broker's file or Kafka's default is replaced on the cluster default.
         """
         return SetConfig(self.resource, self.key, value)
 
 
 def places(seen: Seen, key: str, found: Iterable[tuple[config.ConfigSet, list[Topic]]]) -> Iterator[Place]:
-    """Yield the entities that give topics their value of a key: topics with an override, then defaults.
+    """Yield the entities whose values of a key apply to topics: first topics with an override, then defaults.
 
     Args:
         key: the key of a topic.
-        found: sets of configs and topics that have them, as in `Seen.sets`.
+        found: sets of configs, each with the topics that have it, as in `Seen.sets`.
     """
     inherited: dict[tuple[config.ConfigResource, str], Place] = {}
     for configs, topics in found:
@@ -74,7 +74,9 @@ def places(seen: Seen, key: str, found: Iterable[tuple[config.ConfigSet, list[To
 
 
 def _inherited_from(seen: Seen, entry: config.ConfigEntry) -> config.ConfigResource:
-    """Return the resource on which an inherited value is set, or on which another default can be set."""
+    """Return the resource on which an inherited value is set; if no resource sets it, the one on which it can be
+    set.
+    """
     broker = seen.snapshot.configs_from
     if entry.source == codes.DYNAMIC_BROKER_CONFIG and broker is not None:
         return config.broker_resource(broker)
@@ -82,7 +84,9 @@ def _inherited_from(seen: Seen, entry: config.ConfigEntry) -> config.ConfigResou
 
 
 def broker_values(seen: Seen, key: str) -> Iterator[tuple[str, list[int], config.ConfigEntry]]:
-    """Yield the values that brokers have for a key, each with the brokers and an entry; hidden ones are left out."""
+    """Yield each value that brokers have for a key, with the ids of these brokers and one of their entries; hidden
+    values are left out.
+    """
     found: dict[str, tuple[list[int], config.ConfigEntry]] = {}
     for broker, configs in sorted(seen.of_brokers.items()):
         entry = configs.get(key)
@@ -92,17 +96,19 @@ def broker_values(seen: Seen, key: str) -> Iterator[tuple[str, list[int], config
 
 
 def whose(seen: Seen, brokers: Sequence[int]) -> config.ConfigResource:
-    """Return the subject of a finding on these brokers: the only one, or the default of all."""
+    """Return the resource that a finding on these brokers names: the broker if there is one, else the cluster
+    default.
+    """
     return config.broker_resource(brokers[0]) if len(brokers) == 1 and len(seen.brokers) > 1 else config.CLUSTER_DEFAULT
 
 
 def on_brokers(seen: Seen, brokers: Sequence[int]) -> str:
-    """Return these brokers as text: ``all brokers``, ``brokers 1, 2``."""
+    """Return brokers as text: ``all brokers``, ``brokers 1, 2``."""
     if len(brokers) == len(seen.brokers):
         return "all brokers" if len(brokers) > 1 else f"broker {brokers[0]}"
     return f"{'broker' if len(brokers) == 1 else 'brokers'} {first_few([*map(str, brokers)], NAMED)}"
 
 
 def without_own(resource: config.ConfigResource, key: str, entry: config.ConfigEntry) -> tuple[UnsetConfig, ...]:
-    """Return the edit that removes a resource's own value; none if it has none."""
+    """Return the edit that removes the value that a resource itself sets; empty if it sets none."""
     return (UnsetConfig(resource, key),) if config.is_override(entry, resource) else ()

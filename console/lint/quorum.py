@@ -1,4 +1,4 @@
-"""Rules on the quorum of the controllers, and on the levels of features."""
+"""Rules on the controller quorum, and on the levels of features."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEWEST_VOTERS = 3
 
 
 def _voters(seen: Seen) -> int:
-    """Return the number of voters; 0 without a quorum, or if its leader is not known."""
+    """Return the number of voters; 0 if there is no quorum, or its leader is unknown."""
     quorum = seen.snapshot.quorum
     return len(quorum.voters) if quorum is not None else 0
 
@@ -117,12 +117,12 @@ def _feature_behind(seen: Seen) -> Iterator[Found]:
 
 
 def _is_mixed(features: ClusterFeatures) -> bool:
-    """Return whether nodes support different metadata versions, for example during an upgrade."""
+    """Return whether nodes support different highest metadata versions, for example during an upgrade."""
     return len({node.supported.get(METADATA_VERSION) for node in features.nodes}) > 1
 
 
 def _supported(features: ClusterFeatures, name: str) -> int:
-    """Return the highest level that all nodes support, 0 if one does not have the feature."""
+    """Return the highest level of a feature that all nodes support; 0 if a node does not know the feature."""
     return min((node.supported.get(name, (0, 0))[1] for node in features.nodes), default=0)
 
 

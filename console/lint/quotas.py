@@ -1,4 +1,4 @@
-"""Rules on quotas, and on limits of connections."""
+"""Rules on quotas, and on limits of numbers of connections."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from console.plan.amounts import quota
 from console.plan.edits import UnsetQuota
 
 UNREACHED = 10_000_000_000
-"""Bytes per second that no broker reaches: 80 Gbit/s."""
+"""Bytes per second that no broker reaches (80 Gbit/s): a higher limit has no effect."""
 
 
 def _wrong(seen: Seen, judge: Callable[[str, float], str]) -> Iterator[Found]:
-    """Yield the quotas that are wrong, each with the edit that removes it.
+    """Yield a finding for each quota with a defect, with the edit that removes the quota.
 
     Args:
-        judge: returns the defect of a key's value; ``""`` if it is fine.
+        judge: a function from a quota key and its value to the defect; ``""`` if there is none.
     """
     quotas = seen.snapshot.quotas
     # A million entities have only a few dozen different values, so judge each set of values once.
@@ -77,7 +77,7 @@ def _no_limit(seen: Seen) -> Iterator[Found]:
 
 
 def _threads(configs: ConfigSet) -> int | None:
-    """Return the threads of a broker whose time request_percentage shares out; None if unknown."""
+    """Return the number of a broker's threads whose time counts for request_percentage; None if unknown."""
     entries = map(configs.get, ("num.io.threads", "num.network.threads"))
     known = [n for entry in entries if entry is not None and (n := long_number(entry.value)) is not None]
     return sum(known) if len(known) == 2 else None

@@ -1,5 +1,5 @@
-"""Rules on how topics keep their records: retention, compaction, segments, sizes. Each is about a set of configs, which
-many topics share.
+"""Rules on how topics keep their records: retention, compaction, segments and sizes. Each rule checks sets of configs,
+since many topics share one.
 """
 
 from __future__ import annotations
@@ -27,20 +27,22 @@ from console.plan.values import items_of
 SEGMENT_MS, SEGMENT_BYTES = "segment.ms", "segment.bytes"
 DIRTY, MIN_LAG = "min.cleanable.dirty.ratio", "min.compaction.lag.ms"
 LEAST_SEGMENT_MS = 60_000
-"""A log that begins a segment more often than once a minute soon has more files than a broker may open."""
+"""Minimum milliseconds for segment.ms: a log that begins segments more often than once a minute soon has more files
+than a broker may open.
+"""
 REQUEST = "socket.request.max.bytes"
 _RAISE = "set it higher where it is set"
 _CONFIGS = (Part.CLUSTER, Part.TOPICS, TOPIC)
 
 
 def _policy(configs: config.ConfigSet) -> frozenset[str]:
-    """Return the items of a cleanup.policy; empty if it is unknown."""
+    """Return the items of cleanup.policy; empty if the policy is unknown or empty."""
     entry = configs.get(topic_risks.POLICY)
     return frozenset(items_of(entry.value)) if entry is not None and entry.value else frozenset()
 
 
 def _of_users(topics: list[Topic]) -> list[Topic]:
-    """Return the topics that are not internal: users choose only the configs of their own topics."""
+    """Return the topics that are not internal, whose configs users choose."""
     return [topic for topic in topics if not topic.internal]
 
 
@@ -50,33 +52,34 @@ def _where(
     is_wrong: Callable[[config.ConfigSet], bool],
     of: Callable[[config.ConfigSet], Callable[[Topic], bool]] = lambda _configs: lambda _topic: True,
 ) -> Iterator[Place]:
-    """Yield the entities that give a key to topics with wrong configs.
+    """Yield the entities whose values of a key apply to topics with wrong configs.
 
     Args:
         key: the key of a topic.
-        is_wrong: judges a set of configs.
-        of: returns, for a wrong set of configs, a function that selects its topics. Internal topics are never selected.
+        is_wrong: a function from a set of configs to whether it is wrong.
+        of: a function from a wrong set of configs to a function that selects the topics with a problem, of those with
+            the set. Internal topics are never selected.
     """
     wrong = ((configs, topics) for configs, topics in seen.sets if is_wrong(configs))
     yield from places(seen, key, ((c, [*filter(of(c), _of_users(topics))]) for c, topics in wrong))
 
 
 def _settable(place: Place) -> bool:
-    """Return whether brokers let clients set the value at a place: True for topics; for a key of brokers, whether it
-    can be altered cluster-wide.
+    """Return whether clients can set the value on the entity of a place: always for topics; for a broker's key, if
+    brokers let clients alter it for the whole cluster.
     """
     return place.is_topic or update_mode(BROKER, place.key) is UpdateMode.CLUSTER_WIDE
 
 
 def _back(seen: Seen, place: Place, key: str, is_fine: Callable[[int], bool]) -> tuple[Edit, ...]:
-    """Return an edit that gives topics a fine value. At a topic whose inherited value is fine, the edit removes the
-    topic's own value. Elsewhere it sets Kafka's own default, if that is fine and clients can set it. Empty if no edit
-    helps.
+    """Return an edit that replaces a wrong value. If the topic itself sets it and the inherited value is right, the
+    edit removes the topic's value; otherwise it sets Kafka's own default, if that is right and clients can set it.
+    Empty if neither is possible.
 
     Args:
-        place: the place at which the value is set.
+        place: the entity that has the wrong value.
         key: the key of topics.
-        is_fine: returns whether a number is fine.
+        is_fine: a function from a number to whether it is a right value.
     """
     topic = config.topic_resource(place.topics[0].name)
     inherited = long_number(seen.inheritance.without_override(topic, key).value)
@@ -124,7 +127,7 @@ def _late_by_time(seen: Seen) -> Iterator[Found]:
 
 
 def _inherit(seen: Seen, topics: Iterable[Topic], key: str) -> bool:
-    """Return whether all topics inherit a key. The function reads each set of configs once."""
+    """Return whether all these topics inherit a key; False if the configs of one lack the key."""
     names = {topic.name for topic in topics}
     entries = [configs.get(key) for configs, mine in seen.sets if any(topic.name in names for topic in mine)]
     return all(entry is not None and not config.is_override(entry, config.topic_resource("")) for entry in entries)
@@ -332,7 +335,9 @@ def _not_remote(seen: Seen) -> Iterator[Found]:
 
 
 def _analyses(seen: Seen) -> Iterator[tuple[Topic, TopicAnalysis, str]]:
-    """Yield the topics that were analyzed, with the analysis and the number of its records as text."""
+    """Yield the topics that were analyzed in this session, each with its analysis and a text with the number of
+    records.
+    """
     for name, facts in seen.snapshot.analyses.items():
         topic = seen.topics.get(name)
         if topic is not None and facts.records:

@@ -1,4 +1,4 @@
-"""Rules on replicas: how many there are, how many have to be in sync, and on which brokers and racks they are."""
+"""Rules on replicas: their number, the number that has to be in sync, and the brokers and racks on which they are."""
 
 from __future__ import annotations
 
@@ -22,13 +22,18 @@ from console.plan.edits import SetConfig
 from console.plan.topic_risks import ISR, UNCLEAN, are_all_enough, is_isr_impossible, isr_text
 
 SPREAD = 3
-"""Number of replicas with which one may be repaired while another one fails."""
+"""The number of replicas with which a partition survives the failure of one replica while another is under maintenance.
+"""
 FEWEST_LEADERS = 20
-"""Average number of partitions that brokers lead, below which an uneven spread is chance."""
+"""If brokers lead fewer partitions than this on average, an uneven distribution of leaders may be chance, and causes no
+finding.
+"""
 FEWEST_REPLICAS = 10
-"""Average number of replicas on the other brokers, below which a broker without replicas is chance."""
+"""If the other brokers have fewer replicas than this on average, a broker without replicas may be chance, and causes no
+finding.
+"""
 UNEVEN = 1.5
-"""A spread is uneven if a broker leads this many times the average number of partitions."""
+"""The distribution of leaders is uneven if a broker leads this multiple of the average number of partitions."""
 _FACTORS = {
     OFFSETS: "offsets.topic.replication.factor",
     TRANSACTIONS: "transaction.state.log.replication.factor",
@@ -117,7 +122,8 @@ def _single_by_default(seen: Seen) -> Iterator[Found]:
 )
 def _not_made(seen: Seen) -> Iterator[Found]:
     """Yield findings for coordinators' topics that brokers can't create, and for those that they will create with too
-    few replicas in sync. Brokers create such a topic at its first use, with exactly the configured number of replicas.
+    few replicas for min.insync.replicas. Brokers create such a topic at its first use, with exactly the configured
+    number of replicas.
     """
     alive = [broker.id for broker in seen.brokers if not broker.fenced]
     for name, key in _FACTORS.items():
@@ -141,23 +147,25 @@ def _not_made(seen: Seen) -> Iterator[Found]:
 
 
 def _may_be_held(snapshot: Snapshot, topic: str) -> bool:
-    """Return whether a broker has, or may have, replicas of a topic: Metadata omits topics that the client may not
-    describe, and log directories do not.
+    """Return whether a broker has, or may have, replicas of a topic that Metadata does not list: Metadata omits topics
+    that the principal may not describe, log directories do not.
     """
     answered = [log_dir for dirs in snapshot.log_dirs.values() for log_dir in dirs if log_dir.failure is None]
     return not answered or any(topic in log_dir.sizes for log_dir in answered)
 
 
 def _least(seen: Seen, brokers: Iterable[int], key: str) -> int:
-    """Return the least value of a key on these brokers. Each broker creates topics by its own value; a value that is
-    hidden counts as 0, because it may be low enough.
+    """Return the smallest value of a key on these brokers, since each broker creates topics by its own value. A value
+    that is hidden counts as 0, since it may be too low.
     """
     configs = map(seen.of_brokers.get, brokers)
     return min(((number_in(each, key) if each is not None else None) or 0 for each in configs), default=0)
 
 
 def _needed(seen: Seen, name: str, key: str) -> tuple[str, Severity]:
-    """Return the clients that can't work without a coordinators' topic (``""`` for no clients), and the severity."""
+    """Return a text on the clients that can't work without a coordinators' topic, ``""`` if there are none, and the
+    severity.
+    """
     snapshot = seen.snapshot
     if name == SHARES:
         return "share group can read" if any(e.type == "share" for e in snapshot.groups.values()) else "", Severity.HIGH
@@ -253,9 +261,9 @@ def _one_of_three(seen: Seen) -> Iterator[Found]:
 
 
 def _is_safe_default(seen: Seen, place: Place) -> bool:
-    """Return whether 2 is a safe default of min.insync.replicas: the key is dynamic for the whole cluster, and no topic
-    that inherits it has two replicas (one broker away stops its writes) or, with brokers before 3.7, one (no write with
-    acks=all passes).
+    """Return whether 2 is a safe default of min.insync.replicas: brokers accept the key for the whole cluster, and no
+    topic that inherits it has two replicas (writes would stop when one broker is down) or, if brokers are older than
+    3.7, one replica (writes with acks=all would always fail).
     """
     enough = are_all_enough(seen.snapshot.versions.values())
     inheriting = (topic for configs, topics in seen.sets if _inherits_isr(configs) for topic in topics)
@@ -399,7 +407,7 @@ def _empty_brokers(seen: Seen) -> Iterator[Found]:
 
 
 def is_cordoned(snapshot: Snapshot, broker: int) -> bool:
-    """Return whether a broker gets no replicas, as its directories are closed to new ones (KIP-1066)."""
+    """Return whether a broker gets no new replicas, because all its log directories are cordoned (KIP-1066)."""
     dirs = snapshot.log_dirs.get(broker, ())
     return bool(dirs) and all(each.cordoned for each in dirs)
 

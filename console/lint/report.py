@@ -1,4 +1,6 @@
-"""The report of lint: what the rules find, what an operator accepts, and which rules could not run. Pure."""
+"""The report of lint: the findings of the rules, those that an operator has accepted, and the rules that could not run.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -21,35 +23,37 @@ _SEVERITIES, _CERTAINTIES = tuple(Severity), tuple(Certainty)
 
 
 class Finding(NamedTuple):
-    """A finding of a rule, and its acceptance if an operator accepts it."""
+    """A finding of a rule, with its acceptance if an operator has accepted it."""
 
     rule: Rule
     found: Found
     accepted: Acceptance | None = None
-    """The acceptance that the finding matches; None if the finding counts."""
+    """The acceptance that matches the finding; None if none does."""
 
     @property
     def severity(self) -> Severity:
-        """The severity of the finding."""
+        """The severity of the finding, or that of its rule if the finding has none of its own."""
         return self.found.severity or self.rule.severity
 
 
 class Blind(NamedTuple):
-    """Rules that could not run, and the reason."""
+    """Rules that could not run for the same reason."""
 
     rules: tuple[str, ...]
     why: str
-    """The part that was not read, and the reason."""
+    """The part that was not read, and why."""
 
 
 class Report(NamedTuple):
     """The result of lint on a cluster."""
 
     findings: tuple[Finding, ...]
-    """The worst come first; the findings of a rule are together, in the order of their subjects."""
+    """The findings, those of a rule together. Rules with the most severe finding come first; the findings of a rule are
+    in the order of their subjects.
+    """
     blind: tuple[Blind, ...]
     unused: tuple[Acceptance, ...] = ()
-    """Acceptances that match no finding although their rule could look, or whose rule does not exist."""
+    """Acceptances that match no finding although their rule ran, or whose rule does not exist."""
     rules: tuple[Rule, ...] = RULES
     """The rules that the operator requested."""
 
@@ -60,12 +64,14 @@ class Report(NamedTuple):
 
     @property
     def looked(self) -> int:
-        """The number of rules that ran."""
+        """The number of rules that could run."""
         return len(self.rules) - sum(len(each.rules) for each in self.blind)
 
     @property
     def counts(self) -> list[tuple[Severity, int]]:
-        """The numbers of findings that are not accepted, by severity, without 0."""
+        """The numbers of findings that are not accepted, by severity, the most severe first; severities without
+        findings are left out.
+        """
         counts = Counter(each.severity for each in self.open)
         return [(severity, counts[severity]) for severity in Severity if counts[severity]]
 
@@ -76,13 +82,13 @@ def lint(
     rules: Sequence[Rule] = RULES,
     counts: Callable[[Rule, Found], bool] = lambda _rule, _found: True,
 ) -> Report:
-    """Return the findings of the rules.
+    """Run rules, and return the report.
 
     Args:
-        seen: the cluster, and the findings that stay. Parts that were not read make no finding.
-        name: the text of a subject, which acceptances name.
+        seen: the state of the cluster, with the acceptances. A rule does not run if a part that it needs was not read.
+        name: a function from a subject to its text, which acceptances match.
         rules: the rules to run.
-        counts: whether a finding belongs in the report.
+        counts: a function from a rule and a finding to whether the report includes the finding.
     """
     blind: dict[str, list[str]] = {}
     findings: list[Finding] = []
@@ -116,7 +122,7 @@ def lint(
 
 
 def can_look(seen: Seen, rule: Rule) -> bool:
-    """Return whether all that a rule reads was read."""
+    """Return whether a rule can run: all parts that it needs were read."""
     return not unread(seen, rule)
 
 
@@ -154,14 +160,16 @@ def _was_read(seen: Seen, part: Part) -> bool:
 
 
 def _node_unread(seen: Seen) -> str:
-    """Return the reason why the levels of a node are not known; ``""`` if those of all nodes are."""
+    """Return the reason why the feature levels of a node are unknown; ``""`` if those of all nodes are known."""
     nodes = seen.features.nodes if seen.features is not None else ()
     failed = next(((node.id, node.failure) for node in nodes if node.failure is not None), None)
     return f"features of node {failed[0]}: {failed[1].told}" if failed is not None and failed[1] is not None else ""
 
 
 def partly(seen: Seen) -> Iterable[str]:
-    """Yield a line for each reason for which members of a part that was read are missing in the input of the rules."""
+    """Yield a line for each reason why entities are missing in parts that were read, so that the rules did not check
+    them.
+    """
     failed = {each.entity for each in seen.snapshot.failures if each.part == Part.CONFIGS}
     lacking = sum(topic_resource(name) not in seen.snapshot.configs for name in seen.topics)
     # If no topic's configs were read, either no rule needs them, or the report names the rules that lack them.

@@ -1,4 +1,4 @@
-"""A rule of lint as one record, what it finds, and the state that it judges."""
+"""The record of a lint rule, the findings that rules return, and the state that they check."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from console.model.snapshot import Snapshot, settled_topics
 from console.plan.edits import Edit
 
 SETTLED = timedelta(minutes=5)
-"""The time after which an upgrade should be finished, and a new broker should have replicas."""
+"""The time within which an upgrade should be finished, and a new broker should get replicas."""
 AT_WORK = timedelta(seconds=60)
-"""The time in which a tool should remove throttles after its moves, or begin the moves after the throttles."""
+"""The time within which a tool should remove throttles after its moves, or begin the moves after it set throttles."""
 AT_ONCE = timedelta(0)
-"""No waiting time: the state is never the unfinished work of a tool."""
+"""No waiting time, for a state that no tool's unfinished work produces."""
 NAMED = 3
-"""Maximum number of entities that a line names; the rest are counted."""
+"""Maximum number of entities that a line names; further ones are counted."""
 
 
 _UNREAD = Failure("UNKNOWN", "its versions were not read")
 
 
 class QuorumTarget(OwnTarget, frozen=True):
-    """The quorum of the controllers as a whole."""
+    """The controller quorum as a whole, as the subject of a finding."""
 
     text = "the quorum"
     part = Part.QUORUM
@@ -47,86 +47,91 @@ QUORUM = QuorumTarget()
 
 
 class Found(NamedTuple):
-    """A finding of a rule on one entity."""
+    """A problem that a rule found on one entity."""
 
     subject: Target
-    """The entity to mend. The screen opens it with `Navigator.open_target`."""
+    """The entity that has to be changed. The screen opens it with `Navigator.open_target`."""
     what: str
-    """The defect in a line, without the subject's name; names in the text are untrusted."""
+    """The problem in one line, without the subject's name; names in the text are untrusted."""
     key: str = ""
-    """The key of the subject; empty if the finding is about the whole subject."""
+    """The key of the subject that has the problem; ``""`` if the whole subject has it."""
     edits: tuple[Edit, ...] = ()
-    """The edits that mend the defect; the statements that stage them are the remedy."""
+    """The edits that correct the problem; the remedy shows the statements that stage them. Empty if no edits do."""
     command: tuple[str, ...] = ()
-    """The words of a statement that mends the defect if single edits do not: an operation, or an election."""
+    """The words of a statement that corrects the problem if edits do not: an operation, or an election. Empty if none
+    does.
+    """
     advice: str = ""
-    """Advice for the operator if no statement mends the defect, or before one does."""
+    """Advice for the operator, if no statement corrects the problem, or to follow before one does; ``""`` for none."""
     severity: Severity | None = None
-    """The severity of this finding if it depends on more than the rule; None for the rule's severity."""
+    """The severity of this finding if it is not always that of the rule; None for the rule's severity."""
     since: datetime | None = None
-    """The time at which the defect began, UTC; None if the state does not show it."""
+    """The time at which the problem began, UTC; None if the state does not show it."""
     whose: str = ""
-    """The owner of an entity that no pane shows by its name, such as a token."""
+    """The owner of a subject that no pane shows under its name, such as a token; ``""`` for other subjects."""
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """A rule of lint. `find` is pure, and called only if all that it reads was read."""
+    """A lint rule. Its function `find` is pure, and is called only if all parts in `needs` were read."""
 
     name: str
-    """The name with which an operator selects, skips and accepts the rule."""
+    """The name by which an operator selects, skips and accepts the rule."""
     severity: Severity
     certainty: Certainty
-    """How certain it is that a finding is a defect. CERTAIN: no cluster is better with it. LIKELY: hardly any cluster
-    is better with it. POSSIBLE: it may be intended."""
+    """How certain it is that a finding is a problem. CERTAIN: no cluster is better with it. LIKELY: hardly any cluster
+    is better with it. POSSIBLE: it may be intended.
+    """
     title: str
-    """The problem that the rule looks for, in a line."""
+    """The problem that the rule finds, in one line."""
     why: str
-    """The reason why the problem matters, in a sentence without its full stop."""
+    """The reason why the problem matters, as a sentence without its full stop."""
     find: Callable[[Seen], Iterable[Found]]
     needs: tuple[Part | codes.ResourceType, ...]
     """The parts of the snapshot that the rule reads, and the types of resources whose configs it reads."""
     also: tuple[Part, ...] = ()
-    """The parts that the rule also uses if they were read; it looks without them, too."""
+    """The parts that the rule uses if they were read, but can run without."""
     since: str = ""
-    """The first release of Kafka in which the rule can find something; empty for all releases that kac knows."""
+    """The first release of Kafka in which the problem can occur; ``""`` for all releases."""
     source: str
     """The source of the rule: an anchor of Kafka's documentation (https://kafka.apache.org/documentation/#…), a KIP, or
     a name in Kafka's source code."""
     by_time: bool = False
-    """Whether findings depend on more than the parts that the rule reads: on the present time, or on the time of a
-    read."""
+    """Whether findings depend on the present time or on the time of a read, besides the parts that the rule reads."""
     stands_after: timedelta | None = None
-    """The time after which a finding that began while kac watched becomes a cause in Now, at least a warning; before
-    that, an operator may still be working on it. Zero: at once, as the state is never unfinished work. None: Now only
-    counts such findings. Only for rules that are certain."""
+    """The time after which a finding that began while kac watched becomes a cause in the pane *Now*, at least a
+    warning; until then an operator may still be at work. Zero: immediately, for a state that no unfinished work
+    produces. None: *Now* only counts such findings. Set only for rules whose certainty is CERTAIN.
+    """
 
     @property
     def reads(self) -> tuple[Part, ...]:
-        """The parts that the rule reads, in their order."""
+        """The parts of the snapshot that the rule needs, each once, in the order of `needs`."""
         return tuple(dict.fromkeys(each if isinstance(each, Part) else Part.CONFIGS for each in self.needs))
 
     @property
     def configs_of(self) -> tuple[codes.ResourceType, ...]:
-        """The types of resources whose configs the rule reads."""
+        """The types of resources whose configs the rule needs."""
         return tuple(each for each in self.needs if not isinstance(each, Part))
 
     def stands(self, found: Found) -> bool:
-        """Return whether a finding is a cause in Now, and not only counted there."""
+        """Return whether a finding can become a cause in the pane *Now*, instead of only being counted there."""
         return self.stands_after is not None and found.severity is not Severity.INFO
 
 
 def rule(**facts: Any) -> Callable[[Callable[[Seen], Iterable[Found]]], Rule]:
-    """Make a rule of the function that finds its defects. facts: the rule's other fields."""
+    """Return a decorator that makes a rule of the function which finds its problems. facts: the other fields of the
+    rule.
+    """
     return lambda find: Rule(find=find, **facts)
 
 
 def rules_in(names: Mapping[str, object]) -> tuple[Rule, ...]:
-    """Return the rules among a module's names, in the module's order."""
+    """Return the rules among the values of a module's namespace, in its order. names: name -> value."""
     return tuple(each for each in names.values() if isinstance(each, Rule))
 
 
 class Seen(Struct, frozen=True, dict=True):
-    """The state that rules judge, with values that several of them derive."""
+    """The state of a cluster that rules check, with values derived from it that several rules use."""
 
     snapshot: Snapshot
     at: datetime
@@ -134,15 +139,15 @@ class Seen(Struct, frozen=True, dict=True):
     certificates: tuple[Certificate, ...] | None = None
     """The certificates of the brokers' listeners; None if they were not read."""
     meant: frozenset[config.ConfigPlace] = frozenset()
-    """Replication throttles that are to stay, as the context declares."""
+    """(resource, key) of replication throttles that the context declares as permanent."""
     accepted: tuple[Acceptance, ...] = ()
-    """Findings that the context or the files accept."""
+    """The acceptances of findings, from the context and from files."""
     absent: frozenset[Part] = frozenset()
-    """The parts of services that the context does not name; rules that read them find nothing."""
+    """The parts that belong to services which the context does not name; rules that need them find nothing."""
 
     @property
     def brokers(self) -> tuple[Broker, ...]:
-        """The brokers that the cluster has, those that are down also if brokers list them."""
+        """The brokers of the cluster, including those that are down if the cluster lists them."""
         return self.snapshot.cluster.brokers
 
     @cached_property
@@ -154,8 +159,9 @@ class Seen(Struct, frozen=True, dict=True):
 
     @cached_property
     def features(self) -> ClusterFeatures | None:
-        """The levels of features: by the brokers' versions, if these were read later than the features themselves. Both
-        come from the same answers, but versions are without those of controllers. None if neither was read."""
+        """The levels of features: from the brokers' versions, if these were read later than the features. Both come
+        from the same responses, but the versions do not include controllers. None if neither was read.
+        """
         known, at = self.snapshot.features, self.snapshot.read_at
         if Part.VERSIONS not in at or (known is not None and at.get(Part.FEATURES, self.at) >= at[Part.VERSIONS]):
             return known
@@ -171,7 +177,9 @@ class Seen(Struct, frozen=True, dict=True):
 
     @cached_property
     def sets(self) -> Sequence[tuple[config.ConfigSet, list[Topic]]]:
-        """The different sets of topics' configs, each with the topics that have it: 100,000 topics have a few dozen."""
+        """The distinct sets of topics' configs, each with the topics that have it. 100,000 topics have a few dozen
+        sets.
+        """
         found: dict[int, tuple[config.ConfigSet, list[Topic]]] = {}
         for name, topic in self.topics.items():
             configs = self.snapshot.configs.get(config.topic_resource(name))
@@ -181,7 +189,7 @@ class Seen(Struct, frozen=True, dict=True):
 
     @cached_property
     def largest(self) -> dict[str, int]:
-        """The bytes of the largest replica of each topic, by name; topics without a known size are missing."""
+        """Topic -> the bytes of its largest replica; topics whose size is unknown are missing."""
         found: dict[str, int] = {}
         replicas = (each.replicas for dirs in self.snapshot.log_dirs.values() for each in dirs)
         for topic, _, size in chain.from_iterable(each.on_disk() for each in replicas):
@@ -191,17 +199,17 @@ class Seen(Struct, frozen=True, dict=True):
 
     @cached_property
     def min_isr(self) -> dict[str, int]:
-        """The effective min.insync.replicas of each topic, by name; topics without a known number are missing."""
+        """Topic -> its effective min.insync.replicas; topics for which it is unknown are missing."""
         known = ((config.number_in(configs, "min.insync.replicas"), topics) for configs, topics in self.sets)
         return {topic.name: number for number, topics in known if number is not None for topic in topics}
 
     @cached_property
     def inheritance(self) -> Inheritance:
-        """The inherited values of keys in the snapshot."""
+        """Looks up the values that keys inherit in the snapshot."""
         return Inheritance(self.snapshot)
 
     @cached_property
     def of_brokers(self) -> dict[int, config.ConfigSet]:
-        """The configs of each broker that was read, by its id."""
+        """Broker -> its configs; brokers whose configs were not read are missing."""
         known = ((each.id, self.snapshot.configs.get(config.broker_resource(each.id))) for each in self.brokers)
         return {broker: configs for broker, configs in known if configs is not None}

@@ -1,4 +1,4 @@
-"""All rules of lint, in the order of pages and reports."""
+"""All lint rules, in the order of the documentation and of reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUBJECTS: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     ("Connect", rules_in(vars(connect))),
     ("Schemas", rules_in(vars(schemas))),
 )
-"""Subject -> the rules about it, in the order of the page."""
+"""Subject -> the rules about it, in the order of the documentation."""
 RULES = tuple(rule for _, rules in SUBJECTS for rule in rules)
-"""Every rule."""
+"""All rules, in the order of `SUBJECTS`."""
 BY_NAME = {rule.name: rule for rule in RULES}

@@ -1,4 +1,4 @@
-"""Rules on the subjects of the schema registry: what is checked, what is used, versions that break each other."""
+"""Rules on the subjects of the schema registry: compatibility checks, unused subjects, and incompatible versions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ AVRO_RESOLUTION = "https://avro.apache.org/docs/1.12.0/specification/#schema-res
     source=AVRO_RESOLUTION,
 )
 def _unchecked(seen: Seen) -> Iterator[Found]:
-    """Yield the default, or the subjects with their own level, whose level is NONE."""
+    """Yield a finding for the default of all subjects, or for subjects with a level of their own, if the compatibility
+    level is NONE.
+    """
     for name in ("", *sorted(seen.snapshot.schemas)):
         resource = subjects.subject_resource(name)
         own = own_value(entry_in(seen.snapshot.configs, resource, subjects.COMPATIBILITY), resource)
@@ -69,7 +71,9 @@ def _unused(seen: Seen) -> Iterator[Found]:
     source=AVRO_RESOLUTION,
 )
 def _bare(seen: Seen) -> Iterator[Found]:
-    """Yield topics with a subject of their name, whose newest records, as far as they were read, lack a schema."""
+    """Yield a finding for topics that have a subject by their name, although values in their newest records refer to no
+    schema; topics whose records were not read are left out.
+    """
     for topic, sample in sorted(seen.snapshot.schema_samples.items()):
         subject = seen.snapshot.schemas.get(f"{topic}-value")
         if sample.bare and subject is not None and not subject.is_deleted and topic in seen.snapshot.topics:
@@ -88,7 +92,9 @@ def _bare(seen: Seen) -> Iterator[Found]:
     source=AVRO_RESOLUTION,
 )
 def _refused(seen: Seen) -> Iterator[Found]:
-    """Yield subjects whose newest version their compatibility level refuses, compared with the versions before it."""
+    """Yield a finding for subjects whose newest version is incompatible with earlier ones by the subject's
+    compatibility level.
+    """
     for name in sorted(seen.snapshot.schemas):
         versions = read_versions(seen.snapshot, name)
         if not versions:
@@ -111,7 +117,7 @@ def _refused(seen: Seen) -> Iterator[Found]:
     source=AVRO_RESOLUTION,
 )
 def _breaking(seen: Seen) -> Iterator[Found]:
-    """Yield subjects with versions that can't be read by readers with the version before or after them."""
+    """Yield a finding for subjects with a version that readers with the version before or after it can't read."""
     for name in sorted(seen.snapshot.schemas):
         versions = read_versions(seen.snapshot, name)
         for (old, before), (new, after) in pairwise(versions):
