@@ -1,1 +1,3 @@
-"""Long work on a cluster: the wanted placement of replicas, its cost, and the steps towards it. Pure."""
+"""Operations, which are long work on a cluster: where replicas should be, what it costs to move them there, and the
+steps. Pure.
+"""

@@ -1,10 +1,10 @@
-"""Equal numbers of replicas on all brokers, with the fewest bytes to copy. Pure.
+"""Balances the numbers of replicas of all brokers, with the fewest bytes to copy. Pure.
 
-Moving a replica from one broker to another is an arc between brokers that costs its bytes; the cheapest flow is the
-solution. A pass over the smallest replicas comes first; then, in clusters that are small enough, cycles of negative
-cost are cancelled until none is left (Klein), which makes the flow the cheapest. Racks, and the rule that a broker has
-at most one replica of a partition, exceed a flow problem, so in rare cases the result costs slightly more than the
-optimum.
+The problem is a minimum-cost flow: brokers are nodes, and the move of a replica from one broker to another is an arc
+that costs the replica's bytes. First the smallest replicas are moved; then, if the cluster is small enough, cycles of
+negative cost are cancelled until there is none (Klein's algorithm), which makes the flow the cheapest. Racks, and the
+rule that a broker has at most one replica of a partition, can't be expressed in a flow, so in rare cases the result
+costs slightly more than the optimum.
 """
 
 from __future__ import annotations
@@ -16,37 +16,38 @@ from typing import NamedTuple
 from console.operations.placement import Placement
 
 MOST_WORK = 6_000
-"""Maximum number of replicas times brokers for the search of cycles, which passes over all of them each time."""
+"""Maximum product of replicas and brokers for which cycles are searched: each search passes over all of them."""
 MOST_CYCLES = 200
 """Maximum number of cycles that are cancelled."""
 _HUB = -1
-"""An additional node of the graph next to the brokers, at which chains of moves begin and end."""
+"""The number of an additional node of the graph, at which chains of moves begin and end."""
 _OUT_OF_RANGE = 1 << 62
-"""The cost of a replica too many or too few on a broker: more than the cost of copying all bytes."""
+"""The cost of one replica too many or too few on a broker: more than the cost of copying all bytes."""
 
 
 def balanced(placement: Placement) -> list[tuple[int, ...]]:
-    """Return the replicas of each partition after balancing, in the order of the placement. Partitions that move or
-    have no leader are not changed, and neither are replicas on brokers that take none.
+    """Return the replicas of each partition after balancing, in the order of the placement. Not changed are partitions
+    that are moving or have no leader, and replicas on brokers that take no new replicas.
     """
     return _Flow(placement).solved()
 
 
 class _Arc(NamedTuple):
-    """An arc of the graph: the move of a replica, of the partition at index `place` of the placement, to another
-    broker; or an arc to or from the hub, with -1 as `place`.
+    """An arc of the graph: the move of a replica to another broker, of the partition at the index `place` of the
+    placement; or an arc from or to the hub, with -1 as `place`.
     """
 
     cost: int
-    """The bytes of the replica plus 1 if the move adds a copy, the negative of that if it saves one, otherwise 0. For
-    an arc of the hub, the cost of one replica more or fewer on its broker."""
+    """The bytes of the replica plus 1 if the move adds a copy; the negative of that if it makes an earlier copy
+    unnecessary; otherwise 0. For an arc of the hub, the cost of one more or one fewer replica on its broker.
+    """
     place: int
     source: int
     to: int
 
 
 class _Flow:
-    """The state of the search: the present places of replicas, and the cost of further moves."""
+    """The state of the search: where replicas are at present, and which moves are possible."""
 
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
@@ -69,8 +70,8 @@ class _Flow:
         self.banned: set[tuple[int, int, int]] = set()
 
     def solved(self) -> list[tuple[int, ...]]:
-        """Return the replicas of each partition after the search. It ends when no move improves the result, or at the
-        limits `MOST_WORK` and `MOST_CYCLES`.
+        """Run the search, and return the replicas of each partition after it. The search ends if no move improves the
+        result, or at the limits `MOST_WORK` and `MOST_CYCLES`.
         """
         self._smallest_first()
         if len(self.brokers) * sum(self.count.values()) <= MOST_WORK:
@@ -80,7 +81,7 @@ class _Flow:
         return [tuple(each) for each in self.now]
 
     def _smallest_first(self) -> None:
-        """Move the smallest replicas of brokers with too many to the brokers with the fewest."""
+        """Move the smallest replicas of brokers that have too many to the brokers that have the fewest."""
         partitions = self.placement.partitions
         for source in self.brokers:
             if self.count[source] <= self.low:
@@ -99,8 +100,8 @@ class _Flow:
                     self._go(index, source, to)
 
     def _fits(self, index: int, source: int, to: int) -> bool:
-        """Return whether a replica can move to a broker: the partition has a leader and does not move yet, the broker
-        has no replica of it and has room, and the partition is not in fewer racks afterwards.
+        """Return whether a replica can move to a broker: its partition has a leader and is not moving, the broker has
+        no replica of the partition and enough free bytes, and the partition does not lose a rack.
         """
         each, now = self.placement.partitions[index], self.now[index]
         # A partition without a leader has no source that a new replica could copy from.
@@ -129,7 +130,7 @@ class _Flow:
     # -- cycles ----------------------------------------------------------------------------------------------------
 
     def _improve(self) -> bool:
-        """Cancel a cycle of negative cost and return whether one could be cancelled."""
+        """Find a cycle of moves with a negative cost and make its moves; return whether one was made."""
         # A replica that was banned in one state of the brokers may fit in the next state.
         self.banned.clear()
         while cycle := self._cycle(self._arcs()):
@@ -151,7 +152,7 @@ class _Flow:
         return False
 
     def _arcs(self) -> list[_Arc]:
-        """Return the cheapest move between each two brokers, and the arcs between each broker and the hub."""
+        """Return the cheapest possible move for each pair of brokers, and the arcs between brokers and the hub."""
         best: dict[tuple[int, int], _Arc] = {}
         for arc in self._possible():
             place = arc.source, arc.to
@@ -179,7 +180,7 @@ class _Flow:
                         yield _Arc((each.size + 1) * by, index, source, to)
 
     def _cycle(self, arcs: list[_Arc]) -> list[_Arc]:
-        """Return a cycle of negative cost; empty if there is no such cycle (Bellman and Ford)."""
+        """Return a cycle of arcs with a negative cost; empty if there is none (algorithm of Bellman and Ford)."""
         distance = dict.fromkeys((_HUB, *self.brokers), 0)
         came: dict[int, _Arc] = {}
         last = None

@@ -1,7 +1,8 @@
-"""Replicas between the log directories of their broker (KIP-113): the copies that a goal needs. Pure.
+"""Plans moves of replicas between the log directories of their broker (KIP-113). Pure.
 
-Replicas of a drained directory go to the directory with the most usable bytes, or, if these are unknown (before Kafka
-3.3), with the fewest held bytes. The largest go first. Every replica is copied once, so no other choice copies less.
+The replicas of a drained directory go to the directory with the most usable bytes or, if usable bytes are unknown
+(before Kafka 3.3), to the one whose replicas have the fewest bytes. The largest replicas are placed first. Every
+replica is copied once, so no other choice copies fewer bytes.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from console.operations.proposal import DirMove, Held, Proposal, UnknownPlace
 
 
 def free_bytes(dirs: Sequence[LogDir], copies: Mapping[ReplicaPlace, DirCopy], broker: int) -> Mapping[str, int]:
-    """Return the usable bytes of each directory of a broker, less the bytes that running copies still have to write; -1
-    if unknown.
+    """Return directory of a broker -> its usable bytes, less the bytes that running copies still have to write; -1 if
+    unknown.
     """
     owed = Counter[str]()
     for (_, _, of), copy in copies.items():
@@ -29,7 +30,7 @@ def free_bytes(dirs: Sequence[LogDir], copies: Mapping[ReplicaPlace, DirCopy], b
 
 
 def propose_dirs(goal: DrainDir | MoveIntoDir | Restore | Reassign, placement: Placement) -> Proposal:
-    """Return the moves of replicas into the directories of a goal.
+    """Return the moves of replicas into the directories that a goal requires.
 
     Raises:
         UnknownPlace: the goal names a broker, directory or replica that the cluster does not have.
@@ -38,7 +39,7 @@ def propose_dirs(goal: DrainDir | MoveIntoDir | Restore | Reassign, placement: P
 
 
 class _Sorting:
-    """The search state: the replicas placed so far, one after another, and the bytes in the directories."""
+    """The state of planning: the moves that were proposed so far, and the bytes in the directories with them."""
 
     def __init__(self, placement: Placement) -> None:
         self._placement = placement
@@ -58,7 +59,9 @@ class _Sorting:
         return Proposal((), tuple(self._waiting), tuple(self._moves), tuple(dict.fromkeys(self._waits)))
 
     def _dirs(self, broker: int) -> Sequence[LogDir]:
-        """Return the directories of a broker; if they are unknown, return none and record the wait for the broker."""
+        """Return the directories of a broker. If they are unknown, return an empty sequence, and record that the goal
+        waits for the broker.
+        """
         dirs = self._placement.log_dirs.get(broker, ())
         if not dirs:
             self._waits.append(f"the log directories of broker {broker} are unknown: it has to answer first")
@@ -109,7 +112,7 @@ class _Sorting:
                 self._into(broker, there, replica, taking)
 
     def _of(self, goal: MoveIntoDir, dirs: Sequence[LogDir]) -> Iterator[tuple[LogDir, ReplicaSize]]:
-        """Return the replicas that the goal names, each with its directory.
+        """Yield the replicas that the goal names, each with its present directory.
 
         Raises:
             UnknownPlace: the broker has no such replica.
@@ -126,7 +129,12 @@ class _Sorting:
         return iter(found)
 
     def _into(self, broker: int, there: LogDir, replica: ReplicaSize, taking: Sequence[LogDir]) -> None:
-        """Propose a move into the best directory that takes it, or record the reason for waiting."""
+        """Propose the move of a replica into the best of the directories, or record the reason why it has to wait.
+
+        Args:
+            there: the present directory of the replica.
+            taking: the directories that may get it.
+        """
         topic, number, size = replica.topic, replica.partition, replica.size
         known = self._partitions.get((topic, number))
         roomy = [each for each in taking if not 0 <= self._free[broker, each.path] < size]
@@ -156,10 +164,10 @@ class _Sorting:
         return "a move of it between brokers is under way" if known is not None and known.moving else ""
 
     def _restore(self, goal: Restore | Reassign) -> None:
-        """Propose moves of the brokers' replicas into the directories of a list, such as their former ones.
+        """Propose moves of replicas into the directories that a goal lists, such as their former ones.
 
         Raises:
-            UnknownPlace: a file names a directory that its broker does not have.
+            UnknownPlace: the goal names a directory that its broker does not have.
         """
         wanted: dict[int, dict[tuple[str, int], str]] = {}
         for topic, number, broker, path in goal.dirs:
@@ -188,8 +196,8 @@ class _Sorting:
 
 
 def _opposes(goal: DrainDir | MoveIntoDir, topic: str, number: int, copy: DirCopy) -> bool:
-    """Return whether a copy moves a replica out of the directory that the goal wants, or into the directory that the
-    goal drains.
+    """Return whether a running copy contradicts a goal: it moves a replica out of the directory that the goal requires,
+    or into the one that the goal drains.
     """
     if isinstance(goal, DrainDir):
         return copy.after == goal.path
@@ -201,7 +209,7 @@ def _paths(dirs: Sequence[LogDir]) -> str:
 
 
 def _why_closed(log_dir: LogDir) -> str:
-    """Return the reason why a directory takes no replica; ``""`` if it does."""
+    """Return the reason why a directory takes no new replica; ``""`` if it takes them."""
     if log_dir.failure is not None:
         return "is offline"
     return (

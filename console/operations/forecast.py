@@ -1,4 +1,4 @@
-"""The cost and result of a proposal: bytes, time, room, racks, and each broker's share before and after. Pure."""
+"""Forecasts a proposal: bytes to copy, time, free bytes, racks, and what each broker has before and after. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from console.operations.proposal import DirMove, Proposal, Relocation
 
 
 class BrokerForecast(NamedTuple):
-    """A broker's replicas, leaders and bytes before and after the moves."""
+    """A broker's numbers of replicas and leaders, and its bytes, before and after the moves."""
 
     id: int
     replicas: tuple[int, int]
@@ -25,12 +25,13 @@ class BrokerForecast(NamedTuple):
     bytes: tuple[int, int]
     """The bytes of the broker's replicas, before and after."""
     copied: int
-    """The bytes that the broker copies from others."""
+    """The bytes that the broker copies from other brokers."""
     read: int
-    """The bytes that others copy from the broker."""
+    """The bytes that other brokers copy from this one."""
     free: int
-    """The bytes that are left after all copies, -1 if unknown; the broker drops replicas only later, so these do not
-    count as free."""
+    """The bytes that are free after all copies; -1 if unknown. The bytes of replicas that the broker deletes are not
+    included, because it deletes them only afterwards.
+    """
 
 
 class DirForecast(NamedTuple):
@@ -42,39 +43,40 @@ class DirForecast(NamedTuple):
     bytes: tuple[int, int]
     """The bytes of the directory's replicas, before and after."""
     copied: int
-    """The bytes that the broker copies into the directory."""
+    """The bytes that the broker copies into this directory."""
     free: int
-    """The bytes that are left after all copies, -1 if unknown; the broker drops replicas only later, so these do not
-    count as free."""
+    """The bytes that are free after all copies; -1 if unknown. The bytes of replicas that the broker deletes are not
+    included, because it deletes them only afterwards.
+    """
 
 
 class Forecast(Struct, frozen=True):
-    """The cost and result of a proposal."""
+    """The cost and the result of a proposal's moves."""
 
     partitions: int
-    """The number of partitions that move."""
+    """The number of partitions that get other replicas."""
     bytes: int
     """The number of bytes to copy."""
     seconds: float | None
-    """The seconds that the copies take at the throttle; None without a throttle or if no size is known."""
+    """The minimum seconds that the copies take at the throttle; None if there is no throttle or no size is known."""
     fewer_racks: tuple[tuple[str, int], ...]
-    """Topic and number of each partition that will be in fewer racks."""
+    """(topic, partition number) of each partition that has replicas in fewer racks afterwards."""
     brokers: tuple[BrokerForecast, ...]
-    """All brokers, sorted by id, including brokers that left the cluster."""
+    """All brokers, sorted by id, including brokers that no longer exist but still are among replicas."""
     replicas: int = 0
     """The number of replicas that move to another directory of their broker."""
     dirs: tuple[DirForecast, ...] = ()
-    """The directories of the brokers that copy replicas between them."""
+    """The directories of the brokers that move replicas between their directories."""
 
 
 def forecast(proposal: Proposal, placement: Placement, throttle: int | None = None) -> Forecast:
     """Return the cost and the result of a proposal's moves.
 
-    The time is that of the busiest broker if all moves run at once: a lower bound. Records that producers write
+    The time is a lower bound: that of the busiest broker if all moves run at once. Records that producers write
     meanwhile add to it, because the throttle limits their replication together with the copies.
 
     Args:
-        throttle: limit in bytes per second, for copying and for being read, of each broker; None for no throttle.
+        throttle: the bytes per second that each broker may copy, and may be read from it; None for no throttle.
     """
     copied, read = traffic(proposal.moves, placement)
     seconds = None
@@ -99,7 +101,7 @@ def forecast(proposal: Proposal, placement: Placement, throttle: int | None = No
 
 
 def traffic(moves: tuple[Relocation, ...], placement: Placement) -> tuple[Counter[int], Counter[int]]:
-    """Return bytes by broker: the bytes that it copies, and the bytes that others copy from it as the leader."""
+    """Return broker -> the bytes that it copies, and broker -> the bytes that others copy from it as the leader."""
     leaders = {(each.topic, each.number): each.leader for each in placement.partitions}
     copied, read = Counter[int](), Counter[int]()
     for move in moves:
@@ -110,7 +112,7 @@ def traffic(moves: tuple[Relocation, ...], placement: Placement) -> tuple[Counte
 
 
 def _within(dirs: tuple[DirMove, ...]) -> Counter[int]:
-    """Return the bytes that each broker copies between its directories."""
+    """Return broker -> the bytes that it copies between its directories."""
     copied = Counter[int]()
     for move in dirs:
         copied[move.broker] += move.size
@@ -139,8 +141,8 @@ def _dirs(moves: tuple[DirMove, ...], placement: Placement) -> Iterator[DirForec
 
 
 def _moved(each: Placed, move: Relocation | None) -> Placed:
-    """Return a partition after its move. Its preferred replica leads if it is in sync, because kac elects it once the
-    goal is reached.
+    """Return a partition as it is after its move; unchanged if `move` is None. Its preferred replica leads if it is in
+    sync, because kac elects preferred replicas at the end.
     """
     if move is None:
         return each

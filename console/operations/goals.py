@@ -1,4 +1,6 @@
-"""Goals for the placement of replicas. A goal lists no replicas: each step is planned from a new snapshot. Pure."""
+"""Goals of operations on the placement of replicas. Most goals list no replicas: each step is planned from a new
+snapshot. Pure.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from console.model.numbers import commas, natural_number, plural
 
 
 class Drain(Struct, frozen=True, tag="drain"):
-    """The goal that no replica is on these brokers."""
+    """The goal that these brokers have no replicas."""
 
     brokers: tuple[int, ...]
 
@@ -20,7 +22,9 @@ class Drain(Struct, frozen=True, tag="drain"):
 
 
 class Replace(Struct, frozen=True, tag="replace"):
-    """The goal that another broker has each replica of a broker, at the same position in the replica list."""
+    """The goal that another broker has every replica that a broker has now, at the same position in the list of
+    replicas.
+    """
 
     broker: int
     by: int
@@ -30,7 +34,9 @@ class Replace(Struct, frozen=True, tag="replace"):
 
 
 class Balance(Struct, frozen=True, tag="balance"):
-    """The goal that any two brokers that take replicas have equal numbers, or differ by one, as far as racks allow."""
+    """The goal that the numbers of replicas of brokers that take new replicas differ by at most one, as far as racks
+    allow it.
+    """
 
     def __str__(self) -> str:
         return "balance"
@@ -57,7 +63,7 @@ class Replicate(Struct, frozen=True, tag="replication"):
 
 
 class DrainDir(Struct, frozen=True, tag="drain-dir"):
-    """The goal that no replica is in a log directory of a broker, but in its other directories."""
+    """The goal that a log directory of a broker has no replicas; they move to the broker's other directories."""
 
     broker: int
     path: str
@@ -67,7 +73,7 @@ class DrainDir(Struct, frozen=True, tag="drain-dir"):
 
 
 class MoveIntoDir(Struct, frozen=True, tag="dir"):
-    """The goal that a broker's replicas of a topic are in one of its log directories."""
+    """The goal that a broker has its replicas of a topic in one of its log directories."""
 
     topic: str
     broker: int
@@ -81,29 +87,29 @@ class MoveIntoDir(Struct, frozen=True, tag="dir"):
 
 
 class Restore(Struct, frozen=True, tag="back"):
-    """The goal that the partitions that an operation moved have their former replicas again, in their order, or that
-    the replicas it moved are in their former directories.
+    """The goal that undoes an operation: partitions that it moved have their former replicas again, in the former
+    order, and replicas that it moved between directories are in their former directories.
     """
 
     operation: int
     replicas: tuple[tuple[str, int, tuple[int, ...]], ...] = ()
-    """Topic, partition and replicas of each partition."""
+    """(topic, partition number, former replicas)."""
     dirs: tuple[tuple[str, int, int, str], ...] = ()
-    """Topic, partition, broker and directory of each replica."""
+    """(topic, partition number, broker, former directory) of replicas."""
 
     def __str__(self) -> str:
         return f"back {self.operation}"
 
 
 class Reassign(Struct, frozen=True, tag="reassign"):
-    """The goal that each partition of a list has these replicas, in their order, and that each replica of another list
-    is in its directory: the form of a file for kafka-reassign-partitions.
+    """The goal that partitions have the listed replicas, in this order, and that replicas are in the listed
+    directories; it comes from a file for kafka-reassign-partitions.
     """
 
     replicas: tuple[tuple[str, int, tuple[int, ...]], ...]
-    """Topic, partition and replicas of each partition."""
+    """(topic, partition number, replicas)."""
     dirs: tuple[tuple[str, int, int, str], ...] = ()
-    """Topic, partition, broker and directory of each replica."""
+    """(topic, partition number, broker, directory) of replicas."""
 
     def __str__(self) -> str:
         topics = sorted({topic for topic, _, _ in self.replicas})
@@ -112,12 +118,12 @@ class Reassign(Struct, frozen=True, tag="reassign"):
 
 
 Worded = Drain | Replace | Balance | MoveTopic | Replicate | DrainDir | MoveIntoDir | Restore
-"""Goals with a form in the language; a `Reassign` comes from a file instead."""
+"""The goals that a statement of kac's language can express; a `Reassign` comes from a file."""
 Goal = Worded | Reassign | Redrive
 
 
 def brokers_of(goal: Goal) -> frozenset[int]:
-    """Return the ids of the brokers that a goal names; none for `Restore`, and for goals that name no brokers."""
+    """Return the ids of the brokers that a goal names; empty for `Restore`, and for goals that name no brokers."""
     match goal:
         case Drain(brokers=brokers) | MoveTopic(brokers=brokers):
             return frozenset(brokers)
@@ -133,7 +139,7 @@ def brokers_of(goal: Goal) -> frozenset[int]:
 
 
 def within_a_broker(goal: Goal) -> bool:
-    """Return whether the goal only concerns directories of brokers: no replica leaves its broker."""
+    """Return whether a goal is only about directories, so that every replica stays on its broker."""
     return isinstance(goal, DrainDir | MoveIntoDir) or (isinstance(goal, Restore) and bool(goal.dirs))
 
 
@@ -147,14 +153,14 @@ FORMS = (
     "topic NAME [partition N] broker ID to dir PATH",
     "back OPERATION",
 )
-"""The forms in which an operator can write goals."""
+"""The forms in which operators write goals."""
 
 
 def goal_of(words: Sequence[str]) -> Worded:
-    """Parse the words of a goal, in one of `FORMS`. A `Restore` has no replicas yet: the journal has them.
+    """Parse the words of a goal in one of `FORMS`. A parsed `Restore` has no replicas yet; they come from the journal.
 
     Raises:
-        ValueError: they match no form. The message is for the operator.
+        ValueError: the words match no form. The message is for the operator.
     """
     match words:
         case ["drain", brokers]:

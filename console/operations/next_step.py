@@ -1,4 +1,4 @@
-"""The next action of an operation, decided from a new snapshot: send a step, wait, or end. Pure."""
+"""Decides the next action of an operation from a new snapshot: send a step, wait, or end. Pure."""
 
 from __future__ import annotations
 
@@ -24,40 +24,41 @@ from console.plan.edits import CancelMove, Edit, ElectPreferred, MoveReplicaDir,
 from console.plan.kinds.moves import moves_in
 
 PARTITIONS_AT_ONCE = 100
-"""Maximum number of an operation's moves that are under way at the same time. The next moves start when half of them
-are done."""
+"""Maximum number of an operation's moves that run at the same time. Further moves start when at most half of them run.
+"""
 BYTES_PER_SECOND = 10_000_000
-"""The assumed speed of copies without a throttle, for a deadline."""
+"""The speed of copies that is assumed for a deadline if there is no throttle."""
 MOST_ELECTIONS = 3
-"""Maximum number of elections for one partition: a broker may refuse one, and the process may end right before an
-election is sent."""
+"""Maximum number of elections for one partition. Several may be needed: a broker may refuse one, or the process may end
+before an election is sent.
+"""
 MOST_REASONS = 5
 """Maximum number of lines with reasons for waiting."""
 BLOCKING = frozenset({Part.CLUSTER, Part.TOPICS, Part.REASSIGNMENTS})
-"""The parts of a snapshot without which no decision is possible."""
+"""The parts of a snapshot that have to be read for any decision."""
 
 
 class Send(Struct, frozen=True):
-    """The decision to send these edits as one change."""
+    """The decision to send some edits as one change."""
 
     step: Step
-    """The record that the journal gets before the change."""
+    """The record that is written to the journal before the change is sent."""
     edits: tuple[Edit, ...]
     waits: tuple[str, ...] = ()
-    """The reasons for waiting that remain, a line each."""
+    """The reasons why other moves wait, one line each."""
 
 
 class Wait(Struct, frozen=True):
     """The decision that nothing can be sent now."""
 
     copies: bool
-    """Whether moves of the operation are under way."""
+    """Whether moves of the operation are running."""
     waits: tuple[str, ...] = ()
-    """The reasons for waiting, a line each."""
+    """The reasons for waiting, one line each."""
 
 
 class End(Struct, frozen=True):
-    """The decision that the operation is over: DONE or CANCELLED."""
+    """The decision that the operation ends, with the state DONE or CANCELLED."""
 
     state: State
 
@@ -68,17 +69,17 @@ Decision = Send | Wait | End
 def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision:
     """Return the next action of an operation.
 
-    The action is planned from the snapshot. Former steps only show which moves and throttles are the operation's own,
-    so any process can call this function again after a crash: a move under way is not proposed a second time.
+    The action is planned from the snapshot. Earlier steps only show which moves and throttles belong to the operation,
+    so any process can call this function again after a crash: a running move is not proposed a second time.
 
     Args:
         snapshot: a snapshot with `placement.PARTS` and the configs of all topics and brokers, read after the last step
             was sent. If a part of `BLOCKING` is missing, the result is Wait.
-        now: UTC; deadlines count from it.
+        now: the present time, UTC, from which deadlines count.
 
     Returns:
-        Send with edits to send as one change, so that at most `PARTITIONS_AT_ONCE` moves of a kind are under way; Wait
-        with the reasons, a line each; End once the goal is reached, or everything is cancelled.
+        Send with edits to send as one change, so that at most `PARTITIONS_AT_ONCE` moves run; Wait with the reasons,
+        one line each; End if the goal is reached, or everything is cancelled.
     """
     # A cluster with a missing part would look like an empty cluster, in which every goal is reached.
     unread = tuple(_unread(snapshot))
@@ -123,7 +124,9 @@ def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decisi
 
 
 def _proposed(operation: Operation, placement: Placement) -> tuple[Proposal, tuple[str, ...]]:
-    """Return the remaining moves for the goal, and the reasons why it can't be reached, a line each."""
+    """Return the moves that are still needed for the goal; and lines on why the goal can't be reached, empty if it
+    can.
+    """
     try:
         return propose(operation.goal, placement), ()
     except UnknownPlace as error:
@@ -133,7 +136,7 @@ def _proposed(operation: Operation, placement: Placement) -> tuple[Proposal, tup
 
 
 def _beginning(proposal: Proposal, under_way: int) -> Proposal:
-    """Return the moves that begin now: none while more than half of `PARTITIONS_AT_ONCE` run. under_way: the number of
+    """Return the moves that start now: none if more than half of `PARTITIONS_AT_ONCE` run. under_way: the number of
     running moves.
     """
     # Begin moves in halves instead of one by one, as each step is a change in the journal and sets throttles again.
@@ -152,8 +155,8 @@ def _dir_edit(move: DirMove) -> MoveReplicaDir:
 
 
 def _patience(new: Proposal, placement: Placement, throttle: int | None) -> timedelta:
-    """Return the time limit of a step: an hour more than twice the time of its forecast, at the throttle, else at
-    10 MB/s (`BYTES_PER_SECOND`).
+    """Return the time within which a step should be done: twice the forecast time plus an hour, at the throttle in
+    bytes per second or else at 10 MB/s (`BYTES_PER_SECOND`).
     """
     said = forecast(new, placement, throttle or BYTES_PER_SECOND)
     return timedelta(hours=1, seconds=2 * (said.seconds or 0))
@@ -161,8 +164,8 @@ def _patience(new: Proposal, placement: Placement, throttle: int | None) -> time
 
 def _elections(operation: Operation, snapshot: Snapshot) -> Iterator[ElectPreferred]:
     """Yield elections for the partitions that the operation moved and that their preferred replica does not lead, at
-    most `MOST_ELECTIONS` times for each. A partition whose preferred replica is down or out of sync keeps its leader:
-    the goal is reached, and the operation can't repair that replica.
+    most `MOST_ELECTIONS` for each partition. No election is yielded for a preferred replica that is down or out of
+    sync: the goal is reached without it, and the operation can't repair that replica.
     """
     tries = Counter(place for step in operation.steps for place in step.elects)
     for topic, number in operation.moves():
@@ -178,9 +181,9 @@ def _elections(operation: Operation, snapshot: Snapshot) -> Iterator[ElectPrefer
 
 
 def _cancel(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision:
-    """Return the next step of a cancellation: first cancel the running moves, then restore the former order of
-    replicas, and remove throttles. A copy between directories ends by a move of its replica to its present directory
-    (ReplicaManager.alterReplicaLogDirs).
+    """Return the next action of a cancellation. First the running moves are cancelled; then the former order of
+    replicas is restored, and throttles are removed. A copy between directories is cancelled by a move of the replica to
+    its present directory (ReplicaManager.alterReplicaLogDirs).
     """
     running, copying = operation.running(snapshot), operation.copying(snapshot)
     change = throttle_change(snapshot, operation.owned(), (), (), None, gives_up=operation.gives_up)
@@ -203,8 +206,8 @@ def _cancel(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision
 
 
 def _silent(operation: Operation, snapshot: Snapshot) -> tuple[int, ...]:
-    """Return the brokers that may copy between their directories for the operation, but whose directories were not
-    read; empty if the operation gives up such brokers.
+    """Return the brokers that may be copying between their directories for the operation, but whose directories could
+    not be read; empty if the operator lets the operation end without them.
     """
     if operation.gives_up:
         return ()
@@ -217,8 +220,8 @@ def _silent(operation: Operation, snapshot: Snapshot) -> tuple[int, ...]:
 
 
 def _orders(operation: Operation, snapshot: Snapshot) -> Iterator[Relocation]:
-    """Yield partitions that have their former replicas again, but in another order: a cancelled move leaves its own
-    order. Restoring the order copies nothing.
+    """Yield moves for partitions that have their former replicas in another order, which a cancelled move may leave.
+    Such a move copies nothing.
     """
     moving = moves_in(snapshot)
     for (topic, number), before in operation.originals().items():
@@ -234,7 +237,7 @@ def _orders(operation: Operation, snapshot: Snapshot) -> Iterator[Relocation]:
 
 
 def _unread(snapshot: Snapshot) -> Iterator[str]:
-    """Yield the reasons why no decision is possible, a line each."""
+    """Yield lines on the parts that are missing for a decision."""
     for part in sorted(BLOCKING - snapshot.read_at.keys()):
         yield f"the {part} could not be read"
     for failed in snapshot.failures:
@@ -243,8 +246,9 @@ def _unread(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _below_min_isr(placement: Placement, proposal: Proposal) -> Iterator[str]:
-    """Yield partitions below min ISR whose replicas could catch up if copies did not compete with them. Moves that
-    repair such a partition do not wait for it; copies between directories wait only for replicas on their own broker.
+    """Yield lines on partitions below min.insync.replicas whose replicas could catch up if no copies competed with
+    them. Moves that repair such a partition are no reason to wait; copies between directories wait only for replicas on
+    their own broker.
     """
     mended = {(move.topic, move.number) for move in proposal.moves}
     within = {move.broker for move in proposal.dirs}
@@ -267,7 +271,7 @@ def _waits(
     change: ThrottleChange,
     now: datetime,
 ) -> Iterator[str]:
-    """Yield the reasons why the operation waits, a line each."""
+    """Yield lines on the reasons why moves of the operation wait."""
     # Do not touch moves of other tools: only their owners may cancel them.
     own = {(each.topic, each.number) for each in running}
     for place, move in moves_in(snapshot).items():
@@ -300,7 +304,7 @@ def _waits(
 
 
 def _concerns(operation: Operation, topic: str, replicas: Sequence[int]) -> bool:
-    """Return whether the goal can't be reached while another tool moves a partition."""
+    """Return whether another tool's move of a partition prevents the goal."""
     match operation.goal:
         case goals.Drain(brokers=brokers):
             return any(broker in replicas for broker in brokers)

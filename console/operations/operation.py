@@ -1,7 +1,7 @@
-"""An operation: a goal that kac approaches step by step, until it is reached or an operator cancels it. Pure values.
+"""An operation: a goal that kac reaches step by step, unless an operator cancels it. Pure values.
 
-The goal is stored, not a list of moves: each step is planned from a new snapshot. The journal has everything about an
-operation (`console.journal.operations`), so that any process of this host can continue it.
+The goal is stored, not a list of moves, because each step is planned from a new snapshot. The journal contains
+everything about an operation (`console.journal.operations`), so that any process on this host can continue it.
 """
 
 from __future__ import annotations
@@ -22,46 +22,49 @@ from console.plan.kinds.moves import moves_in
 
 
 class State(StrEnum):
-    """The states of an operation."""
+    """The state of an operation."""
 
     WAITING = "waiting"
-    """The next step can't be sent yet."""
+    """Nothing can be sent now, for the reasons in `Progress.waits`."""
     SENT = "sent"
-    """A step is being sent."""
+    """A step is being sent; its outcome is not known yet."""
     RUNNING = "running"
-    """Brokers are copying replicas."""
+    """Brokers copy replicas."""
     STALLED = "stalled"
-    """There was no progress for a while."""
+    """There was no progress for a while: brokers copied nothing, or a redrive could not continue."""
     DONE = "done"
     CANCELLED = "cancelled"
 
 
 class Step(Struct, frozen=True):
-    """A batch of moves, a change of throttles, or elections. The journal records it before its change."""
+    """A step of an operation: moves, changes of throttles, or elections. It is written to the journal before its change
+    is sent.
+    """
 
     at: datetime
     deadline: datetime
-    """The time at which the step should be done, UTC."""
+    """The time by which the step should be done, UTC."""
     moves: tuple[Relocation, ...] = ()
-    """The moves, each with the replicas before and after."""
+    """Moves between brokers, each with the replicas before and after."""
     sets: Throttles = Throttles()
-    """The throttles that the step sets. Recording them marks them as the operation's own; they are removed once no move
-    needs them."""
+    """The throttles that the step sets. The record shows that they belong to the operation, which removes them when no
+    move needs them.
+    """
     dirs: tuple[DirMove, ...] = ()
-    """The moves between directories of a broker."""
+    """Moves between log directories of a broker."""
     elects: tuple[model_snapshot.TopicPartition, ...] = ()
-    """The partitions for which the preferred replica is to be elected leader."""
+    """The partitions whose preferred replica is elected leader."""
 
 
 class SentLetters(Struct, frozen=True):
-    """A transaction of a redrive that was committed. The journal records it afterwards, to recognize letters that come
-    back.
+    """A transaction of a redrive that was committed. It is written to the journal afterwards, so that letters that come
+    back can be recognized.
 
     Attributes:
         reached: partition of the dead-letter topic -> the first offset that the redrive has not looked at yet.
         written: topic, partition, offset of the first record (-1 if no broker returned it), and number of records.
         hash: the hash of all records, in their order.
-        is_canary: whether it has a single letter, sent first to see what becomes of it.
+        is_canary: whether it has a single letter, which is sent first to see whether it fails again.
     """
 
     at: datetime
@@ -72,15 +75,15 @@ class SentLetters(Struct, frozen=True):
 
 
 class Letters(Struct, frozen=True):
-    """The letters of a redrive.
+    """The counts of a redrive's letters.
 
     Attributes:
         sent, stayed: the numbers of letters that this redrive and earlier ones of the same selection have sent, and
-            have not sent.
-        left: the number of offsets that they have not reached.
+            have left in the dead-letter topic.
+        left: the number of offsets that they have not looked at.
         came_back: the number of sent letters that are in the dead-letter topic again.
-        newer: the number of other letters since the beginning.
-        canary: the fate of the letter that was sent first; ``""`` until it is known.
+        newer: the number of other letters that were added since the beginning.
+        canary: a text on what became of the letter that was sent first; ``""`` until that is known.
     """
 
     sent: int = 0
@@ -98,22 +101,24 @@ class Letters(Struct, frozen=True):
 
 
 class Progress(Struct, frozen=True):
-    """The last recorded progress of an operation."""
+    """The progress of an operation, as it was last recorded."""
 
     at: datetime
     state: State
     copied: int = 0
-    """Bytes of the present replicas that brokers have copied; for a redrive, letters that were processed."""
+    """The bytes that brokers have copied for the running moves; for a redrive, the number of letters that were
+    processed.
+    """
     left: int = 0
-    """Bytes that are still to be copied; for a redrive, letters that were not processed yet."""
+    """The bytes that are still to be copied; for a redrive, the number of letters that are still to be processed."""
     waits: tuple[str, ...] = ()
-    """The reasons for waiting, a line each."""
+    """The reasons for waiting, one line each."""
     letters: Letters | None = None
     """The counts of a redrive's letters; None for other operations."""
 
     @property
     def is_held_up(self) -> bool:
-        """Whether the operation waits, and no broker copies for it meanwhile."""
+        """Whether the operation waits while no broker copies anything for it."""
         return self.state in (State.WAITING, State.STALLED) and bool(self.waits)
 
 
@@ -128,37 +133,38 @@ class Operation(Struct, frozen=True):
     origin: Origin
     goal: Goal
     throttle: int | None = None
-    """The limit in bytes per second for each broker, both for copying and for being copied from; for a redrive, the
-    limit in letters per second; None without a throttle."""
+    """The bytes per second that each broker may copy, and that may be copied from it; for a redrive, the letters per
+    second. None for no throttle.
+    """
     steps: tuple[Step, ...] = ()
     progress: Progress | None = None
     cancelling: bool = False
     """Whether an operator has cancelled the operation."""
     gives_up: bool = False
-    """Whether the operation may end although brokers that do not answer still have its throttles."""
+    """Whether the operation may end although brokers that do not respond still have throttles that it has set."""
     ended: datetime | None = None
-    """The time at which the operation ended, UTC; None while it is open."""
+    """The time at which the operation ended, UTC; None if it has not ended."""
     sent: tuple[SentLetters, ...] = ()
-    """The transactions of a redrive."""
+    """The committed transactions of a redrive; empty for other operations."""
     paused: bool = False
-    """Whether an operator has paused the redrive."""
+    """Whether an operator has paused the operation; redrives only."""
 
     @property
     def state(self) -> State:
-        """The last recorded state."""
+        """The state as it was last recorded."""
         return self.progress.state if self.progress is not None else State.WAITING
 
     @property
     def is_held_up(self) -> bool:
-        """Whether the operation waits, and no broker copies for it meanwhile."""
+        """Whether the operation waits while no broker copies anything for it."""
         return self.progress is not None and self.progress.is_held_up
 
     def moves(self) -> Mapping[model_snapshot.TopicPartition, Relocation]:
-        """Return the operation's last move of each partition."""
+        """Return (topic, partition) -> the operation's last move of the partition."""
         return {(move.topic, move.number): move for step in self.steps for move in step.moves}
 
     def originals(self) -> Mapping[model_snapshot.TopicPartition, tuple[int, ...]]:
-        """Return the replicas of each partition before its first move."""
+        """Return (topic, partition) -> the replicas before the operation's first move of the partition."""
         found: dict[model_snapshot.TopicPartition, tuple[int, ...]] = {}
         for step in self.steps:
             for move in step.moves:
@@ -167,11 +173,11 @@ class Operation(Struct, frozen=True):
         return found
 
     def dir_moves(self) -> Mapping[model_snapshot.ReplicaPlace, DirMove]:
-        """Return the operation's last move of each replica into another directory."""
+        """Return (topic, partition, broker) -> the operation's last move of this replica to another directory."""
         return {move.place: move for step in self.steps for move in step.dirs}
 
     def dir_originals(self) -> Mapping[model_snapshot.ReplicaPlace, str]:
-        """Return the directory of each replica before its first move."""
+        """Return (topic, partition, broker) -> the directory of this replica before the operation's first move."""
         found: dict[model_snapshot.ReplicaPlace, str] = {}
         for step in self.steps:
             for move in step.dirs:
@@ -180,25 +186,27 @@ class Operation(Struct, frozen=True):
 
     @property
     def letters(self) -> Letters | None:
-        """The letters of a redrive that has begun to work; None for other operations."""
+        """The counts of a redrive's letters; None before it has begun, and for other operations."""
         return self.progress.letters if self.progress is not None else None
 
     @property
     def has_moves(self) -> bool:
-        """Whether a step of the operation moves replicas."""
+        """Whether a step of the operation moves replicas between brokers or directories."""
         return any(step.moves or step.dirs for step in self.steps)
 
     @property
     def bytes(self) -> int:
-        """The bytes that the operation's moves copy."""
+        """The bytes that the operation's last move of each partition and replica copies."""
         return sum(move.bytes for move in self.moves().values()) + sum(move.size for move in self.dir_moves().values())
 
     def owned(self) -> Owned:
-        """Return all throttles that the operation has set."""
+        """Return all throttles that the operation has set so far."""
         return Owned.of(step.sets for step in self.steps)
 
     def running(self, snapshot: model_snapshot.Snapshot) -> Mapping[model_snapshot.TopicPartition, Relocation]:
-        """Return the operation's moves under way. A move to other brokers than its own is another tool's."""
+        """Return (topic, partition) -> the operation's running move. A running move to other brokers than the operation
+        chose belongs to another tool, and is left out.
+        """
         mine = self.moves()
         return {
             place: mine[place]
@@ -209,8 +217,8 @@ class Operation(Struct, frozen=True):
     def copying(
         self, snapshot: model_snapshot.Snapshot
     ) -> Mapping[model_snapshot.ReplicaPlace, model_snapshot.DirCopy]:
-        """Return the copies between directories under way that belong to the operation. A copy to a directory that the
-        operation did not choose belongs to another tool, and is left out.
+        """Return (topic, partition, broker) -> the running copy between directories that belongs to the operation. A
+        copy to another directory than the operation chose belongs to another tool, and is left out.
         """
         mine = self.dir_moves()
         if not mine:
@@ -224,8 +232,13 @@ def copied_bytes(
     places: Iterable[model_snapshot.TopicPartition],
     copies: Iterable[model_snapshot.DirCopy] = (),
 ) -> tuple[int, int]:
-    """Return the numbers of bytes that the new replicas of moving partitions, and copies between directories, have and
-    lack. A replica of unknown size lacks all.
+    """Return two numbers of bytes, over the new replicas of moving partitions and the running copies between
+    directories: those that were copied, and those that are still to be copied. A replica of unknown size counts as not
+    copied.
+
+    Args:
+        places: the moving partitions.
+        copies: the running copies between directories.
     """
     between, left = _copied_between(snapshot, places)
     some = tuple(copies)

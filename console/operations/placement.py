@@ -1,4 +1,4 @@
-"""Present and possible places of replicas: the planner's view of a snapshot. Pure."""
+"""Where replicas are and where they can be, for the planner, from a snapshot. Pure."""
 
 from __future__ import annotations
 
@@ -18,59 +18,62 @@ PARTS = frozenset({Part.CLUSTER, Part.TOPICS, Part.REASSIGNMENTS, Part.LOG_DIRS}
 
 
 class Host(Struct, frozen=True):
-    """A broker that may hold replicas."""
+    """A broker, in the role of a place for replicas."""
 
     id: int
     rack: str | None = None
-    """The rack of the broker; None if it has no rack."""
+    """The rack of the broker; None if it has none."""
     takes: bool = True
-    """Whether the broker is alive and one of its log directories takes new replicas."""
+    """Whether the broker is alive and one of its log directories accepts new replicas."""
     free: int = -1
-    """The usable bytes in the directories that take new replicas, less the bytes that running moves still have to copy;
-    -1 if unknown."""
+    """The usable bytes of the directories that accept new replicas, less the bytes that running moves still have to
+    copy; -1 if unknown.
+    """
 
 
 class Placed(Struct, frozen=True):
-    """A partition, its replicas in order and the size of one of them."""
+    """A partition, its replicas in order, and their size."""
 
     topic: str
     number: int
     replicas: tuple[int, ...]
-    """The replicas in order; for a moving partition, the replicas after the move."""
+    """The brokers of the replicas in order; for a moving partition, those after the move."""
     size: int = 0
     """The bytes of the largest replica with a known size; 0 if no size is known."""
     leader: int = -1
-    """The id of the leader; -1 without a leader."""
+    """The broker that leads the partition; -1 if it has no leader."""
     isr: tuple[int, ...] = ()
     min_isr: int = 1
     """The value of min.insync.replicas; 1 if unknown."""
     moving: bool = False
-    """Whether a reassignment of the partition is under way."""
+    """Whether a reassignment of the partition is running."""
     observers: tuple[int, ...] = ()
-    """The replicas that are outside the ISR by design."""
+    """The replicas that are outside the ISR by design (observers)."""
 
 
 class Placement(Struct, frozen=True):
-    """All brokers that may hold replicas, and all partitions with their replicas."""
+    """All brokers, and all partitions with their replicas."""
 
     hosts: Mapping[int, Host]
     partitions: tuple[Placed, ...]
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
-    """Broker -> its log directories, for the brokers whose directories could be read."""
+    """Broker -> its log directories; brokers whose directories could not be read are missing."""
 
     def rack(self, broker: int) -> str:
-        """Return the broker's rack; a broker without one, or an unknown broker, counts as a rack of its own."""
+        """Return the rack of a broker; for a broker without a rack, or an unknown one, a name that no other broker
+        has.
+        """
         host = self.hosts.get(broker)
         return f"rack {host.rack}" if host is not None and host.rack is not None else f"broker {broker}"
 
     def racks(self, replicas: Iterable[int]) -> int:
-        """Return the number of racks that hold these replicas."""
+        """Return the number of different racks in which these brokers are."""
         return len({self.rack(each) for each in replicas})
 
 
 def placement_of(snapshot: Snapshot) -> Placement:
-    """Return the placement of a snapshot in which `PARTS` were read. A broker with unknown log directories takes
-    replicas, and its free bytes are unknown.
+    """Return the placement from a snapshot in which `PARTS` were read. A broker with unknown log directories counts as
+    accepting new replicas, with unknown free bytes.
     """
     moves = moves_in(snapshot)
     sizes = replica_sizes(snapshot)
@@ -91,7 +94,7 @@ def placement_of(snapshot: Snapshot) -> Placement:
 
 
 def read_log_dirs(snapshot: Snapshot) -> Mapping[int, tuple[LogDir, ...]]:
-    """Return the log directories of the brokers that answered the last request for them, by broker."""
+    """Return broker -> its log directories, for the brokers that responded to the last request for them."""
     # A snapshot keeps the results of earlier reads, so the sizes of a broker that does not answer may be long out of
     # date.
     silent = {each.entity for each in snapshot.failures if each.part == Part.LOG_DIRS}
@@ -101,7 +104,7 @@ def read_log_dirs(snapshot: Snapshot) -> Mapping[int, tuple[LogDir, ...]]:
 def _owed(
     snapshot: Snapshot, moves: Mapping[TopicPartition, Reassignment], sizes: Mapping[TopicPartition, int]
 ) -> Counter[int]:
-    """Return, by broker, the bytes that it still has to copy for moves under way."""
+    """Return broker -> the bytes that it still has to copy for running moves."""
     owed = Counter[int]()
     held = held_sizes(snapshot, moves.keys()) if moves else {}
     for place, move in moves.items():

@@ -1,9 +1,9 @@
-"""The replicas of each partition for a goal: by racks, with the fewest bytes to copy. Pure.
+"""Plans the replicas of each partition for a goal: by racks, with the fewest bytes to copy. Pure.
 
-A replica that no longer fits its goal is replaced at its position in the list; all others stay. A partition keeps its
-number of racks, as far as the brokers that take replicas have as many. Among brokers that are equal in this, the
-planner takes the one with the fewest preferred leaders (for a first replica), then the fewest replicas, then the fewest
-bytes.
+A replica that contradicts the goal is replaced at its position in the list; all others stay. A partition keeps its
+number of racks, as far as the brokers that accept new replicas are in as many. Among brokers that are equal in this,
+the planner takes the one with the fewest preferred leaders (for a first replica), then the fewest replicas, then the
+fewest bytes.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from console.operations.proposal import Held, Proposal, Relocation, UnknownPlace
 
 
 def propose(goal: goals.Goal, placement: Placement) -> Proposal:
-    """Return the moves from a placement to a goal, and the partitions that have to wait. Pure: the same placement gives
-    the same moves.
+    """Return the moves that lead from a placement to a goal, and the partitions that have to wait. Pure: the same
+    placement gives the same moves.
 
     Args:
-        placement: the present replicas; for moves under way the future ones.
+        placement: the present replicas; for running moves those after the move.
 
     Returns:
         Moves between brokers in the order of the placement's partitions, moves between directories the largest first.
@@ -47,13 +47,14 @@ def propose(goal: goals.Goal, placement: Placement) -> Proposal:
 
 
 def check_named(goal: goals.Goal, snapshot: Snapshot) -> None:
-    """Check, before a goal begins, that it names no controller as a broker: a controller holds no replicas.
+    """Check, before an operation begins, that its goal names no controller in place of a broker, since controllers have
+    no replicas.
 
     Args:
         snapshot: a snapshot with the quorum, if the goal names a node that is not a broker.
 
     Raises:
-        UnknownPlace: it names a controller that is not also a broker.
+        UnknownPlace: the goal names a controller that is not also a broker.
     """
     for broker in sorted(goals.brokers_of(goal)):
         if what := holds_nothing(snapshot, broker):
@@ -61,11 +62,11 @@ def check_named(goal: goals.Goal, snapshot: Snapshot) -> None:
 
 
 def check(goal: goals.Goal, placement: Placement) -> None:
-    """Check that a goal is possible in this cluster. Brokers to drain may be gone already.
+    """Check that a goal is possible in this cluster. Brokers to drain need not exist any more.
 
     Raises:
-        UnknownPlace: it names a broker, topic or partition that the cluster does not have, or contradicts itself. The
-            message is for the operator.
+        UnknownPlace: the goal names a broker, topic or partition that the cluster does not have, or contradicts itself.
+            The message is for the operator.
     """
     match goal:
         case goals.MoveTopic(brokers=brokers):
@@ -97,7 +98,7 @@ class _Found(NamedTuple):
 
 
 class _NoPlace(Exception):
-    """Raised for a partition that has to wait; the text has the reason."""
+    """Raised for a partition that can't be moved now; the text is the reason."""
 
 
 def _balance(placement: Placement) -> _Found:
@@ -110,7 +111,7 @@ def _balance(placement: Placement) -> _Found:
 
 
 def _add(sums: _Found, each: Placed, after: tuple[int, ...]) -> None:
-    """Add the move of a partition, or the reason why it has to wait."""
+    """Add the move of a partition to the proposal, or the reason why the partition has to wait."""
     why = _hold(each, after)
     if why:
         sums.held.append(Held(each.topic, each.number, why))
@@ -134,7 +135,7 @@ def _hold(each: Placed, after: Sequence[int]) -> str:
 
 
 class _Filling:
-    """The search state: the partitions placed so far, one after another, and the resulting totals of the brokers."""
+    """The state of planning: the partitions that were planned so far, and the totals of the brokers with them."""
 
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
@@ -166,7 +167,7 @@ class _Filling:
         return found
 
     def _take(self, each: Placed, after: tuple[int, ...]) -> None:
-        """Count a partition at its new replicas."""
+        """Add a partition with its new replicas to the totals."""
         for broker in each.replicas:
             self.count[broker] -= 1
             self.held[broker] -= each.size
@@ -180,10 +181,10 @@ class _Filling:
         self.leads[after[0]] += 1
 
     def _after(self, goal: goals.Goal, each: Placed) -> tuple[int, ...]:
-        """Return the replicas of a partition for the goal.
+        """Return the replicas that a partition has once the goal is reached.
 
         Raises:
-            _NoPlace: the partition has to wait.
+            _NoPlace: the partition can't be moved now.
         """
         match goal:
             case goals.Drain(brokers=brokers):
@@ -226,10 +227,11 @@ class _Filling:
         """Return `order` with a broker of `allowed` in place of each broker of `gone`.
 
         Args:
-            others: the brokers that decide how many racks are possible for the partition.
+            order: the replicas of the partition, in order.
+            others: the brokers that determine the number of racks that the partition can be in.
 
         Raises:
-            _NoPlace: there are too few brokers with room, or it would be in fewer racks.
+            _NoPlace: there are too few brokers with enough free bytes, or the partition would be in fewer racks.
         """
         kept = [broker for broker in order if broker not in gone]
         after: list[int] = []
@@ -263,10 +265,10 @@ class _Filling:
 
     def _as_listed(self, each: Placed) -> tuple[int, ...]:
         """Return the replicas that the goal lists for the partition, such as its former ones; its present replicas if
-        the goal does not list it.
+        the goal does not list the partition.
 
         Raises:
-            _NoPlace: one of their brokers is not alive, or has no room.
+            _NoPlace: one of the listed brokers is not alive, or has too few free bytes.
         """
         wanted = self.listed.get((each.topic, each.number), each.replicas)
         for broker in wanted:
@@ -279,8 +281,8 @@ class _Filling:
         return wanted
 
     def _fewer(self, each: Placed, gone: int) -> tuple[int, ...]:
-        """Return the partition's replicas without `gone` of them: those out of sync go first, then those whose removal
-        keeps the most racks, then the last; the leader stays.
+        """Return the partition's replicas without `gone` of them. Replicas out of sync are removed first, then those
+        whose removal keeps the most racks, then the last in the list; the leader stays.
         """
         left = list(each.replicas)
         for _ in range(gone):

@@ -1,4 +1,4 @@
-"""A planner's proposal for a goal: the moves of replicas, and the partitions that have to wait. Pure values."""
+"""A proposal of the planner for a goal: moves of replicas, and the partitions that can't move now. Pure values."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from msgspec import Struct
 
 
 class Relocation(NamedTuple):
-    """A partition's replicas before and after."""
+    """The move of a partition to other brokers: its replicas before and after."""
 
     topic: str
     number: int
     before: tuple[int, ...]
     after: tuple[int, ...]
     size: int = 0
-    """The bytes that each new replica copies."""
+    """The bytes that each new replica has to copy; 0 if unknown."""
 
     @property
     def added(self) -> tuple[int, ...]:
-        """The brokers that get a replica."""
+        """The brokers that get a new replica."""
         return tuple(each for each in self.after if each not in self.before)
 
     @property
     def bytes(self) -> int:
-        """Bytes to copy."""
+        """The bytes that all new replicas together have to copy."""
         return self.size * len(self.added)
 
 
@@ -37,36 +37,36 @@ class DirMove(NamedTuple):
     before: str
     after: str
     size: int = 0
-    """The number of bytes to copy."""
+    """The bytes to copy; 0 if unknown."""
     replicas: tuple[int, ...] = ()
-    """All replicas of the partition."""
+    """The brokers of all replicas of the partition."""
 
     @property
     def place(self) -> tuple[str, int, int]:
-        """Topic, partition, broker."""
+        """(topic, partition number, broker) of the replica."""
         return self.topic, self.number, self.broker
 
 
 class Held(NamedTuple):
-    """A partition of the goal that can't be moved now."""
+    """A partition that contradicts the goal and can't be moved now."""
 
     topic: str
     number: int
     why: str
-    """The condition that has to be met before the partition can be moved."""
+    """The condition that must be met before the partition can be moved, as text."""
 
 
 class Proposal(Struct, frozen=True):
-    """The present moves for a goal, between brokers and between directories of a broker. The goal is reached when all
-    fields are empty.
+    """The moves that are needed for a goal at present, between brokers and between directories. The goal is reached if
+    all fields are empty.
     """
 
     moves: tuple[Relocation, ...] = ()
     held: tuple[Held, ...] = ()
-    """The partitions that have to wait."""
+    """The partitions that can't be moved now."""
     dirs: tuple[DirMove, ...] = ()
     waits: tuple[str, ...] = ()
-    """The reasons why no more moves can be planned yet, a line each."""
+    """The reasons why further moves can't be planned yet, one line each."""
 
     @property
     def reached(self) -> bool:
@@ -75,7 +75,7 @@ class Proposal(Struct, frozen=True):
 
     @property
     def bytes(self) -> int:
-        """Bytes to copy."""
+        """The bytes that all moves copy."""
         return sum(each.bytes for each in self.moves) + sum(each.size for each in self.dirs)
 
 

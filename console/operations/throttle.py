@@ -1,7 +1,8 @@
-"""The edits that limit copies: rates on brokers, and the lists of replicas on topics to which the rates apply. Pure.
+"""Edits for replication throttles: rates on brokers, and the lists of replicas on topics to which the rates apply.
+Pure.
 
-They are those of ReassignPartitionsCommand: the leader's list has the replicas before a move, the follower's list the
-new ones. Copies between a broker's directories have a separate rate (KIP-113), without a list.
+They are the same as those of ReassignPartitionsCommand: the leader's list has the replicas before a move, the
+follower's list the new ones. Copies between a broker's directories have a separate rate (KIP-113), without a list.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from console.plan.values import own_text, parts_of
 
 _RATES = (*RATES, LOG_DIRS_RATE)
 Rated = tuple[int, str]
-"""A broker, and the key of one of its rates."""
+"""(broker, key of one of its rates)."""
 Items = Mapping[str, Sequence[str]]
-"""Topic -> replicas in the form of Kafka's configs: ``partition:broker``."""
+"""Topic -> its replicas, each in the form of Kafka's configs: ``partition:broker``."""
 
 
 def rate_of(text: str) -> int:
-    """Parse a rate, a number or an amount as ``50MB/s``, and return bytes per second; 0 for no throttle.
+    """Parse a rate, which is a number or an amount such as ``50MB/s``, and return bytes per second; 0 for no throttle.
 
     Raises:
         ValueError: the text is not a rate, or 2^63 or more. The message is for the operator.
@@ -42,10 +43,12 @@ def rate_of(text: str) -> int:
 
 
 def throttle_edits(moves: Iterable[Relocation], dirs: Iterable[DirMove], rate: int) -> tuple[SetConfig, ...]:
-    """Return an edit for each topic and side, then for each broker that copies or is copied from.
+    """Return the edits that throttle moves: one for each topic and list, then one for each rate of a broker that copies
+    or is copied from.
 
     Args:
-        rate: bytes per second of a broker on each side, and between its directories.
+        rate: bytes per second that a broker may copy, that may be copied from it, and that it may copy between its
+            directories.
     """
     rated, sides = _wanted(moves, dirs)
     lists = (
@@ -58,8 +61,8 @@ def throttle_edits(moves: Iterable[Relocation], dirs: Iterable[DirMove], rate: i
 
 
 def _wanted(moves: Iterable[Relocation], dirs: Iterable[DirMove]) -> tuple[Sequence[Rated], tuple[Items, Items]]:
-    """Return the brokers that copy or are copied from, with the keys of their rates; and, by topic, the replicas before
-    the moves, from which others may copy, and the new replicas.
+    """Return the rates that moves need, as brokers and keys; and two lists of replicas by topic: those before the
+    moves, from which brokers may copy, and the new ones.
     """
     read: dict[str, list[str]] = {}
     copied: dict[str, list[str]] = {}
@@ -89,29 +92,29 @@ class Throttles(Struct, frozen=True):
     """The throttles that a step of an operation sets."""
 
     rate: int = 0
-    """The rate in bytes per second."""
+    """The value of all rates, in bytes per second."""
     rates: tuple[Rated, ...] = ()
-    """The brokers and keys that have the rate."""
+    """The (broker, key) pairs that get this rate."""
     lists: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
-    """Topic, key and replicas of each list."""
+    """(topic, key, replicas) of each list."""
 
     def __bool__(self) -> bool:
         return bool(self.rates or self.lists)
 
 
 class Owned(NamedTuple):
-    """All throttles that an operation has ever set."""
+    """All throttles that an operation has set so far."""
 
     rates: Mapping[Rated, frozenset[str]]
-    """Broker and key -> the values that the operation has set."""
+    """(broker, key) -> the values that the operation has set."""
     lists: Mapping[tuple[str, str], frozenset[str]]
-    """Topic and key -> the replicas that the operation has set."""
+    """(topic, key) -> the replicas that the operation has put into the list."""
     latest: frozenset[Rated] = frozenset()
-    """The brokers and keys of rates that may still be set."""
+    """The (broker, key) pairs of rates that the last step recorded, which may still be set."""
 
     @classmethod
     def of(cls, steps: Iterable[Throttles]) -> Owned:
-        """Return the throttles that the steps of an operation have set, in their order."""
+        """Return the throttles that steps of an operation have set. steps: in their order."""
         rates: dict[Rated, set[str]] = {}
         lists: dict[tuple[str, str], set[str]] = {}
         some = tuple(steps)
@@ -127,12 +130,14 @@ class Owned(NamedTuple):
         )
 
     def places(self) -> frozenset[ConfigPlace]:
-        """Return the entities and keys of the throttles."""
+        """Return the (resource, key) pairs of the throttles."""
         rates = ((broker_resource(broker), key) for broker, key in self.rates)
         return frozenset((*rates, *((topic_resource(topic), key) for topic, key in self.lists)))
 
     def has(self, throttle: StaleThrottle) -> bool:
-        """Return whether an unused throttle belongs completely to the operation."""
+        """Return whether the operation has set all of a throttle that nothing uses any more: the value of a rate, or
+        every item of a list.
+        """
         resource, key = throttle.edit.resource, throttle.edit.key
         if resource.type == TOPIC:
             # Require that the operation has set every item: otherwise another tool may still need a list that contains
@@ -145,17 +150,20 @@ class Owned(NamedTuple):
 
 
 class ThrottleChange(NamedTuple):
-    """The edits that set an operation's throttles as they are needed."""
+    """The edits that bring the cluster's throttles to what an operation needs now."""
 
     edits: tuple[SetConfig | UnsetConfig, ...] = ()
-    """The edits."""
+    """Edits that set and remove rates and lists; empty if nothing has to change."""
     sets: Throttles = Throttles()
-    """The throttles that may be set afterwards and belong to the operation. Throttles that the edits remove are
-    included until a later snapshot shows that they are gone."""
+    """The throttles that may be set after the edits and belong to the operation. A throttle that the edits remove is
+    included until a later snapshot shows that it is gone.
+    """
     foreign: tuple[int, ...] = ()
-    """The brokers with a rate that another client has set; that rate also limits the moves, and is kept."""
+    """The brokers on which another client has set a rate. It also limits the operation's moves, and is not changed."""
     unread: tuple[int, ...] = ()
-    """The brokers with a rate of the operation that can't be read, and therefore can't be removed."""
+    """The brokers that may have a rate of the operation, but whose configs can't be read, so that it can't be removed
+    now.
+    """
 
 
 def throttle_change(
@@ -168,17 +176,17 @@ def throttle_change(
     later: bool = False,
     gives_up: bool = False,
 ) -> ThrottleChange:
-    """Return the edits that set the throttles of these moves and remove all other throttles of the operation. Throttles
-    of other owners are neither changed nor removed.
+    """Return the edits that set the throttles for these moves and remove all other throttles of the operation.
+    Throttles that others have set are neither changed nor removed.
 
     Args:
         snapshot: a snapshot with the configs of all topics and brokers. A broker whose configs are unknown gets no
             rate.
-        owned: throttles that the operation has set before: only these may be removed.
+        owned: the throttles that the operation has set before: only these may be removed.
         rate: bytes per second; None for no throttle.
-        later: leave unused throttles for another time: they do not slow down replicas in sync, and each change takes
-            space in the journal.
-        gives_up: do not wait for brokers that can't be read; their throttles are removed only if they answer in time.
+        later: whether to remove unused throttles at another time. They do not slow down replicas in sync, and each
+            change takes space in the journal.
+        gives_up: whether to ignore brokers whose configs can't be read; their throttles then stay.
     """
     rated, sides = _wanted(moves, dirs) if rate is not None else ([], ({}, {}))
     edits: list[SetConfig | UnsetConfig] = []
@@ -216,20 +224,23 @@ def throttle_change(
 
 
 class _RateEdits(NamedTuple):
-    """The edits of a broker's rates."""
+    """Edits of one broker's rates."""
 
     edits: list[SetConfig | UnsetConfig]
     held: list[Rated]
-    """The operation's rates that are set afterwards."""
+    """The operation's rates that are set after the edits, or may still be."""
     foreign: bool
-    """Whether another client has set a rate that the operation wants."""
+    """Whether another client has set a rate that the operation needs on the broker."""
 
 
 def _rate_edits(
     snapshot: Snapshot, owned: Owned, broker: int, wanted: Mapping[str, int | None], *, later: bool
 ) -> _RateEdits:
-    """Return the edits that set the wanted rates of a broker, in bytes per second by their keys, and remove the others
-    of the operation's. later: leave these for another time.
+    """Return the edits that set the needed rates of a broker, and remove the operation's other rates on it.
+
+    Args:
+        wanted: key -> bytes per second.
+        later: whether to remove the other rates at another time.
     """
     resource = broker_resource(broker)
     edits: list[SetConfig | UnsetConfig] = []
@@ -253,8 +264,13 @@ def _rate_edits(
 def _list_edit(
     snapshot: Snapshot, topic: str, key: str, wanted: Sequence[str], owned: frozenset[str], later: bool
 ) -> tuple[list[SetConfig | UnsetConfig], tuple[str, ...]]:
-    """Return the edit of a topic's list, none if it is already right; and the replicas in it that then belong to the
-    operation.
+    """Return the edit of a topic's list, empty if the list needs no change; and the replicas in the list afterwards
+    that belong to the operation.
+
+    Args:
+        wanted: the replicas that have to be in the list.
+        owned: the replicas that the operation has put into the list before.
+        later: whether to remove replicas at another time.
     """
     resource = topic_resource(topic)
     text = _own(snapshot, resource, key)
@@ -272,7 +288,7 @@ def _list_edit(
 
 
 def _is_read(snapshot: Snapshot, broker: int) -> bool:
-    """Return whether a broker's configs are known and the last attempt to read them succeeded."""
+    """Return whether a broker's configs are known, and the last read of them succeeded."""
     failed = any(each.part == Part.CONFIGS and each.entity == f"broker {broker}" for each in snapshot.failures)
     return broker_resource(broker) in snapshot.configs and not failed
 
@@ -283,6 +299,6 @@ def _own(snapshot: Snapshot, resource: ConfigResource, key: str) -> str | None:
 
 
 def foreign_text(brokers: Sequence[int]) -> str:
-    """Return a line about brokers whose rate has another owner."""
+    """Return a line on brokers whose rate another client has set."""
     which = f"broker{'s' if len(brokers) > 1 else ''} {commas(brokers)}"
     return f"{which}: throttle of unknown owner, which limits these moves too and is left as it is"
