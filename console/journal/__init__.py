@@ -1,3 +1,3 @@
-"""The history of changes and their authors, one file for a cluster: written before a change is sent, and again after
-its answer.
+"""The journal: the changes that kac has sent from this host, with their authors, in one file for each cluster. A change
+is written before it is sent, and its outcome after the response.
 """

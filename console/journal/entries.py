@@ -1,4 +1,6 @@
-"""The journal's records, and their JSON lines; `model.journal_lines` has the format itself."""
+"""The records of the journal, and their conversion to lines of JSON; `model.journal_lines` defines the format of
+lines.
+"""
 
 from __future__ import annotations
 
@@ -24,23 +26,24 @@ from console.sensitive import without_secrets
 
 
 class Entry(Struct, frozen=True):
-    """An edit of a change, as the journal records it."""
+    """An edit of a change, in the form that the journal records."""
 
     staged: Staged
-    """The edit, based on the state right before it was sent, and the topic that it was bound to. A secret is written
-    only as set, and is not read back."""
+    """The edit, the state of its target immediately before the request, and the id of its topic. A secret is recorded
+    as set, without its value, and is empty when it is read.
+    """
     until: datetime | None = None
-    """The time at which the edit is to be reverted; None if it stays."""
+    """The time at which the edit is to be reverted, UTC; None if it is permanent."""
     overridden: bool = False
     """Whether the edit overwrote another client's change."""
     overrides: Mapping[str, str] = field(default_factory=dict)
-    """The configs of a deleted topic."""
+    """For the deletion of a topic: the configs that the topic itself had set, key -> value."""
     secret: bool = False
-    """Whether the edit has a value that is not written because it is secret."""
+    """Whether the edit has a value that is not recorded, because it is secret."""
 
 
 class Intent(Struct, frozen=True):
-    """A change that is about to be sent, as a whole."""
+    """A complete change, recorded before its first request is sent."""
 
     at: datetime
     context: str
@@ -49,7 +52,7 @@ class Intent(Struct, frozen=True):
     entries: tuple[Entry, ...]
     requests: tuple[journal_lines.Request, ...]
     operation: int | None = None
-    """The number of the operation that the change is a step of; None for other changes."""
+    """The number of the operation of which the change is a step; None for other changes."""
 
 
 class Ended(NamedTuple):
@@ -58,13 +61,13 @@ class Ended(NamedTuple):
     status: Status
     failure: Failure | None = None
     topic_id: str | None = None
-    """The id of the topic that the edit created; None if unknown."""
+    """The id of the topic that the edit created; None for other edits, and if unknown."""
     offset: int | None = None
-    """The offset of the first record that the edit wrote; None if unknown."""
+    """The offset of the first record that the edit wrote; None for other edits, and if unknown."""
 
 
 class Answered(Struct, frozen=True):
-    """The outcome of a request of a change, by the places of its edits."""
+    """The outcomes of the edits of one request: index of an edit -> its outcome."""
 
     change: int
     request: int
@@ -82,14 +85,14 @@ Note = (
     | journal_lines.Mended
     | journal_lines.OperationLine
 )
-"""The records of the journal except for intents."""
+"""All records of the journal except intents."""
 
 
 # -- this process and its operator -------------------------------------------------------------------------------------
 
 
 def this_operator(principal: str, environ: Mapping[str, str]) -> journal_lines.Who:
-    """Return the operator. principal: the brokers' name for the user."""
+    """Return the person who runs this process. principal: the principal on the brokers."""
     uid = os.geteuid()
     try:
         os_user = pwd.getpwuid(uid).pw_name
@@ -100,14 +103,14 @@ def this_operator(principal: str, environ: Mapping[str, str]) -> journal_lines.W
 
 
 def this_process(front_end: str) -> journal_lines.Origin:
-    """Return the identity of this process on this host."""
+    """Return the identity of this process. front_end: the front end of kac that runs in it, such as ``shell``."""
     pid = os.getpid()
     return journal_lines.Origin(socket.gethostname(), front_end, pid, _started(pid))
 
 
 def still_runs(origin: journal_lines.Origin, *, elsewhere: bool = False) -> bool:
-    """Return whether the process that wrote a record still runs, and so may still write the outcome. elsewhere: the
-    answer for a process on another host, which is unknown.
+    """Return whether the process that wrote a record still runs, so that it may still write the outcome. elsewhere: the
+    result for a process on another host, of which this host does not know.
     """
     if origin.host != socket.gethostname():
         return elsewhere
@@ -121,8 +124,8 @@ def still_runs(origin: journal_lines.Origin, *, elsewhere: bool = False) -> bool
 
 
 def _started(pid: int) -> str:
-    """Return the kernel's start time of a process, which distinguishes processes with the same id; ``""`` if it is
-    unknown, for example after the process has ended.
+    """Return the start of a process by the kernel, which distinguishes processes that had the same id; ``""`` if it is
+    unknown, as after the end of the process.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
@@ -137,14 +140,14 @@ def _started(pid: int) -> str:
 
 
 class Numbered(NamedTuple):
-    """An intent and its number."""
+    """An intent and the number of its change."""
 
     number: int
     intent: Intent
 
 
 def intent_line(number: int, intent: Intent) -> bytes:
-    """Return the line of a change that is about to be sent."""
+    """Return the journal's line for an intent. number: the number of the change."""
     edits = tuple(map(_edit_line, intent.entries))
     of = intent.operation
     return journal_lines.encoded(
@@ -155,7 +158,7 @@ def intent_line(number: int, intent: Intent) -> bytes:
 
 
 def note_line(note: Note) -> bytes:
-    """Return the line of any other record."""
+    """Return the line of a record that is no intent."""
     match note:
         case Answered(change, request, at, edits):
             return journal_lines.encoded(
@@ -168,7 +171,7 @@ def note_line(note: Note) -> bytes:
 
 
 def record(line: bytes) -> Numbered | Note:
-    """Return the record in a line. Raises BadLine for a line that is no record."""
+    """Return the record that a line contains. Raises BadLine if the line is no record."""
     return journal_lines.read_line(line, record_of)
 
 
@@ -203,13 +206,15 @@ def _entry(line: journal_lines.EditLine) -> Entry:
 
 
 MOST_MESSAGE = 500
-"""Maximum characters of a broker's message: a line with the messages of 10,000 edits stays below `LONGEST_LINE`."""
+"""Maximum number of characters that are recorded of a broker's message, so that a line with the messages of 10,000
+edits is shorter than `LONGEST_LINE`.
+"""
 
 
 @lru_cache(64)
 def _kept(message: str) -> str:
-    """Return a broker's message, shortened and without secrets. Cached, since most of a plan's edits fail with the same
-    message.
+    """Return a broker's message shortened and without secrets. Results are cached, since most edits of a plan fail with
+    the same message.
     """
     return without_secrets(message[: 2 * MOST_MESSAGE], "…")[:MOST_MESSAGE]
 

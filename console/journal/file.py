@@ -1,8 +1,9 @@
-"""A cluster's journal on the disk: appends are locked and synced before a call returns; reads return all whole lines.
-`segments` locates the lines.
+"""A cluster's journal as files: each append is made under a lock and synced to disk before the call returns; reads
+return all complete lines. `segments` finds the lines.
 
-A start reads only the open changes. A checkpoint next to the journal, ``open.json``, has the places of their lines up
-to a position; the lines after it are read again. If that file is missing, outdated or wrong, the whole journal is read.
+kac reads only the open changes when it starts. A checkpoint next to the journal, ``open.json``, has the positions of
+their lines up to some position; the lines after that are read. If the checkpoint is missing, outdated or wrong, the
+whole journal is read.
 """
 
 from __future__ import annotations
@@ -33,43 +34,43 @@ from console.safe_files import PRIVATE, open_private, private_folder, read_regul
 log = logging.getLogger(__name__)
 
 LOCK_SECONDS = 3.0
-"""Maximum seconds to wait for the lock: another console holds it only while it writes one record."""
+"""Maximum seconds to wait for the lock, which other kac processes hold only while they write one record."""
 LOCK_STEP = 0.02
 LONGEST_NAME = 126
-"""Maximum characters of the name of a file."""
+"""Maximum number of characters of the journal's file name."""
 CHECKPOINT_BYTES = 1 << 18
-"""Number of bytes that a read of the open changes may take; after a longer read, a checkpoint is written."""
+"""If a read of the open changes had to read more bytes than this, a checkpoint is written."""
 LARGEST_CHECKPOINT = 256 << 20
 """Maximum size in bytes of a checkpoint."""
 CHECKED = 4096
-"""Number of bytes before a checkpoint's position that its checksum covers."""
+"""Number of bytes before a checkpoint's position that the checkpoint's checksum covers."""
 MOST_PROBLEMS = 20
 CHECKPOINT_VERSION = 1
 BEGINNING = journal_segments.Where(0, 0)
 _CHANGE = re.compile(rb'\{"v":\s*\d+,\s*"kind":\s*"(?P<kind>\w+)",\s*"(?:change|place)":\s*\[?(?P<number>\d{1,18})')
-"""Matches the kind and the change number of a line, also in other versions of the format, so that no number is assigned
-twice."""
+"""Matches the kind and the change number of a line, also in other versions of the format, so that no number is used
+twice.
+"""
 MEND = "kac history --mend"
 NO_JOURNAL = "or change without a record with --no-journal"
 
 
 class Contents(Struct, frozen=True):
-    """The records of a journal in order, and the unreadable lines, as one text for an operator each."""
+    """The records of a journal in order, and a text for operators on each unreadable line."""
 
     records: tuple[entries.Numbered | entries.Note, ...] = ()
     problems: tuple[str, ...] = ()
     through: journal_segments.Where = journal_segments.Where(0, 0)
-    """The position after the last line that was read; the beginning of the journal if only some of the lines were
-    searched for."""
+    """The position after the last line that was read; the beginning of the journal if only certain lines were read."""
 
 
 class Problems:
     """The unreadable lines of a journal.
 
     Attributes:
-        found: (segment, line number) -> reason, for the first `MOST_PROBLEMS`.
-        more: the number of the others.
-        cut: the position of a line without an end, the last of its segment.
+        found: (segment, line number) -> reason, for the first `MOST_PROBLEMS` lines.
+        more: the number of further unreadable lines.
+        cut: the (segment, line number) of a line without a line feed; None if there is none.
     """
 
     def __init__(self, found: dict[tuple[int, int], str] | None = None, more: int = 0) -> None:
@@ -78,7 +79,9 @@ class Problems:
         self.cut: tuple[int, int] | None = None
 
     def whole(self, line: journal_segments.Line) -> bytes:
-        """Return the line's data. Raises BadLine for a line that was cut or is too long."""
+        """Return the data of a line, and set `cut` if its line feed is missing. Raises BadLine for a line that was cut
+        or is too long.
+        """
         try:
             return line.raw.whole
         except journal_lines.CutLine:
@@ -86,7 +89,7 @@ class Problems:
             raise
 
     def add(self, line: journal_segments.Line, why: journal_lines.BadLine) -> None:
-        """Add a line that is not a record, unless it is the line that was cut."""
+        """Add a line that is no record, unless it is the line `cut`."""
         place = line.segment, line.number
         if place == self.cut:
             return
@@ -96,11 +99,11 @@ class Problems:
             self.more += 1
 
     def mended(self, line: journal_segments.Line) -> None:
-        """Note that this line marks the previous one as ended by hand."""
+        """Remove the line before this one from the unreadable ones: an operator let kac end it."""
         self.found.pop((line.segment, line.number - 1), None)
 
     def told(self, first: Path) -> tuple[str, ...]:
-        """Return one text for an operator for each problem. first: path of the journal's first segment."""
+        """Return a text for operators on each unreadable line. first: the path of the journal's first segment."""
         said = [
             f"line {number} of {journal_lines.segment_path(first, segment)} can't be read: {why}"
             for (segment, number), why in self.found.items()
@@ -117,7 +120,7 @@ class Problems:
 
 @dataclass(slots=True)
 class Known:
-    """The open changes of a journal up to a position, and the number of lines before it in its segment."""
+    """The open changes of a journal up to a position, with the number of lines before that position in its segment."""
 
     changes: OpenChanges[journal_segments.Where]
     problems: Problems
@@ -126,7 +129,9 @@ class Known:
 
 
 def journal_path(state: Path, cluster_id: str) -> Path:
-    """Return the path of a cluster's journal. Raises JournalError for an id that is not valid in a file name."""
+    """Return the path of the journal of a cluster. state: the folder of kac's state. Raises JournalError if the cluster
+    has no id, or one that is too long for a file name.
+    """
     name = journal_lines.journal_name(cluster_id)
     if not cluster_id or len(name) > LONGEST_NAME:
         raise journal_segments.JournalError(
@@ -140,10 +145,10 @@ def journal_path(state: Path, cluster_id: str) -> Path:
 
 
 class JournalFile:
-    """One cluster's journal. Several processes may open the same journal; each call takes the lock.
+    """The journal of one cluster. Several processes may use the same journal; each call locks it.
 
     Attributes:
-        path: the path of its first segment.
+        path: the path of the first segment.
     """
 
     def __init__(self, path: Path) -> None:
@@ -152,11 +157,13 @@ class JournalFile:
         self._last = 0
 
     def begin(self, intent: entries.Intent) -> int:
-        """Write a change before it is sent; return its number. Raises JournalError: then nothing may be sent."""
+        """Write a change before its first request is sent, and return the number of the change. Raises JournalError if
+        that fails; nothing may be sent then.
+        """
         return self._numbered(lambda number: entries.intent_line(number, intent))
 
     def begin_operation(self, at: datetime, data: journal_lines.Json) -> int:
-        """Write the start of an operation; return its number. Raises JournalError if that fails."""
+        """Write the start of an operation, and return its number. Raises JournalError if that fails."""
         return self._numbered(
             lambda number: entries.note_line(journal_lines.OperationLine(number, "operation", at, data))
         )
@@ -178,13 +185,13 @@ class JournalFile:
         return number
 
     def note(self, note: entries.Note) -> None:
-        """Write a note. Raises JournalError if that fails."""
+        """Append a record that is no intent. Raises JournalError if that fails."""
         with self._writable(None) as (descriptor, _):
             _write(self.path, descriptor, entries.note_line(note))
 
     def mend(self, mended: journal_lines.Mended) -> bool:
-        """End a line that was cut, and record that in the journal; return False if no line was cut. Raises
-        JournalError.
+        """End a last line that was cut, and record that; return False if no line was cut. Raises JournalError if the
+        journal can't be written.
         """
         if not self._segments():
             return False
@@ -212,8 +219,8 @@ class JournalFile:
         return Contents(tuple(records), problems.told(self.path), through)
 
     def open(self) -> Contents:
-        """Return the records of the open changes and of the changes that affect them; see `open_changes`. Lines that
-        are no records are left out. Raises JournalError as `read` does.
+        """Return the records of the open changes and of the changes that affect them; see `open_changes`. Unreadable
+        lines are left out. Raises JournalError if the journal exists but can't be opened.
         """
         with self._reading():
             all_ = self._known_segments()
@@ -227,8 +234,8 @@ class JournalFile:
         return Contents(tuple(records), known.problems.told(self.path), known.through)
 
     def since(self, through: journal_segments.Where) -> Contents:
-        """Return the readable records from a position on, up to the last whole line. Raises JournalError as `read`
-        does.
+        """Return the readable records from a position to the last complete line. Raises JournalError if the journal
+        exists but can't be opened.
         """
         records = []
         with self._reading():
@@ -241,15 +248,17 @@ class JournalFile:
         return Contents(tuple(records), through=through)
 
     def latest(self) -> Iterator[entries.Numbered | entries.Note]:
-        """Yield all readable records, the last one first. Raises JournalError as `read` does."""
+        """Yield all readable records, the last one first. Raises JournalError if the journal exists but can't be
+        opened.
+        """
         with self._reading():
             for line in journal_segments.lines_backward(self._known_segments()):
                 with suppress(journal_lines.BadLine):
                     yield entries.record(line)
 
     def around(self, number: int) -> Contents:
-        """Return the records of a change, and of the later changes that touch the same places; lines that can't be read
-        are left out. Raises JournalError as `read` does.
+        """Return the records of a change, and of later changes of the same slots; unreadable lines are left out. Raises
+        JournalError if the journal exists but can't be opened.
         """
         wanted, touches = {number}, Touches(())
         found = []
@@ -271,7 +280,9 @@ class JournalFile:
         return Contents(tuple(found))
 
     def numbers(self) -> tuple[int, int] | None:
-        """Return the first and the last change number; None without changes. Raises JournalError as `read` does."""
+        """Return the first and the last change number; None if there are no changes. Raises JournalError if the journal
+        exists but can't be opened.
+        """
         with self._reading():
             all_ = self._known_segments()
             first = next((n for segment in all_ if (n := _first_number(segment)) is not None), None)
@@ -280,8 +291,8 @@ class JournalFile:
     # -- the open changes ----------------------------------------------------------------------------------------------
 
     def _scan(self, all_: Sequence[journal_segments.Segment]) -> Known:
-        """Return the open changes, from the checkpoint and the lines after it; write a new checkpoint if these were
-        many.
+        """Return the open changes, from the checkpoint and the lines after it. If these lines have more than
+        `CHECKPOINT_BYTES`, a new checkpoint is written.
         """
         known = self._checkpoint(all_) or Known(OpenChanges(), Problems(), BEGINNING, 0)
         read = 0
@@ -306,7 +317,7 @@ class JournalFile:
         return journal_lines.segment_folder(self.path) / "open.json"
 
     def _checkpoint(self, all_: Sequence[journal_segments.Segment]) -> Known | None:
-        """Return the checkpoint of the open changes; None if it does not match the journal."""
+        """Return the open changes that the checkpoint has; None if it is missing or does not match the journal."""
         try:
             data = json_of(read_regular(self._checkpoint_path, LARGEST_CHECKPOINT))
             through = journal_segments.Where(*data["through"])
@@ -321,8 +332,8 @@ class JournalFile:
             return None
 
     def _write_checkpoint(self, all_: Sequence[journal_segments.Segment], known: Known) -> None:
-        """Write the checkpoint of the open changes, atomically. Failures are ignored: a read-only journal works without
-        a checkpoint.
+        """Write the checkpoint of the open changes, atomically. A failure is only logged, since a read-only journal
+        works without a checkpoint.
         """
         problems = [(*place, why) for place, why in known.problems.found.items() if place[1] <= known.read]
         data = {
@@ -343,7 +354,7 @@ class JournalFile:
             log.info("the open changes are not written down: %s", error)
 
     def _last_number(self, all_: Sequence[journal_segments.Segment]) -> int:
-        """Return the highest assigned number; read only the lines since the last call."""
+        """Return the highest number that was assigned to a change. Only lines since the last call are read."""
         if self._read_to == BEGINNING and (known := self._checkpoint(all_)) is not None:
             self._last, self._read_to = known.changes.last, known.through
         for line in journal_segments.lines(all_, self._read_to):
@@ -361,8 +372,8 @@ class JournalFile:
             raise _failed(self.path, "opened", error) from error
 
     def _known_segments(self) -> list[journal_segments.Segment]:
-        """Return the present segments, listed under the lock; lines added later are not in them. Empty without a
-        journal.
+        """Return the segments that exist now, with their sizes under the lock; lines that are added later are not
+        included. Empty if there is no journal.
         """
         if not self._segments():
             return []
@@ -378,8 +389,8 @@ class JournalFile:
 
     @contextmanager
     def _writable(self, full: int | None) -> Iterator[tuple[int, list[journal_segments.Segment]]]:
-        """Yield the last segment, locked and whole, and all segments; first create a new segment if the last one has
-        `full` bytes or more (None: never). Raises JournalError, also if the last line was cut.
+        """Yield the descriptor of the last segment, locked, and all segments. A new segment is created before if the
+        last one has `full` bytes or more (None: never). Raises JournalError if that fails, or the last line was cut.
         """
         while True:
             with self._locked(write=True) as (descriptor, all_):
@@ -396,7 +407,9 @@ class JournalFile:
 
     @contextmanager
     def _locked(self, *, write: bool) -> Iterator[tuple[int, list[journal_segments.Segment]]]:
-        """Yield the last segment, locked, and all segments as they are under the lock. Raises JournalError."""
+        """Yield the descriptor of the last segment, locked, and all segments as they are under the lock. Raises
+        JournalError if it can't be opened or locked.
+        """
         while True:
             all_ = self._segments()
             path = all_[-1].path if all_ else self.path
@@ -428,7 +441,9 @@ def _open(journal: Path, path: Path, write: bool) -> int:
 
 
 def _create(journal: Path, path: Path) -> None:
-    """Create an empty segment and sync it; another console may have created it first. Raises JournalError."""
+    """Create an empty segment, and sync it; if another process has created it, only sync it. Raises JournalError for
+    an OSError.
+    """
     try:
         for folder in dict.fromkeys((journal.parent.parent, journal.parent, path.parent)):
             private_folder(folder)
@@ -444,8 +459,8 @@ def _create(journal: Path, path: Path) -> None:
 
 
 def _write(journal: Path, descriptor: int, data: bytes) -> None:
-    """Write and sync all of the data, or nothing: after a failure the file is truncated to its former size. Raises
-    JournalError.
+    """Write and sync all of the data, or nothing: after a failure the file is truncated to its former size, and
+    JournalError is raised.
     """
     size = os.fstat(descriptor).st_size
     try:
@@ -488,13 +503,13 @@ def _failed(journal: Path, done: str, error: OSError) -> journal_segments.Journa
 
 
 def _whole(descriptor: int) -> bool:
-    """Return whether the last line of a segment has its line end."""
+    """Return whether the last line of a segment ends with a line feed; True for an empty segment."""
     size = os.fstat(descriptor).st_size
     return size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
 
 
 def _number(line: journal_segments.Line) -> int:
-    """Return the change number of a line; 0 without one."""
+    """Return the change number of a line; 0 if it has none."""
     found = _CHANGE.match(line.raw.data)
     return int(found["number"]) if found else 0
 
@@ -508,8 +523,8 @@ def _first_number(segment: journal_segments.Segment) -> int | None:
 
 
 def _segment_of(all_: Sequence[journal_segments.Segment], number: int) -> int:
-    """Return the number of the segment in which a change begins; 0 if no segment begins with that change or an earlier
-    one. Later changes begin in no earlier segment.
+    """Return the number of the segment in which a change begins; 0 if no segment begins with this change or an earlier
+    one. Changes with higher numbers never begin in an earlier segment.
     """
     for segment in reversed(all_):
         first = _first_number(segment)
@@ -519,8 +534,8 @@ def _segment_of(all_: Sequence[journal_segments.Segment], number: int) -> int:
 
 
 def _check(all_: Sequence[journal_segments.Segment], through: journal_segments.Where) -> list[int] | None:
-    """Return the checksum of a position in a journal: the bytes and the count of the segments before it, and a CRC of
-    the bytes right before it; None if the position does not exist.
+    """Return the checksum for a position in the journal: the bytes and the number of the segments before it, and a CRC
+    of the bytes immediately before it; None if there is no such position.
     """
     before = [segment.size for segment in all_ if segment.number < through.segment]
     segment = next((each for each in all_ if each.number == through.segment), None)

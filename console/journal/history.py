@@ -1,4 +1,6 @@
-"""The changes in a journal's records: the outcome of each edit, and the edits that are due. Pure."""
+"""Combines a journal's records into changes: the outcome of each edit, and the edits that are due to be reverted.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from console.plan.edits import Slot
 
 
 class State(StrEnum):
-    """The state of an edit of a change."""
+    """The state of an edit of a change, as the journal shows it."""
 
     APPLIED = "applied"
     FAILED = "failed"
@@ -31,7 +33,7 @@ class State(StrEnum):
 
 
 class Decision(NamedTuple):
-    """An operator's decision about an edit with an unknown outcome: who, when and why."""
+    """An operator's statement about an edit with an unknown outcome: who made it, when and why."""
 
     who: journal_lines.Who
     at: datetime
@@ -39,36 +41,38 @@ class Decision(NamedTuple):
 
 
 class Change(Struct, frozen=True):
-    """A change and its known results."""
+    """A change, with what the journal has about its results. Edits are named by their index in the change."""
 
     number: int
     intent: journal_entries.Intent
     ended: Mapping[int, journal_entries.Ended] = field(default_factory=dict)
-    """Place of an edit -> its outcome, from a broker's answer or, if the answer was lost, from a check."""
+    """Index of an edit -> its outcome: from the broker's response or, if the response was lost, from a read of the
+    cluster.
+    """
     found: Mapping[int, Status] = field(default_factory=dict)
-    """Place of an edit with an unknown outcome -> the result of a later check, or of an operator's decision."""
+    """Index of an edit whose outcome was unknown -> its status by a later read, or by an operator's statement."""
     decided: Mapping[int, Decision] = field(default_factory=dict)
-    """Place of an edit with an unknown outcome -> the decision of an operator."""
+    """Index of an edit whose outcome was unknown -> the statement of an operator."""
     topic_ids: Mapping[int, str] = field(default_factory=dict)
-    """Place of an edit -> the id of the topic that it created, if known."""
+    """Index of an edit -> the id of the topic that it created, if known."""
     told: bool = False
-    """Whether an operator has seen that the change was interrupted."""
+    """Whether kac has told an operator that the change was interrupted."""
     sent: frozenset[int] = frozenset()
-    """The numbers of the requests that were sent, or about to be sent."""
+    """The indexes of the requests that were sent, or were about to be sent."""
     answered: frozenset[int] = frozenset()
     closed: Mapping[int, str] = field(default_factory=dict)
-    """Place of an edit that must no longer be reverted -> the reason."""
+    """Index of an edit of whose revert kac no longer reminds -> the reason."""
     undone: Mapping[int, journal_lines.Place] = field(default_factory=dict)
-    """Place of an edit -> the edit of a later change that reverted it."""
+    """Index of an edit -> the place of the edit, in a later change, that reverted it."""
     alive: bool = False
     """Whether the process that sends the change still runs."""
     last_sent: datetime | None = None
-    """The time of the last request; None if no request was sent."""
+    """The time at which the last request was sent, UTC; None if none was sent."""
     request_of: Mapping[int, int] = field(default_factory=dict)
-    """Place of an edit -> the number of the request that it was sent in."""
+    """Index of an edit -> the index of its request."""
 
     def state(self, place: int) -> State:
-        """Return the state of an edit."""
+        """Return the state of an edit. place: its index."""
         ended = self.ended.get(place)
         status = None if ended is None else ended.status
         found = journal_lines.final_status(status, self.found.get(place), sent=self.request_of.get(place) in self.sent)
@@ -77,13 +81,13 @@ class Change(Struct, frozen=True):
         return State.NOT_SENT if found is None else State(found)
 
     def failure(self, place: int) -> Failure | None:
-        """Return the failure of an edit; None if it did not fail, or if its outcome is unknown."""
+        """Return the failure of an edit; None if it did not fail, or has no outcome."""
         ended = self.ended.get(place)
         return ended.failure if ended is not None else None
 
     @property
     def interrupted(self) -> bool:
-        """Whether the change was interrupted: a request of it was neither answered nor withheld."""
+        """Whether the change was interrupted: its process has ended, and the journal lacks the outcome of a request."""
         return not self.alive and len(self.answered) < len(self.intent.requests)
 
     @property
@@ -92,12 +96,12 @@ class Change(Struct, frozen=True):
         return self.intent.entries
 
     def in_state(self, *states: State) -> tuple[int, ...]:
-        """Return the places of the edits in these states."""
+        """Return the indexes of the edits that have one of these states."""
         return tuple(place for place in range(len(self.entries)) if self.state(place) in states)
 
 
 class Due(NamedTuple):
-    """An edit with an expiry time."""
+    """An edit that is to be reverted at a certain time."""
 
     place: journal_lines.Place
     entry: journal_entries.Entry
@@ -105,24 +109,24 @@ class Due(NamedTuple):
 
 
 class History(Struct, frozen=True):
-    """Changes by number, in order, and a text for each unreadable part of the journal. Contains all changes, or only
-    those that a question needs.
+    """Changes by number, in order, and a text on each unreadable part of the journal. It has all changes, or only those
+    that were asked for.
     """
 
     changes: Mapping[int, Change]
     problems: tuple[str, ...] = ()
 
     def unfinished(self) -> tuple[Change, ...]:
-        """Return the changes with edits whose outcome is unknown."""
+        """Return the changes that have an edit with an unknown outcome."""
         return tuple(change for change in self.changes.values() if change.in_state(State.UNKNOWN))
 
     def untold(self) -> tuple[Change, ...]:
-        """Return the interrupted changes that no operator has seen yet."""
+        """Return the interrupted changes of which kac has not told an operator yet."""
         return tuple(change for change in self.changes.values() if change.interrupted and not change.told)
 
     def touched_later(self, number: int, slot: Slot) -> Change | None:
-        """Return the first later change that may have changed the same place; None without such a change. Skip changes
-        that were reverted there, and reverts of changes after `number`.
+        """Return the first change after `number` that may have changed a slot; None if there is none. Changes that were
+        reverted there, and reverts of changes after `number`, are skipped.
         """
         for change in self.changes.values():
             if change.number > number:
@@ -135,9 +139,9 @@ class History(Struct, frozen=True):
         return None
 
     def expiring(self) -> tuple[Due, ...]:
-        """Return the expiring edits that are still in effect, the first to expire first.
+        """Return the edits that are to be reverted at a certain time and still in effect, sorted by that time.
 
-        A later change of the same place overrides the expiry, unless it was reverted.
+        An edit is no longer in effect if a later change of its slot was made and not reverted.
         """
         later: dict[Slot, int] = {}
         found = []
@@ -159,8 +163,12 @@ def history(
     problems: Iterable[str] = (),
     at_work: Callable[[journal_lines.Origin], bool] = lambda _: False,
 ) -> History:
-    """Combine the records into changes. at_work: function that returns whether the process that wrote a record still
-    runs.
+    """Combine records into changes.
+
+    Args:
+        records: in the order of the journal.
+        problems: texts on unreadable parts of the journal.
+        at_work: a function from the process that wrote a record to whether it still runs.
     """
     changes: dict[int, Change] = {}
     said = list(problems)
@@ -184,8 +192,12 @@ def latest_changes(
     records: Iterable[journal_entries.Numbered | journal_entries.Note],
     at_work: Callable[[journal_lines.Origin], bool] = lambda _: False,
 ) -> Iterator[Change]:
-    """Yield the changes of a journal, the latest first, as `history` makes them. records: the last one first. Memory
-    holds only the notes of changes that are still to come.
+    """Yield the changes of a journal, the latest first, equal to those that `history` makes. Only the notes of changes
+    that are still to come are kept in memory.
+
+    Args:
+        records: the records of the journal, the last one first.
+        at_work: a function from the process that wrote a record to whether it still runs.
     """
     notes: dict[int, list[_OfChange]] = {}
     undone: dict[int, dict[int, journal_lines.Place]] = {}
@@ -212,12 +224,12 @@ _OfChange = (
 
 
 def change_of(note: _OfChange) -> int:
-    """Return the number of a note's change."""
+    """Return the number of the change to which a note belongs."""
     return note.place.change if isinstance(note, journal_lines.Closed) else note.change
 
 
 def begun(number: int, intent: journal_entries.Intent) -> Change:
-    """Return a change of which only the intent is known."""
+    """Return a change for which the journal has only the intent."""
     places = {place: n for n, request in enumerate(intent.requests) for place in request.edits}
     return Change(number, intent, request_of=places)
 
@@ -228,7 +240,9 @@ def _at_work(change: Change, at_work: Callable[[journal_lines.Origin], bool]) ->
 
 
 def undone_edits(changes: Mapping[int, Change]) -> dict[int, dict[int, journal_lines.Place]]:
-    """Return change -> place of its reverted edit -> place of the edit, in another change, that reverted it."""
+    """Return number of a change -> index of its reverted edit -> the place of the edit, in another change, that
+    reverted it.
+    """
     found: dict[int, dict[int, journal_lines.Place]] = {}
     for change in changes.values():
         for place in change.in_state(State.APPLIED):
@@ -239,7 +253,7 @@ def undone_edits(changes: Mapping[int, Change]) -> dict[int, dict[int, journal_l
 
 
 def with_note(change: Change, note: _OfChange) -> Change:
-    """Return the change after a further note."""
+    """Return the change with the content of one more note."""
     match note:
         case journal_lines.Sending():
             return replace(change, sent=change.sent | {note.request}, last_sent=note.at)

@@ -1,8 +1,8 @@
-"""The open changes and operations of a journal: those that a start has to read. Pure.
+"""Collects the open changes and operations of a journal, which kac has to read when it starts. Pure.
 
-A change is open while an edit's outcome is unknown, while a request of it is unanswered and no operator has seen that,
-or until an expiring edit is closed. Later changes of the same places, and those that revert it, are kept too, so that
-`history` has the same result for these changes alone as for the whole journal.
+A change is open while the outcome of an edit is unknown, while a request has no outcome and no operator was told so, or
+while an edit is to be reverted at a certain time. Later changes of the same slots, and changes that revert it, are
+collected too, so that `history` has the same results for the collected changes as for the whole journal.
 """
 
 from __future__ import annotations
@@ -21,23 +21,24 @@ from console.plan.edit_json import edit_of, slot_json
 from console.plan.edits import Slot
 
 Where = TypeVar("Where")
-"""The position of a line in the journal, for reading the line again."""
+"""The position of a line in the journal, at which the line can be read again."""
 
 _STRAGGLES = timedelta(days=1)
-"""The time for which an interrupted change is kept after an operator has seen it: a process on another host that was
-taken for dead may still write its records."""
+"""For how long an interrupted change is kept after an operator was told of it: a process on another host that was taken
+for dead may still write its records.
+"""
 PRUNE_EVERY = 2_000
 MOST_WORDS = 50
 
 
 @dataclass(slots=True)
 class _Operation(Generic[Where]):
-    """An open operation."""
+    """The positions of the lines of an open operation."""
 
     lines: list[Where] = field(default_factory=list)
-    """The lines of the operation, except for lines of its progress."""
+    """The positions of its lines, except those about its progress."""
     progress: Where | None = None
-    """The last line of the operation's progress."""
+    """The position of its last line about its progress; None if there is none."""
 
     def take(self, kind: str, where: Where) -> None:
         if kind == "progress":
@@ -50,7 +51,9 @@ class _Operation(Generic[Where]):
 
 
 class OpenChanges(Generic[Where]):
-    """A collector of the open changes from a journal's lines in order. last: the highest change number."""
+    """Collects the open changes from the lines of a journal, which it takes in order. last: the highest change number
+    so far.
+    """
 
     def __init__(self, last: int = 0) -> None:
         self.last = last
@@ -61,7 +64,9 @@ class OpenChanges(Generic[Where]):
         self._since = 0
 
     def take(self, line: bytes, where: Where) -> bool:
-        """Take a line; return whether it marks the previous one as ended by hand. Raises BadLine if it is no record."""
+        """Add a line; return whether the line says that an operator let kac end the line before it. Raises BadLine if
+        it is no record.
+        """
         record = journal_lines.read_line(line, entries.record_of, self._see)
         match record:
             case journal_lines.Mended():
@@ -80,8 +85,8 @@ class OpenChanges(Generic[Where]):
             self.last = max(self.last, int(data["change"]))
 
     def open(self) -> dict[int, list[Where]]:
-        """Return the positions of the lines of every open change and operation, and of the changes that affect them, by
-        number.
+        """Return number -> the positions of the lines, for every open change and operation, and for the changes that
+        affect them.
         """
         self._prune()
         operations = {number: operation.places() for number, operation in self._operations.items()}
@@ -105,7 +110,7 @@ class OpenChanges(Generic[Where]):
             self._prune()
 
     def _prune(self) -> None:
-        """Drop every change that no start has to read. A dropped change can't become open again."""
+        """Drop every change that is not open and affects no open one. Such a change can't become open again."""
         self._since = 0
         undone = undone_edits(self._changes)
         kept: set[int] = set()
@@ -129,7 +134,7 @@ class OpenChanges(Generic[Where]):
 
 
 def _lasting(change: Change) -> Iterator[int]:
-    """Yield the applied edits with an expiry time that was not closed, without reverts."""
+    """Yield the indexes of applied edits that are to be reverted at a certain time, without closed ones and reverts."""
     for place in change.in_state(State.APPLIED):
         entry = change.entries[place]
         if entry.until is not None and entry.staged.reverts is None and place not in change.closed:
@@ -137,7 +142,7 @@ def _lasting(change: Change) -> Iterator[int]:
 
 
 def slots_of(line: bytes) -> frozenset[Slot]:
-    """Return the places that the change of an intent's line touches; empty for an unreadable line."""
+    """Return the slots of the edits in an intent's line; empty for an unreadable line."""
     try:
         return frozenset(edit_of(entry["edit"]).slot for entry in json_of(line)["edits"])
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -145,7 +150,7 @@ def slots_of(line: bytes) -> frozenset[Slot]:
 
 
 class Touches:
-    """A predicate for intent lines that touch one of these places."""
+    """A predicate: whether an intent's line has an edit of one of some slots."""
 
     def __init__(self, slots: Iterable[Slot]) -> None:
         self._slots = frozenset(slots)
@@ -154,7 +159,7 @@ class Touches:
         self._words = [json_text(word).encode("ascii") for word in dict.fromkeys(words)]
 
     def __call__(self, line: bytes) -> bool:
-        """Return whether a line touches one of the slots; False for an unreadable line."""
+        """Return whether the line has an edit of one of the slots; False for an unreadable line."""
         if len(self._words) < MOST_WORDS and not any(word in line for word in self._words):
             return False
         return not self._slots.isdisjoint(slots_of(line))

@@ -1,9 +1,9 @@
-"""Operations in the journal: their lines, the operations that these make, and the lease for working on them.
+"""Operations in the journal: their lines, the operations that result from the lines, and the lease, which lets one
+process work on a cluster's operations at a time.
 
-Lines of an operation carry its number in ``change``: ``operation`` (it begins), ``step`` (a change of it is about to be
-sent, with the throttles that it takes over), ``letters`` (a transaction of a redrive is committed), ``progress``,
-``asked`` (an operator's request, from any process) and ``ended``. One process works on a cluster's operations at a
-time, by a lease next to the journal.
+Lines of an operation have its number in ``change``: ``operation`` (its beginning), ``step`` (a change of it is about to
+be sent, with the throttles that it sets), ``letters`` (a transaction of a redrive is committed), ``progress``,
+``asked`` (an operator's request, from any process) and ``ended``. The lease is a file next to the journal.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from console.operations.operation import Operation, Progress, SentLetters, State
 from console.safe_files import open_private, private_folder, read_regular
 
 LEASE = timedelta(seconds=60)
-"""The time for which a lease holds unless it is renewed."""
+"""The time after which a lease ends unless it is renewed."""
 LARGEST_LEASE = 4096
 """Maximum size in bytes of the lease's file."""
 BELIEVED = timedelta(minutes=10)
-"""The maximum time by which another host's clock is assumed to be ahead of this host's."""
+"""A lease that ends later than this plus `LEASE` from now is ignored: another host's clock must have been wrong."""
 
 
 class Begun(Struct, frozen=True):
-    """The start of an operation: its goal, and who began it."""
+    """The content of an operation's first line: its goal, and who began it."""
 
     context: str
     who: journal_lines.Who
@@ -48,37 +48,39 @@ class Begun(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """An operator's request to an operation."""
+    """An operator's request to an operation that has begun."""
 
     who: journal_lines.Who
     cancel: bool = False
     """Whether to cancel the operation."""
     throttle: int | None = None
-    """Bytes per second, or letters per second of a redrive; 0 without a throttle, None to leave it unchanged."""
+    """The new throttle in bytes per second, or letters per second for a redrive; 0 for no throttle, None to keep the
+    present one.
+    """
     give_up: bool = False
-    """Whether to leave the operation's throttles on brokers that do not answer."""
+    """Whether the operation may leave its throttles on brokers that do not respond."""
     pause: bool | None = None
-    """Whether a redrive should pause; None to leave it unchanged."""
+    """True to pause a redrive, False to continue it; None to change nothing."""
 
 
 class Over(Struct, frozen=True):
-    """The end of an operation: DONE or CANCELLED."""
+    """The end of an operation, with the state DONE or CANCELLED."""
 
     state: State
 
 
 Noted = Step | SentLetters | Progress | Asked | Over
-"""The content of a journal line of an operation in progress."""
+"""The content of any line of an operation except its first."""
 
 
 def operation_line(number: int, at: datetime, what: Noted) -> journal_lines.OperationLine:
-    """Return a line of an operation in progress."""
+    """Return a line of an operation, with any content but that of its first line."""
     kinds = {Step: "step", SentLetters: "letters", Progress: "progress", Asked: "asked", Over: "ended"}
     return journal_lines.OperationLine(number, kinds[type(what)], at, msgspec.to_builtins(what))
 
 
 def operations(records: Iterable[Numbered | Note]) -> Mapping[int, Operation]:
-    """Return number -> operation, from records in the order of the journal. Lines in another release's form are
+    """Return number -> operation. records: in the order of the journal; lines in the form of another release are
     skipped.
     """
     folded = Folded()
@@ -87,9 +89,9 @@ def operations(records: Iterable[Numbered | Note]) -> Mapping[int, Operation]:
 
 
 class Folded:
-    """The operations that the known lines of a journal make; later lines are only added to them.
+    """The operations that result from the lines of a journal so far; further lines are added to them.
 
-    begun: the operations by number, without their steps and their sent letters.
+    begun: number -> operation, without its steps and sent letters.
     """
 
     def __init__(self) -> None:
@@ -98,12 +100,12 @@ class Folded:
         self._sent: dict[int, list[SentLetters]] = {}  # a redrive may have a hundred thousand transactions
 
     def operation(self, number: int) -> Operation:
-        """Return an operation. Raises KeyError if no line begins it."""
+        """Return an operation by its number. Raises KeyError if the journal has no first line of it."""
         steps, sent = self._steps.get(number, ()), self._sent.get(number, ())
         return replace(self.begun[number], steps=tuple(steps), sent=tuple(sent))
 
     def take(self, records: Iterable[Numbered | Note]) -> None:
-        """Take the next records, in their order. Lines in another release's form are skipped."""
+        """Add records. records: in the order of the journal; lines in the form of another release are skipped."""
         for each in records:
             if isinstance(each, journal_lines.OperationLine):
                 with suppress(msgspec.ValidationError):
@@ -151,18 +153,18 @@ def _with(operation: Operation, line: journal_lines.OperationLine) -> Operation:
 
 
 class Holder(NamedTuple):
-    """The process that works on a cluster's operations."""
+    """The process that holds the lease, and so works on a cluster's operations."""
 
     by: journal_lines.Origin
     until: datetime
-    """The end of the lease, UTC."""
+    """The time at which the lease ends, UTC."""
 
 
 class Lease:
-    """The lease for working on a cluster's operations. journal: path of its first segment.
+    """The lease for working on a cluster's operations. journal: the path of the journal's first segment.
 
-    It ends if it is not renewed in time, or with its process if that ran on this host. All calls raise OSError if its
-    file can't be read or written.
+    It ends if it is not renewed in time, or when its process ends, if that ran on this host. All calls raise OSError if
+    the file of the lease can't be read or written.
     """
 
     def __init__(self, journal: Path, mine: journal_lines.Origin) -> None:
@@ -170,7 +172,9 @@ class Lease:
         self._mine = mine
 
     def take(self, now: datetime) -> Holder | None:
-        """Take or renew the lease. Return None, or the other process that holds the lease."""
+        """Take or renew the lease. Return None if this process has it then, else the other process that holds it. now:
+        UTC.
+        """
         descriptor = self._locked()
         try:
             holder = _holder(os.pread(descriptor, LARGEST_LEASE, 0))
@@ -192,7 +196,7 @@ class Lease:
             os.close(descriptor)
 
     def holder(self, now: datetime) -> Holder | None:
-        """Return the holder of the lease, without taking it; None if no process holds it, or its file is torn."""
+        """Return the process that holds the lease; None if none does, or the content of the file is incomplete."""
         try:
             found = _holder(read_regular(self._path, LARGEST_LEASE))
         except FileNotFoundError:
@@ -216,14 +220,16 @@ class Lease:
 
 
 def is_held(holder: Holder, now: datetime) -> bool:
-    """Return whether a lease still holds: its time has not passed, and its process has not ended on this host. A clock
-    that is further ahead than `BELIEVED` is ignored: its lease would never end.
+    """Return whether a lease is still in force: its time is not over, and its process has not ended, as far as this
+    host knows. A lease whose end is too far in the future is ignored, since it results from a wrong clock (`BELIEVED`).
     """
     return now < holder.until <= now + LEASE + BELIEVED and still_runs(holder.by, elsewhere=True)
 
 
 def _holder(data: bytes) -> Holder | None:
-    """Return the holder; None if no process holds the lease, or if the file is torn because its writer died."""
+    """Return the holder that the data of the lease's file names; None if it names none, or is incomplete because its
+    writer died.
+    """
     try:
         found = json_of(data)
         return Holder(msgspec.convert(found["by"], built(journal_lines.Origin)), journal_lines.time_of(found["until"]))

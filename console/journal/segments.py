@@ -1,8 +1,9 @@
-"""A journal's bytes: its segments in order, their lines forward and backward, and the error for a journal that fails.
+"""Reads a journal's files: its segments in order, their lines forward and backward; and the error for a journal that
+can't be read or written.
 
-``CLUSTER-ID.jsonl`` is the first segment, and the whole journal while it is short. Others are
-``CLUSTER-ID.segments/00000002.jsonl`` and so on. Lines are only appended, and only to the last segment; a segment with
-a successor never changes. A change's lines may be in several segments.
+``CLUSTER-ID.jsonl`` is the first segment, and the whole journal while it is short. Further segments are
+``CLUSTER-ID.segments/00000002.jsonl`` and so on. Lines are only appended, and only to the last segment; a segment that
+has a successor never changes. The lines of one change may be in several segments.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from console.model.journal_lines import LONGEST_LINE, RawLine, raw_lines, segmen
 
 
 class JournalError(Exception):
-    """A failure of the journal: the problem, its place, and the remedy."""
+    """Raised if the journal can't be read or written, with the problem, its place, and the remedy."""
 
     def __init__(self, name: str, message: str, remedy: str) -> None:
         self.failure = Failure(name, message, remedy)
@@ -26,19 +27,19 @@ class JournalError(Exception):
 
 
 SEGMENT_BYTES = 1 << 20
-"""The size in bytes of the last segment from which on the next change begins a new segment."""
+"""If the last segment has at least this size in bytes, the next change begins a new segment."""
 BLOCK = 1 << 18
 
 
 class Where(NamedTuple):
-    """The position of a line: its segment's number, and the offset of its first byte."""
+    """The position of a line: the number of its segment, from 1, and the offset of its first byte in the segment."""
 
     segment: int
     byte: int
 
 
 class Line(NamedTuple):
-    """A line of the journal, and its segment."""
+    """A line of the journal, with its position."""
 
     segment: int
     number: int
@@ -52,22 +53,22 @@ class Line(NamedTuple):
 
     @property
     def after(self) -> Where:
-        """The position of the next line."""
+        """The position after the line, where the next line begins."""
         return Where(self.segment, self.raw.at + self.raw.size)
 
 
 class Segment(NamedTuple):
-    """A file of the journal."""
+    """One of the files that make up the journal."""
 
     number: int
     path: Path
     size: int
-    """The number of bytes of the segment to read."""
+    """The size in bytes up to which the segment is read."""
 
 
 def segments(first: Path) -> list[Segment]:
-    """Return the existing segments with their sizes. Raises OSError, also for anything but a plain file: reading it
-    might block or never end.
+    """Return the existing segments with their sizes. Raises OSError if they can't be read, also for anything but a
+    regular file, because reading it might block or never end.
     """
     numbers = [1] if first.exists() else []
     try:
@@ -87,8 +88,13 @@ def _size(path: Path) -> int:
 
 
 def lines(all_: Sequence[Segment], start: Where, read: int = 0) -> Iterator[Line]:
-    """Yield every line from a position on. read: number of lines before that position in its segment. Raises
-    OSError.
+    """Yield every line from a position on.
+
+    Args:
+        read: the number of lines before `start` in its segment.
+
+    Raises:
+        OSError: a segment can't be read.
     """
     for segment in all_:
         if segment.number < start.segment:
@@ -102,8 +108,8 @@ def lines(all_: Sequence[Segment], start: Where, read: int = 0) -> Iterator[Line
 
 
 def lines_backward(all_: Sequence[Segment]) -> Iterator[bytes]:
-    """Yield every whole line without its end, the last one first; skip those of more than 32 MiB (`LONGEST_LINE`).
-    Raises OSError.
+    """Yield every complete line without its line feed, the last one first; lines of more than 32 MiB (`LONGEST_LINE`)
+    are skipped. Raises OSError if a segment can't be read.
     """
     for segment in reversed(all_):
         with segment.path.open("rb") as file:
@@ -135,8 +141,8 @@ def _joined(parts: Sequence[bytes]) -> Iterator[bytes]:
 
 
 def line_at(all_: Sequence[Segment], where: Where) -> bytes:
-    """Return the line at a position, without its end; ``b""`` if the segment is gone or the line has more than 32 MiB
-    (`LONGEST_LINE`). Raises OSError.
+    """Return the line at a position, without its line feed; ``b""`` if the segment does not exist any more, or the line
+    has more than 32 MiB (`LONGEST_LINE`). Raises OSError if the segment can't be read.
     """
     for segment in all_:
         if segment.number == where.segment:
