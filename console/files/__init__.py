@@ -1,1 +1,3 @@
-"""The wanted state of a cluster in files: written, read back with line numbers, compared, and turned into edits."""
+"""The wanted state of a cluster in files: writes and reads it, compares it with a cluster, and makes edits of the
+differences.
+"""

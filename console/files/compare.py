@@ -1,4 +1,4 @@
-"""Comparison of two wanted states, and of brokers with each other; the differences as tables."""
+"""Compares two wanted states, or the configs of brokers, and returns the differences as tables."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ Entity = ConfigResource | QuotaEntity | Acl
 
 
 class Difference(NamedTuple):
-    """A key that differs between two wanted states."""
+    """A difference between two wanted states: in one key, or in whether an entity exists."""
 
     entity: Entity
     key: str
-    """The key that differs; ``""`` for an entity that only one side has."""
+    """The key whose values differ; ``""`` if only one side has the entity."""
     left: Value | None
-    """The value on the left; None if that side has no value, HIDDEN for a secret."""
+    """The value on the left; None if that side has none, HIDDEN for a secret."""
     right: Value | None
-    """The value on the right; None if that side has no value, HIDDEN for a secret."""
+    """The value on the right; None if that side has none, HIDDEN for a secret."""
 
 
 THERE = "there"
 
 
 def compare(left: Wanted, right: Wanted) -> tuple[Difference, ...]:
-    """Return every difference, topics first.
+    """Return all differences: first of topics, then of other entities.
 
-    Two secrets can't be compared and count as equal. Also ignored: keys that one side omits of an entity that it
-    describes only in part, and configs that belong to a running move on either side.
+    Two secrets count as equal, since they can't be compared. Ignored are keys that a side omits for an entity of which
+    it lists only some keys, and configs that belong to a running move on either side.
     """
     return tuple(each for each in _all(left, right) if not _is_open(each, left, right))
 
@@ -73,7 +73,9 @@ def _all(left: Wanted, right: Wanted) -> Iterator[Difference]:
 def differing(
     entity: Entity, left: Mapping[str, Value] | None, right: Mapping[str, Value] | None
 ) -> Iterator[Difference]:
-    """Yield the keys that differ; one difference for an entity that one side lacks."""
+    """Yield a difference for each key with different values; a single one if a side lacks the entity. left, right: key
+    -> value; None if the side lacks the entity.
+    """
     if left is None or right is None:
         yield Difference(entity, "", None if left is None else THERE, None if right is None else THERE)
         return
@@ -84,7 +86,7 @@ def differing(
 
 
 def _same_list(key: str, one: Value | None, other: Value | None) -> bool:
-    """Return whether two lists, in which order has no meaning, have the same items."""
+    """Return whether two values of a list without order have the same items; False for other keys."""
     if key not in UNORDERED or not isinstance(one, str) or not isinstance(other, str):
         return False
     return as_compared(key, LIST, one) == as_compared(key, LIST, other)
@@ -101,8 +103,8 @@ def _topic(topic: WantedTopic | None) -> dict[str, Value] | None:
 def _connectors(
     left: WantedConnector | None, right: WantedConnector | None
 ) -> tuple[dict[str, Value] | None, dict[str, Value] | None]:
-    """Return the values of a connector on both sides, without its state if a side leaves it open. A value that either
-    side hides, or that may be a secret, is hidden on both.
+    """Return the values of a connector on both sides, None for a side without it. The state is left out if a side does
+    not give it. A value that either side hides, or that may be a secret, is HIDDEN on both.
     """
     sides = [each for each in (left, right) if each is not None]
     hidden = {key for each in sides for key, value in each.config.items() if _is_secret(key, value)}
@@ -156,7 +158,7 @@ def difference_table(found: Sequence[Difference], left: str, right: str) -> Tabl
 
 
 def entity_table(left: ConfigSet, right: ConfigSet, left_name: str, right_name: str) -> Table:
-    """Return a table of the keys whose effective values differ between two entities, with their sources."""
+    """Return a table of the keys whose effective values differ between two entities, with the sources of the values."""
     rows = []
     for key in sorted({entry.name for entries in (left, right) for entry in entries}):
         mine, theirs = left.get(key), right.get(key)
@@ -167,7 +169,9 @@ def entity_table(left: ConfigSet, right: ConfigSet, left_name: str, right_name: 
 
 
 def broker_table(rows: Sequence[BrokerRow], brokers: Sequence[int]) -> Table:
-    """Return a table of keys by broker, with a mark on values that deviate from the majority."""
+    """Return a table with a row for each key and a column for each broker; values that differ from the most frequent
+    one are marked.
+    """
     table = []
     for row in rows:
         values = {broker: _value(row.values[broker]) for broker in brokers}

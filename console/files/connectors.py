@@ -1,4 +1,4 @@
-"""Connectors in files: the edits that bring them to their wanted state."""
+"""Connectors in files: makes the edits that bring connectors to their wanted state."""
 
 from __future__ import annotations
 
@@ -31,8 +31,11 @@ def connector_edits(
     snapshot: Snapshot,
     partial: AbstractSet[Target],
 ) -> Iterator[plan_edits.Edit | Obstacle]:
-    """Yield the edits and obstacles of a connector. named: the connector as the file names it, maybe without its
-    cluster.
+    """Yield the edits that bring a connector to its wanted state, and the obstacles to that.
+
+    Args:
+        named: the connector as the file names it, with or without its Connect cluster.
+        partial: the connectors of which files list only some keys.
     """
     resource = _in_cluster(named, snapshot)
     if resource is None:
@@ -73,8 +76,8 @@ def _secret_of_new(named: ConfigResource, key: str, name: str) -> Obstacle:
 
 
 def _in_cluster(named: ConfigResource, snapshot: Snapshot) -> ConfigResource | None:
-    """Return a connector with its cluster. If the file names no cluster, that is the only Connect cluster; None if
-    there are several or none.
+    """Return a connector with its Connect cluster. If the file names none, it is the only Connect cluster of the
+    context; None if the context names several or none.
     """
     cluster, name = connect.split_name(named.name)
     if cluster:
@@ -83,8 +86,8 @@ def _in_cluster(named: ConfigResource, snapshot: Snapshot) -> ConfigResource | N
 
 
 def unlisted(wanted: Wanted, now: Wanted) -> Iterator[ConfigResource]:
-    """Yield the connectors of a cluster that the files neither list, with or without the name of their Connect cluster,
-    nor leave alone. now: the present state of the cluster.
+    """Yield the connectors of a cluster that the files do not list, with or without their Connect cluster, and do not
+    exclude from removal. now: the present state of the cluster.
     """
     names = {each.name for each in wanted.connectors}
     for resource in now.connectors:

@@ -1,7 +1,7 @@
-"""Shared parts of the forms of other tools' files: the record of a form, and its values as Kafka's.
+"""What the readers of other tools' files share: the record of a form, and the conversion of its values to Kafka's.
 
-A form is recognized by its content. kac leaves alone all properties of a cluster that the form can't represent; a
-note names properties that no cluster has; everything else that is unknown is a problem with its line.
+A form is recognized by its content. kac does not change properties of a cluster that the form can't express. A note
+names properties that no cluster has; everything else that kac does not know is a problem with its line.
 """
 
 from __future__ import annotations
@@ -22,30 +22,33 @@ _OTHER_NUMBER = re.compile(
     r"\A[+-]?(0[0-9_]+|0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*(:[0-9_]+)+|"
     r"([0-9_]+(\.[0-9_]+)?|\.[0-9_]+)[eE][+-]?[0-9]+)"
 )
-"""Matches numbers that YAML readers parse differently: octal, hexadecimal, binary, sexagesimal, and with an
-exponent."""
+"""Matches numbers that YAML parsers interpret differently: octal, hexadecimal, binary, sexagesimal, and with an
+exponent.
+"""
 
 
 class DocumentForm(NamedTuple):
-    """A form of files in YAML or JSON."""
+    """A form of other tools' files in YAML or JSON, with the functions that recognize and read it."""
 
     name: str
     """The name of the form in messages."""
     owns: Callable[[Any], bool]
-    """Returns whether a document's data is in this form."""
+    """A function from a document's data to whether it is in this form."""
     take: Callable[[Document, Read], Iterator[FileProblem]]
-    """Adds the wanted state of a document, and yields its problems."""
+    """A function that adds the wanted state of a document to a `Read`, and yields the problems of the document."""
 
 
 class TextForm(NamedTuple):
-    """A form of files that consist of lines."""
+    """A form of other tools' files that consist of lines, with the functions that recognize and read it."""
 
     name: str
     """The name of the form in messages."""
     owns: Callable[[str], bool]
-    """Returns whether a text that begins like this, without leading space, is in this form."""
+    """A function from the beginning of a text, without leading blanks, to whether the text is in this form."""
     take: Callable[[str, str, Read], Iterator[FileProblem]]
-    """Adds the wanted state in the text of a file, whose name is the second argument, and yields its problems."""
+    """A function that adds the wanted state in a text to a `Read`, and yields the problems of the text. The second
+    argument is the name of the file.
+    """
 
 
 _ABOUT = {
@@ -62,21 +65,22 @@ _ABOUT = {
     "connector": ("connectors",),
     "schema": ("schemas",),
 }
-"""Word in the name of a kind of document -> the kinds of entities that such documents describe."""
+"""Word in the name of a kind of document -> the kinds of entities (`wanted.KINDS`) that such documents describe."""
 
 
 def kinds_about(kind: str) -> tuple[str, ...]:
-    """Return the kinds of a wanted state (`wanted.KINDS`) in a document, from the name of its kind in the words of any
-    tool: ``KafkaTopicList``, ``AccessControlList``.
+    """Return the kinds of entities (`wanted.KINDS`) that a document describes, by the name that any tool gives the
+    document's kind: ``KafkaTopicList``, ``AccessControlList``. Empty for an unknown name.
     """
     name = kind.lower()
     return tuple(dict.fromkeys(each for word, kinds in _ABOUT.items() if word in name for each in kinds))
 
 
 def fields(text: str, before: str, separators: Sequence[str], after: str) -> tuple[str, ...] | None:
-    """Return the parts of a line between a beginning, separators and an end; None if the line has another form.
+    """Return the parts of a line between `before`, each of `separators`, and `after`; None if the line has another
+    form.
 
-    The first part may contain any text: the rightmost separators count, so one pass is enough.
+    The first part may contain a separator: the rightmost occurrence of each separator is used.
     """
     if len(text) < len(before) + len(after) or not text.startswith(before) or not text.endswith(after):
         return None
@@ -90,7 +94,8 @@ def fields(text: str, before: str, separators: Sequence[str], after: str) -> tup
 
 
 def given(node: Node) -> dict[str, Node]:
-    """Return the non-null values of a mapping: a key with all its children commented out counts as missing.
+    """Return the values of a mapping that are not null, by key. So a key whose children are all commented out counts as
+    missing.
 
     Raises:
         FileProblem: the node is not a mapping.
@@ -99,7 +104,9 @@ def given(node: Node) -> dict[str, Node]:
 
 
 def tried(problems: list[FileProblem], read: Callable[[Node], Found], node: Node | None) -> Found | None:
-    """Return the result of reading a value; None if it is missing, or after its FileProblem was added to `problems`."""
+    """Return the result of `read` for a node; None if the node is missing, or if `read` raised a FileProblem, which is
+    then in `problems`.
+    """
     if node is None:
         return None
     try:
@@ -110,7 +117,7 @@ def tried(problems: list[FileProblem], read: Callable[[Node], Found], node: Node
 
 
 def shown(node: Node) -> str:
-    """Return the printable text of a name or a value.
+    """Return the text of a name or a value.
 
     Raises:
         FileProblem: it is not a text, is empty, or has a control character.
@@ -124,7 +131,7 @@ def shown(node: Node) -> str:
 
 
 def count(least: int, most: int) -> Callable[[Node], int]:
-    """Return a function that reads a whole number of `least` to `most`, or raises FileProblem."""
+    """Return a function that reads an integer from `least` to `most`, and raises FileProblem for anything else."""
 
     def read(node: Node) -> int:
         text = node.text()
@@ -136,12 +143,12 @@ def count(least: int, most: int) -> Callable[[Node], int]:
 
 
 def config_value(node: Node) -> str:
-    """Return a config's value as Kafka's text: the digits of a number, ``true`` or ``false``, the items of a list with
-    commas.
+    """Return a config's value in the form that Kafka expects: the digits of a number, ``true`` or ``false``, the items
+    of a list separated by commas.
 
     Raises:
-        FileProblem: it has no value, is a mapping, has a control character, is a number whose digits YAML reads as
-            another number, such as 010 or 0x1F, or has a unit, which Kafka does not support.
+        FileProblem: it has no value, is a mapping, has a control character, is a number that YAML parsers interpret
+            differently, such as 010 or 0x1F, or has a unit, which Kafka does not accept.
     """
     if isinstance(node.data, list):
         return ",".join(map(config_value, node.items()))
@@ -158,7 +165,7 @@ def config_value(node: Node) -> str:
 
 
 class AclWords(NamedTuple):
-    """A binding in the words of a form."""
+    """An ACL in the words that a form uses."""
 
     type: str
     name: str
@@ -170,11 +177,12 @@ class AclWords(NamedTuple):
 
 
 def acl_of(words: AclWords) -> Acl:
-    """Return the binding. A word may be in any case, with or without its underscores: ``ClusterAction``.
+    """Return the ACL that these words describe. Words may be in any case, with or without underscores:
+    ``ClusterAction``.
 
     Raises:
-        ValueError: unknown type, pattern, operation or permission, or a wrong name of the cluster. The message is for
-            the operator.
+        ValueError: a type, pattern, operation or permission is unknown, or the name of the cluster is wrong. The
+            message is for the operator.
     """
     type_ = AclResourceType.parse(_joined(words.type, AclResourceType))
     if type_ == AclResourceType.parse("CLUSTER") and words.name != CLUSTER_NAME:

@@ -1,4 +1,6 @@
-"""Wanted files for lint: the cluster as it will be after them, and the findings that they bring or keep."""
+"""Prepares wanted files for lint: predicts the cluster after the files are applied, and selects the findings that
+concern the files.
+"""
 
 from __future__ import annotations
 
@@ -27,27 +29,30 @@ from console.plan.stale_throttles import owned_by_moves
 
 
 class Wished(NamedTuple):
-    """A cluster as it will be once files are applied."""
+    """The predicted cluster after files are applied, for lint."""
 
     after: Seen
-    """The predicted state of the cluster."""
+    """The predicted state of the cluster, for rules."""
     staging: Staging
-    """The report of staging the files, with the parts that can't be staged and so are not in `after`."""
+    """The result of staging the files, with the parts that can't be staged, which are not in `after`."""
     counts: Callable[[Rule, Found], bool]
-    """Returns whether a finding concerns an entity that the files list, or would not exist without the files."""
+    """A function from a rule and a finding to whether the finding is on an entity that the files list, or would not
+    exist without the files.
+    """
     unjudged: tuple[str, ...]
-    """The parts of the files that no rule checks, a line each."""
+    """The parts of the files that no rule checks, one line each."""
 
 
 def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False) -> Wished:
-    """Return the cluster as it will be once the files are applied, the outcome of staging them, a function that says
-    whether a finding comes from the files, and the parts that no rule checks.
+    """Return the predicted cluster after the files are applied, the result of staging them, a function that selects the
+    findings which concern the files, and the parts that no rule checks.
 
     Args:
-        read: the files of one cluster.
+        read: the files for one cluster.
         seen: the present cluster, in which everything that files can list was read.
-        rules: the rules of lint that will judge the cluster.
-        alone: whether the cluster is a stand-in, so that only findings on the files' own entities are reported.
+        rules: the rules that will be run.
+        alone: whether the cluster is only assumed (lint without a cluster), so that only findings on entities in the
+            files are selected.
     """
     no_registry = Part.SCHEMAS in seen.absent and bool(read.schemas)
     if no_registry:
@@ -71,15 +76,15 @@ def wished(read: Read, seen: Seen, rules: Iterable[Rule], *, alone: bool = False
 
 
 def _with_registry(seen: Seen, wanted: Mapping[ConfigResource, WantedSubject]) -> Seen:
-    """Return the state with a registry that has only the earlier versions in the files."""
+    """Return the state with a schema registry that has only the earlier versions that the files list."""
     snapshot = registry_of_files(seen.snapshot, wanted, seen.at)
     return replace(seen, snapshot=snapshot, absent=seen.absent - {Part.SCHEMAS})
 
 
 def _placed(snapshot: Snapshot, made: Iterable[NewTopic]) -> Snapshot:
-    """Return the snapshot with replicas of the new topics on brokers that are not fenced, in turn through the racks, as
-    a controller would place them: a prediction has only the number of replicas. New topics with assignments stay as
-    they are.
+    """Return the snapshot with the replicas of new topics placed on brokers that are not fenced, alternating between
+    racks, as a controller would place them; a prediction has only their number. New topics with assignments are not
+    changed.
     """
     brokers = [broker for broker in snapshot.cluster.brokers if not broker.fenced]
     seen: Counter[str | None] = Counter()
@@ -109,6 +114,6 @@ def _default_factor(snapshot: Snapshot) -> int:
 
 
 def place_of(read: Read, found: Found) -> str:
-    """Return the file and line of a finding's key, or of its entity; ``""`` if no file has it."""
+    """Return the ``FILE:LINE`` of a finding's key, or else of its entity; ``""`` if no file lists the entity."""
     source, line = read.place(subject(found.subject), found.key)
     return f"{source}:{line}" if source else ""

@@ -1,4 +1,6 @@
-"""A plan in a file: the edits, and the state that they were staged on; kac refuses a plan if that state has changed."""
+"""A plan in a file: its edits, and the states of their targets at staging. kac does not apply the plan if a state has
+changed.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +37,12 @@ class PlanFile(Struct, frozen=True):
 
     @property
     def pruned(self) -> dict[Slot, Pruned]:
-        """The edits that remove entities or keys that no file lists."""
+        """Slot of an edit -> its mark, for the edits that remove entities because files do not list them."""
         return {each.edit.slot: each.pruned for each in self.staged if each.pruned is not None}
 
 
 def write_plan(plan: Plan, cluster_id: str) -> str:
-    """Return the text of a plan file.
+    """Return a plan as the text of a file.
 
     Raises:
         ValueError: the plan has a secret or records, which are never written to a file.
@@ -62,7 +64,7 @@ def _edit(staged: Staged) -> dict[str, Any]:
 
 
 def is_plan(text: str) -> bool:
-    """Return whether a file's text is a plan rather than a wanted state."""
+    """Return whether the text of a file is a plan, not a wanted state."""
     return text.lstrip().startswith("{") and f'"{FORMAT}"' in text[:200]
 
 
@@ -73,8 +75,8 @@ def read_plan(text: str, source: str) -> PlanFile:
         source: the file's name, for messages.
 
     Raises:
-        FileProblem: the text is not a plan file, it has another version, or it has an edit that sets a secret: plan
-            files never contain secrets, so the edit can't be applied from one.
+        FileProblem: the text is not a plan file, has another version, or has an edit that sets a secret. Such an edit
+            can't be applied, because plan files never contain secrets.
     """
     try:
         document: dict[str, Any] = json_of(text)
@@ -104,10 +106,10 @@ def _staged(data: dict[str, Any]) -> Staged:
 
 
 def moved_since(file: PlanFile, plan: Plan, snapshot: Snapshot) -> tuple[Conflict, ...]:
-    """Return other clients' changes since the plan was made.
+    """Return the conflicts with changes that other clients made after the plan file was written.
 
     Args:
-        plan: the same edits, staged on the present state.
+        plan: the edits of the file, staged on the present state.
     """
     before = {staged.edit.slot: staged for staged in file.staged}
     upon = []

@@ -1,4 +1,4 @@
-"""The wanted state in files, with the file and line of each part of it."""
+"""The wanted state that files contain, with the file and line of each entity and key."""
 
 from __future__ import annotations
 
@@ -19,54 +19,54 @@ from console.operations.goals import Reassign
 @dataclass
 class DescribedCluster:
     """A cluster that resources of a Kubernetes operator describe, with the settings in its brokers' own files. kac
-    changes none of these: only `kac lint --offline` judges them.
+    changes none of these settings: only `kac lint --offline` checks them.
     """
 
     brokers: int = 0
     """The number of brokers; 0 if no resource gives it."""
     configs: dict[str, str] = field(default_factory=dict)
     places: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """The file and line of each key, and of the cluster itself (key ``""``)."""
+    """Key -> its file and line; the key ``""`` is the cluster itself."""
     problems: list[FileProblem] = field(default_factory=list)
     notes: list[FileProblem] = field(default_factory=list)
-    """The notes on the cluster's resources for `Read.notes`."""
+    """Notes on the cluster's resources, to be shown with `Read.notes`."""
 
 
 @dataclass
 class Read:
-    """The wanted state that files list, with the place of each part in them."""
+    """The wanted state that files contain, with the file and line of each entity and key."""
 
     topics: dict[str, WantedTopic] = field(default_factory=dict)
     configs: dict[ConfigResource, Mapping[str, Value]] = field(default_factory=dict)
     quotas: dict[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
     acls: dict[Acl, None] = field(default_factory=dict)
     places: dict[tuple[Target, str], tuple[str, int]] = field(default_factory=dict)
-    """The file and line of each key of an entity, and of the entity itself (key ``""``)."""
+    """(entity, key) -> its file and line; the key ``""`` is the entity itself."""
     partial: set[Target] = field(default_factory=set)
-    """Entities whose unlisted keys stay as they are."""
+    """Entities of which the files list only some keys; their other keys are not changed."""
     alone: set[Target] = field(default_factory=set)
     """Entities that kac neither changes nor removes."""
     reassign: tuple[Reassign, str, int] | None = None
-    """The goal in a file of kafka-reassign-partitions, with its file and line; None without such a file."""
+    """The goal in a file for kafka-reassign-partitions, with its file and line; None if there is no such file."""
     notes: list[FileProblem] = field(default_factory=list)
-    """Parts of files that are left out, with the reason; they block nothing."""
+    """Parts of files that kac ignores, each with the reason; they do not prevent an apply."""
     refused: dict[str, FileProblem] = field(default_factory=dict)
-    """Kind of entities (one of `wanted.KINDS`) -> a document about that kind that could not be read."""
+    """Kind of entities (one of `wanted.KINDS`) -> an error of a document about that kind, which could not be read."""
     clusters: dict[str, Read] = field(default_factory=dict)
-    """Name of a cluster in the files -> the wanted state of the files for that cluster; everything else is for any
-    cluster."""
+    """Name of a cluster -> the wanted state of the files that name this cluster; the other fields are for any cluster.
+    """
     cluster: str = ""
-    """The key of `clusters` that `for_cluster` chose; ``""`` otherwise."""
+    """The name of the cluster that `for_cluster` chose; ``""`` if it chose none."""
     accepted: list[Acceptance] = field(default_factory=list)
-    """Findings of lint that are accepted."""
+    """Acceptances of lint findings."""
     connectors: dict[ConfigResource, WantedConnector] = field(default_factory=dict)
     schemas: dict[ConfigResource, WantedSubject] = field(default_factory=dict)
     described: dict[str, DescribedCluster] = field(default_factory=dict)
-    """Name of a cluster -> the description of that cluster in its operator's resources; it is no wanted state."""
+    """Name of a cluster -> what resources of its Kubernetes operator describe; this is no wanted state."""
 
     @property
     def wanted(self) -> Wanted:
-        """The wanted state."""
+        """The wanted state, without the places in files."""
         return Wanted(
             self.topics,
             self.configs,
@@ -80,17 +80,19 @@ class Read:
         )
 
     def place(self, target: Target, key: str = "") -> tuple[str, int | None]:
-        """Return the file and line (from 1) of an entity's key, or of the entity; ``("", None)`` if no file has it."""
+        """Return the file and line (from 1) of an entity's key; those of the entity if no file lists the key; ``("",
+        None)`` if no file lists the entity.
+        """
         return self.places.get((target, key)) or self.places.get((target, "")) or ("", None)
 
     def of_cluster(self, name: str) -> Read:
-        """Return the part of the files that is for a cluster, and create it if it is missing; for ``""`` return the
-        part for any cluster, which is this object.
+        """Return the wanted state of the files that name this cluster; an empty one is created if there is none. For
+        ``""`` return this object, which is for any cluster.
         """
         return self.clusters.setdefault(name, Read()) if name else self
 
     def begin(self, target: Target, name: str, source: str, line: int) -> Iterator[FileProblem]:
-        """Record the place of an entity; yield a problem if the entity already has a place.
+        """Record the place of an entity; yield a problem if a file lists the entity already.
 
         Args:
             name: the entity, for messages.
@@ -102,39 +104,41 @@ class Read:
         self.places[target, ""] = (source, line)
 
     def remember(self, target: Target, source: str, lines: Iterable[tuple[str, int]]) -> None:
-        """Record the lines of an entity's keys."""
+        """Record the places of an entity's keys. lines: keys and their lines."""
         for key, line in lines:
             self.places[target, key] = (source, line)
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no wanted state to compare."""
+        """Whether there is no wanted state, so that nothing can be compared with a cluster."""
         return not (self.topics or self.configs or self.quotas or self.acls or self.connectors or self.schemas)
 
     @property
     def is_taken(self) -> bool:
-        """Whether a document was read. A document may name an entity without any state to compare."""
+        """Whether any document was read. A document may be without a wanted state, as one that only excludes
+        entities.
+        """
         about = self.partial or self.alone or self.reassign or self.accepted
         return not self.is_empty or bool(about) or any(part.is_taken for part in self.clusters.values())
 
     def leave_out(self, note: FileProblem, kinds: Iterable[str]) -> None:
-        """Record a document that is not read, and its kinds."""
+        """Record a document that is ignored, and the kinds of entities that it is about."""
         self.notes.append(note)
         for kind in kinds:
             self.refused.setdefault(kind, note)
 
 
 def for_cluster(read: Read, given: str | None) -> Read:
-    """Return the wanted state of one cluster, with a note for each other cluster; unchanged if no file is for a certain
+    """Return the wanted state for one cluster, with a note for each other cluster; unchanged if no file names a
     cluster.
 
     Args:
-        given: the context that the operator names; None without a named context. If files are for several clusters,
-            those with that name are used.
+        given: the name of the context that the operator chose; None if the operator chose none. If files name several
+            clusters, those that name this one are used.
 
     Raises:
-        FileProblems: the files are for several clusters and the choice is open; or an entity is both in a file for
-            this cluster and in a file for any cluster.
+        FileProblems: the files name several clusters, none of which is `given`; or an entity is both in a file that
+            names the cluster and in a file for any cluster.
     """
     if not read.clusters:
         return read

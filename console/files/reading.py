@@ -1,6 +1,6 @@
 """Reads files, in kac's form and in those of other tools, into a wanted state.
 
-Reports all errors at once, each with its file and line.
+All errors are reported at once, each with its file and line.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NOTHING_TAKEN = (
 )
 RENDER = "it seems to be a template: render it first, as helm template does"
 LONGEST_HEAD = 64 << 10
-"""Maximum characters that are used to recognize a form of lines."""
+"""Maximum number of characters at the beginning of a file that are used to recognize a form of lines."""
 
 
 def read_files(names: Iterable[str], *, described: bool = False) -> Read:
@@ -49,15 +49,15 @@ def read_files(names: Iterable[str], *, described: bool = False) -> Read:
     Args:
         names: files, directories (their files of `SUFFIXES`, sorted by name, not recursively) and ``-`` for standard
             input.
-        described: whether to accept files without a wanted state, if resources of a Kubernetes operator in them
-            describe a cluster.
+        described: whether to accept files without a wanted state if resources of a Kubernetes operator in them describe
+            a cluster.
 
     Returns:
         The combined wanted state, with the file and line of each entity and key.
 
     Raises:
-        FileProblems: all errors in all files: unreadable files, YAML, schema, and duplicate entities; or no document
-            was read, which must not count as an empty wanted state.
+        FileProblems: all errors in all files: unreadable files, wrong YAML, values that do not match the schema,
+            duplicate entities. Also if no document was read, which must not count as an empty wanted state.
     """
     read, problems, source = Read(), list[yaml_places.FileProblem](), ""
     for source, text, folder in _texts(names, problems):
@@ -73,8 +73,8 @@ def read_files(names: Iterable[str], *, described: bool = False) -> Read:
 
 
 def _texts(names: Iterable[str], problems: list[yaml_places.FileProblem]) -> Iterator[tuple[str, str, FilePath | None]]:
-    """Yield the name, the text and the folder of each file; standard input has no folder. problems: gets the files that
-    can't be read, and the folders without a file.
+    """Yield the name, the text and the folder of each file; the folder is None for standard input. Files that can't be
+    read, and folders without files, are added to `problems`.
     """
     for name in names:
         if name == STDIN:
@@ -101,11 +101,12 @@ def _texts(names: Iterable[str], problems: list[yaml_places.FileProblem]) -> Ite
 
 
 def take_text(text: str, source: str, read: Read, folder: FilePath | None = None) -> list[yaml_places.FileProblem]:
-    """Add the wanted state of a file, in any form, to `read`. Return the file's problems. Raises FileProblem if no part
-    of the file can be read.
+    """Add the wanted state of a file, in any form, to `read`, and return the problems of the file. Raises FileProblem
+    if no part of the file can be read.
 
     Args:
-        folder: the folder of the files that the file may name; None for standard input.
+        source: the file's name, for messages.
+        folder: the folder in which files are that the file may name; None for standard input.
     """
     text = without_log_lines(text)
     beginning = text[:LONGEST_HEAD].lstrip()
@@ -144,11 +145,11 @@ def take(document: yaml_places.Document, read: Read, folder: FilePath | None = N
     """Add the wanted state of a document in kac's own form to `read`.
 
     Args:
-        folder: the folder of the files that the document may name; None for standard input.
+        folder: the folder in which files are that the document may name; None for standard input.
 
     Returns:
-        The document's problems, each with its line. A document that does not match the schema adds nothing; others add
-        all their valid parts.
+        The problems of the document, each with its line. A document that does not match the schema adds nothing; from
+        other documents all valid parts are added.
     """
     if document.data is None:
         return [
@@ -288,8 +289,8 @@ def _quota(
 
 
 def _limit(key: str, given: str | schema.AsIs) -> float:
-    """Return a quota's limit. An as-is limit may be a value that no new quota may have; staging refuses it if the
-    cluster has another value.
+    """Return a quota's limit in the unit of its key. A limit as ``{as-is: …}`` may be a value that no new quota may
+    have; staging refuses it if the cluster has another value.
 
     Raises:
         ValueError: it is not a quota's value.

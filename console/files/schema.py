@@ -1,6 +1,7 @@
-"""The schema of files for msgspec, and the check that finds all errors, each with its line and the nearest valid key.
+"""The schema of kac's files, for msgspec; and a check that finds all errors, each with its line and the most similar
+valid key.
 
-Values of configs are texts: units are parsed later.
+Values of configs are texts here; their units are parsed later.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from console.model.yaml_places import Document, FileProblem, Path, unknown_key
 
 
 class _Part(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """A mapping with exactly the keys of its fields, written with dashes."""
+    """A mapping whose keys are exactly the fields of the class, written with dashes."""
 
 
 class SecretSet(_Part, frozen=True):
-    """``{secret: set}``: an override whose value is not in the file."""
+    """``{secret: set}``: the override of a key whose value must not be in the file."""
 
     secret: Literal["set"]
 
@@ -36,13 +37,13 @@ Entities = dict[str, Configs | None]
 
 
 class Count:
-    """A count of partitions or replicas in a file. number: None for -1, the broker's default in CreateTopics."""
+    """A number of partitions or replicas in a file. number: None for the text -1, which means the broker's default."""
 
     def __init__(self, text: str, most: int) -> None:
-        """Read a count.
+        """Parse a number.
 
         Raises:
-            ValueError: it is not a number from 1 to `most`.
+            ValueError: it is neither -1 nor a number from 1 to `most`.
         """
         self.number = None if text == "-1" else natural_number(text)
         if self.number is not None and not 1 <= self.number <= most:
@@ -57,14 +58,14 @@ class Partitions(Count):
 
 
 class Replication(Count):
-    """The number of replicas of each partition."""
+    """The replication factor of a topic."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, 10_000)
 
 
 class TopicPart(_Part, frozen=True):
-    """A topic as a file lists it."""
+    """The part of a file about one topic."""
 
     partitions: Partitions | None = None
     replication: Replication | None = None
@@ -72,21 +73,21 @@ class TopicPart(_Part, frozen=True):
 
 
 class NamePart(_Part, frozen=True):
-    """A name that would otherwise mean the default entity: ``{name: "<default>"}``."""
+    """An entity with a name that would otherwise mean the default entity: ``{name: "<default>"}``."""
 
     name: str
 
 
 class AsIs(_Part, frozen=True):
-    """``{as-is: nan}``: an existing limit that no new quota may have, such as of a newer release's key, or a number
-    that brokers accepted anyway.
+    """``{as-is: nan}``: an existing limit that no new quota may have, such as one of a newer release's key, or a number
+    that brokers should not have accepted.
     """
 
     as_is: str
 
 
 class QuotaPart(_Part, frozen=True, kw_only=True):
-    """An entity and its limits, in numbers or with units (``10MB/s``)."""
+    """A quota entity and its limits, as numbers or with units (``10MB/s``)."""
 
     user: str | NamePart | None = None
     client_id: str | NamePart | None = None
@@ -95,16 +96,17 @@ class QuotaPart(_Part, frozen=True, kw_only=True):
 
 
 class AclPart(_Part, frozen=True, kw_only=True):
-    """The ACLs of one principal on one resource, as a file lists them."""
+    """The part of a file about the ACLs of one principal on one resource."""
 
     allow: str | None = None
     deny: str | None = None
     permission: str | None = None
-    """The permission of a binding that neither allows nor denies, as newer releases of Kafka may have; used with
-    `principal`."""
+    """The permission of an ACL that neither allows nor denies, which a newer release of Kafka may have; used with
+    `principal`. None for other ACLs.
+    """
     principal: str | None = None
     operations: Annotated[list[str], Meta(min_length=1)] | str
-    """The operations, as a list or a comma-separated text."""
+    """The operations, as a list or a text with commas."""
     topic: str | None = None
     group: str | None = None
     cluster: str | None = None
@@ -112,36 +114,38 @@ class AclPart(_Part, frozen=True, kw_only=True):
     delegation_token: str | None = None
     user: str | None = None
     type: str | None = None
-    """The type of a resource that has no key of its own; used with `name`."""
+    """The type of a resource for which this class has no field; used with `name`. None for other resources."""
     name: str | None = None
     pattern: str = "literal"
     host: str = "*"
 
 
 class ConnectorPart(_Part, frozen=True, kw_only=True):
-    """A connector of Kafka Connect as a file lists it."""
+    """The part of a file about one connector of Kafka Connect."""
 
     state: Literal["running", "paused", "stopped"] | None = None
     config: Configs
 
 
 class SubjectPart(_Part, frozen=True, kw_only=True):
-    """A subject of the schema registry as a file lists it."""
+    """The part of a file about one subject of the schema registry."""
 
     type: Literal["AVRO", "PROTOBUF", "JSON"] | None = None
     schema: str | None = None
     file: str | None = None
-    """The path of the file with the schema, below the folder of this file."""
+    """The path of the file with the schema, relative to the folder of this file and inside it; None if the schema is
+    not in a file.
+    """
     references: list[str] = field(default_factory=list)
-    """The schema's references as ``NAME:SUBJECT:VERSION``, in the registry's order."""
+    """The schema's references as ``NAME:SUBJECT:VERSION``, in the order in which the registry returns them."""
     earlier: list[str] = field(default_factory=list)
-    """The paths of the files with earlier versions, below the folder of this file."""
+    """The paths of the files with earlier versions, relative to the folder of this file and inside it."""
     compatibility: str | None = None
     mode: str | None = None
 
 
 class LintPart(_Part, frozen=True, kw_only=True):
-    """Findings of lint that stay: a rule, a glob of the subjects' texts, and the reason."""
+    """The acceptance of lint findings: a rule, a glob for the texts of subjects, and the reason."""
 
     rule: str
     subject: str
@@ -169,7 +173,7 @@ else:
 
 
 class FilePart(_Sections, frozen=True):
-    """A whole file, with a section for each type of entity."""
+    """A complete file, with a section for each type of entity."""
 
     quotas: list[QuotaPart] = field(default_factory=list)
     acls: list[AclPart] = field(default_factory=list)
@@ -178,16 +182,16 @@ class FilePart(_Sections, frozen=True):
     lint: list[LintPart] = field(default_factory=list)
 
     def section(self, type_: EntityType) -> Entities:
-        """Return the contents of the section of a type."""
+        """Return the contents of the section for a type of entity."""
         found: Entities = getattr(self, _name(type_))
         return found
 
 
 def checked(document: Document) -> FilePart:
-    """Return the parsed contents of a document.
+    """Return the contents of a document as a value of the schema.
 
     Raises:
-        msgspec.ValidationError: it does not match; `wrong_in` returns all errors.
+        msgspec.ValidationError: the document does not match the schema; `wrong_in` returns all errors.
     """
     return msgspec.convert(document.data, built(FilePart), dec_hook=_count)
 
@@ -208,7 +212,7 @@ class _Wrong(NamedTuple):
 
 
 def wrong_in(document: Document) -> list[FileProblem]:
-    """Return all errors in a document, in the order of its lines."""
+    """Return all errors of a document against the schema, in the order of its lines."""
     found = [
         FileProblem(document.source, document.line(each.path), each.what, each.hint)
         for each in _wrong(document.data, _form(), ())
@@ -225,7 +229,7 @@ _VERSION = "a file says its version", "write version: 1 at its top"
 
 
 def _wrong(value: Any, form: inspect.Type, path: Path) -> Iterator[_Wrong]:
-    """Yield the errors in a value and its nested values."""
+    """Yield the errors of a value and of the values in it. form: the type that the schema requires."""
     forms = form.types if isinstance(form, inspect.UnionType) else (form,)
     if value is None:
         if not any(isinstance(each, inspect.NoneType) for each in forms):

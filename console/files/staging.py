@@ -1,4 +1,4 @@
-"""Staging files in a session: the required edits, and the obstacles, each with its file and line."""
+"""Makes edits of a wanted state, and reports the obstacles, each with its file and line."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from console.sensitive import seems_sensitive
 
 
 class Prune(NamedTuple):
-    """Permission to remove entities that no file lists: those of a kind (one of `wanted.KINDS`) whose names match a
-    glob; ACLs match by principal, quotas by their entity as text.
+    """The operator's permission to remove entities that no file lists: those of one kind (one of `wanted.KINDS`) whose
+    names match a glob. For ACLs the glob is for the principal, for quotas for the entity as text.
     """
 
     kind: str
@@ -48,18 +48,18 @@ class Prune(NamedTuple):
 
 
 class FileEdits(Struct, frozen=True):
-    """The edits that a wanted state requires, and its obstacles."""
+    """The edits that bring a cluster to a wanted state, and the obstacles to that."""
 
     edits: tuple[plan_edits.Edit, ...]
     """The edits to stage."""
     obstacles: tuple[Obstacle, ...]
     """The parts of the files that no edit can achieve."""
     pruned: Mapping[plan_edits.Slot, Pruned] = field(default_factory=dict)
-    """Slot of an edit that removes an unlisted entity -> the group of entities that it belongs to."""
+    """Slot of an edit that removes an unlisted entity -> its mark."""
     spared: tuple[str, ...] = ()
-    """Entities that a requested prune keeps, each with the reason."""
+    """Lines on unlisted entities that are not removed although the operator permitted it, each with the reason."""
     left: Mapping[ConfigPlace, str] = field(default_factory=dict)
-    """Configs that differ only because of a running move -> the line that names the move."""
+    """(resource, key) of a config that differs only because of a running move -> a line that names the move."""
 
 
 def file_edits(
@@ -68,21 +68,21 @@ def file_edits(
     prune: Iterable[Prune] = (),
     owned: Mapping[ConfigPlace, str] | None = None,
 ) -> FileEdits:
-    """Return the edits that bring everything listed in a wanted state to that state.
+    """Return the edits that bring everything that a wanted state lists to the wanted values.
 
     For each listed broker, group, metrics subscription or quota entity, and each topic with listed configs, all
     overrides and limits are set as listed and all others removed, unless the file lists only some of them
-    (`Wanted.partial`); unlisted entities stay, unless `prune` names them.
+    (`Wanted.partial`). Unlisted entities stay, unless `prune` permits their removal.
 
     Args:
         snapshot: a snapshot in which `wanted.PARTS` were read.
         prune: the unlisted entities that may be removed.
-        owned: configs of running moves, from `session.owned_reading.read_owned`, which stay unchanged; None for no
-            moves.
+        owned: configs of running moves, from `session.owned_reading.read_owned`, which are not changed; None if there
+            are no moves.
 
     Returns:
-        The edits in the order topics, configs, quotas, ACLs, connectors, schemas, pruned entities; and the obstacles.
-        Nothing is validated here: staging may refuse edits.
+        The edits in the order topics, configs, quotas, ACLs, connectors, schemas, removed entities; and the obstacles.
+        The edits are not checked here: staging may refuse some.
     """
     moves = owned or {}
     found = [*_listed(wanted, snapshot)]
@@ -114,7 +114,7 @@ def file_edits(
 
 
 def _listed(wanted: files_wanted.Wanted, snapshot: Snapshot) -> Iterator[plan_edits.Edit | Obstacle]:
-    """Yield the edits and obstacles of everything that the files list."""
+    """Yield the edits and obstacles for everything that the files list."""
     topics = dict(settled_topics(snapshot))
     for name, topic in wanted.topics.items():
         yield from _topic(name, topic, topics.get(name), snapshot, wanted.partial)
@@ -136,7 +136,9 @@ def _listed(wanted: files_wanted.Wanted, snapshot: Snapshot) -> Iterator[plan_ed
 def _topic(
     name: str, wanted: files_wanted.WantedTopic, there: Topic | None, snapshot: Snapshot, partial: AbstractSet[Target]
 ) -> Iterator[plan_edits.Edit | Obstacle]:
-    """Yield the edits and obstacles of a topic. there: the topic after its running moves; None if it does not exist."""
+    """Yield the edits and obstacles for a topic. there: the topic as it is after its running moves; None if it does not
+    exist.
+    """
     resource = topic_resource(name)
     if there is None:
         values = (wanted.configs or {}).items()
@@ -158,7 +160,9 @@ def _topic(
 
 
 def _other_replication(name: str, wanted: int, there: Topic) -> str:
-    """Return the difference to the wanted replication as text; ``""`` if each partition has it."""
+    """Return a text on how the replication of a topic differs from the wanted one; ``""`` if all partitions have the
+    wanted one.
+    """
     counts = sorted({len(partition.replicas) for partition in there.partitions})
     if counts in ([wanted], []):
         return ""
@@ -187,28 +191,30 @@ def _configs(
 
 
 def _sent(key: str, value: str, entry: ConfigEntry | None) -> str | Secret:
-    """Return a value for an edit: a Secret if its key is sensitive, so that it is not shown, although the file has it
-    in the clear.
+    """Return the value for an edit: a Secret if the key is sensitive, so that messages do not show it, although the
+    file has it in plain text.
     """
     return Secret(value) if seems_sensitive(key) or (entry is not None and entry.sensitive) else value
 
 
 def _is_limit(there: float | None, value: float) -> bool:
-    """Return whether a limit is as wanted. Brokers accept nan, which equals nan here."""
+    """Return whether a limit is the wanted one; nan, which brokers accept, equals nan here. there: None if there is no
+    limit.
+    """
     return there == value or (there is not None and there != there and value != value)
 
 
 class _Unlisted(NamedTuple):
-    """An entity that no file lists."""
+    """An entity of the cluster that no file lists, with the edits that remove it."""
 
     section: str
-    """The section of files that lists such entities."""
+    """The section of files in which such entities are listed."""
     edits: tuple[plan_edits.Edit, ...]
     """The edits that remove the entity."""
 
 
 def _unlisted(prune: Prune, wanted: files_wanted.Wanted, now: files_wanted.Wanted) -> Iterator[_Unlisted]:
-    """Yield the cluster's unlisted entities that a prune matches. now: the cluster."""
+    """Yield the unlisted entities of the cluster that a prune matches. now: the present state of the cluster."""
     match prune.kind:
         case "topics":
             alone = {target.name for target in wanted.alone if isinstance(target, ConfigResource)}
@@ -241,12 +247,14 @@ def _goes(name: str, prune: Prune) -> bool:
 
 
 def _section(of: ConfigResource | QuotaEntity) -> str:
-    """Return the section of an entity in files: a form without quotas of clients may still list those of users."""
+    """Return the section of files for an entity. Quotas have a section for each combination of component types, since a
+    form of files may have quotas of users but none of clients.
+    """
     return f"quotas by {' and '.join(of.types)}" if isinstance(of, QuotaEntity) else of.type.entity.section
 
 
 def _sections(wanted: files_wanted.Wanted) -> Mapping[str, Collection[object]]:
-    """Return the entities of a state, by section."""
+    """Return section -> the entities of a wanted state in it."""
     found: dict[str, list[object]] = {
         "topics": [*wanted.topics],
         "acls": [*wanted.acls],
@@ -260,7 +268,7 @@ def _sections(wanted: files_wanted.Wanted) -> Mapping[str, Collection[object]]:
 
 
 def _why_spared(kind: str, section: str, wanted: files_wanted.Wanted) -> str:
-    """Return the reason why no entity of a section is pruned; ``""`` if they may be."""
+    """Return the reason why unlisted entities of a section are not removed; ``""`` if they may be removed."""
     if (refused := wanted.refused.get(kind)) is not None:
         return f"not all documents of that kind were taken: {refused}"
     # If a section is missing or empty in the files, that does not mean that the cluster should have no such entities.
@@ -271,43 +279,45 @@ def _why_spared(kind: str, section: str, wanted: files_wanted.Wanted) -> str:
 
 
 class Staging(Struct, frozen=True):
-    """The outcome of staging files: the staged edits, and the parts that were not staged."""
+    """The result of staging files: the staged edits, and what could not be staged."""
 
     report: StageReport
-    """The staged edits."""
+    """The result of staging the edits."""
     problems: tuple[FileProblem, ...]
-    """Parts of the files that no edit can achieve, each with its file and line."""
+    """The parts of the files that no edit can achieve, each with its file and line."""
     secrets: tuple[FileProblem, ...] = ()
-    """Wanted secrets that are not set, and that no file contains, each with its file and line."""
+    """Secrets that the files want to be set and that are not set in the cluster, each with file and line."""
     unread: tuple[str, ...] = ()
-    """Parts of the cluster that could not be read, a line each."""
+    """The parts of the cluster that could not be read, one line each."""
     spared: tuple[str, ...] = ()
-    """Entities that a requested prune keeps, a line each."""
+    """Unlisted entities that are not removed although the operator permitted it, one line each."""
     left: tuple[str, ...] = ()
-    """Configs of running moves, which are left unchanged, a line each."""
+    """Configs of running moves, which are not changed, one line each."""
 
     @property
     def blocked(self) -> bool:
-        """Whether the operator has to consent before the staged part is sent."""
+        """Whether the operator has to agree before the staged edits are sent, because parts of the files could not be
+        staged.
+        """
         return bool(self.problems or self.unread)
 
     @property
     def whole(self) -> bool:
-        """Whether everything in the files, and every requested prune, was staged."""
+        """Whether everything in the files, and every permitted removal, was staged."""
         return not (self.blocked or self.secrets or self.spared)
 
 
 def staging_of(read: Read, found: FileEdits, report: StageReport, snapshot: Snapshot) -> Staging:
-    """Return the outcome of staging files.
+    """Return the result of staging files.
 
     Args:
         read: the wanted state, from `reading.read_files`.
         found: the edits from `file_edits`.
         report: the result of staging them.
-        snapshot: the cluster, completely read.
+        snapshot: the cluster, as far as it was read.
 
     Returns:
-        If it is `Staging.blocked`, the caller asks the operator before applying the rest.
+        If it is `Staging.blocked`, the caller asks the operator before applying the staged edits.
     """
     problems = [_problem(read, each.target, each.key, each.message) for each in found.obstacles if not each.secret]
     problems += [

@@ -1,5 +1,5 @@
 """The subjects of a schema registry in files: the wanted subjects that files list, and the edits that make the registry
-match them.
+equal to them.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from console.plan.schema_texts import references_of, same_schema
 from console.safe_files import read_regular, why_unread
 
 LARGEST = 1 << 20
-"""Maximum size in bytes of a file with a schema. A registry's answer, in which quotes are escaped, may have two MiB."""
+"""Maximum size in bytes of a file with a schema. A registry's response, in which quotes are escaped, may have 2 MiB."""
 MOST = 64 << 20
-"""Maximum total size in bytes of the schemas of a wanted file."""
+"""Maximum total size in bytes of the schemas that a wanted file lists."""
 _LEGAL = {each.name: each.values for each in SCHEMA.entity.keys}
 
 
@@ -38,20 +38,21 @@ class WantedSubject(Struct, frozen=True):
     """A subject of the schema registry that a file lists."""
 
     schema: subjects.SchemaSource | None = None
-    """The newest version; None if the file gives none."""
+    """The wanted newest version; None if the file gives no schema."""
     configs: Mapping[str, str] = field(default_factory=dict)
-    """The compatibility level and the mode that are set on the subject itself."""
+    """The compatibility level and the mode that are to be set on the subject itself, key -> value."""
     earlier: tuple[subjects.SchemaSource, ...] = ()
-    """The versions before `schema`, the oldest first, for comparisons without a registry; kac does not register
-    them."""
+    """Versions before `schema`, the oldest first, for compatibility checks without a registry; kac does not register
+    them.
+    """
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
 class Neighbours:
-    """The files below the folder of a wanted file, which may name them. A limit on bytes applies to all of them
-    together.
+    """Reads files that a wanted file names, inside the folder of the wanted file. A limit on bytes applies to all of
+    them together.
 
     Args:
         folder: the folder; None for a wanted file without one, as standard input.
@@ -63,7 +64,9 @@ class Neighbours:
         self._known: dict[str, str] = {}
 
     def text(self, name: str) -> str:
-        """Return the text of a file. Raises ValueError with the reason, a line, if it can't be read or is elsewhere."""
+        """Return the text of a file. Raises ValueError with the reason, one line, if it can't be read or is outside of
+        the folder.
+        """
         if name not in self._known:
             self._known[name] = self._read(name)
         return self._known[name]
@@ -91,7 +94,9 @@ class Neighbours:
 
 
 class _Wrong(Exception):
-    """Raised for a value that can't be used. key: the key of the subject that has it; ``""`` for the subject itself."""
+    """Raised for a value of a listed subject that kac can't use. key: the key of the value; ``""`` for the subject
+    itself.
+    """
 
     def __init__(self, key: str, why: str, hint: str = "") -> None:
         super().__init__(why)
@@ -100,12 +105,12 @@ class _Wrong(Exception):
 
 
 def wanted_subject(part: SubjectPart, files: Neighbours, wrong: list[tuple[str, str, str]]) -> WantedSubject:
-    """Return a subject as a file lists it.
+    """Return a subject that a file lists.
 
     Args:
-        part: checked by the files' schema.
-        files: the files that the part may name.
-        wrong: gets the keys whose values can't be taken, each with the reason and a hint.
+        part: the subject's part of the file, which matches the files' schema.
+        files: reads the files that the part names.
+        wrong: gets (key, reason, hint) for each value that can't be used.
     """
     schema = None
     earlier: tuple[subjects.SchemaSource, ...] = ()
@@ -163,8 +168,8 @@ def _from_file(
 
 
 def wanted_subjects(snapshot: Snapshot) -> Iterator[tuple[ConfigResource, WantedSubject]]:
-    """Yield the subjects that are not deleted, the default of all first; a subject whose newest text was not read has
-    no schema.
+    """Yield the subjects of a snapshot as wanted ones: first the default of all subjects, then those that are not
+    soft-deleted. A subject whose newest schema was not read has no schema.
     """
     for name in ("", *sorted(snapshot.schemas)):
         resource = subjects.subject_resource(name)
@@ -188,8 +193,8 @@ def listed_subjects(wanted: Mapping[ConfigResource, WantedSubject]) -> frozenset
 def values_of(
     left: WantedSubject | None, right: WantedSubject | None
 ) -> tuple[dict[str, str] | None, dict[str, str] | None]:
-    """Return the values of a subject on both sides of a comparison; None for a side without the subject. If a side
-    has the subject without a schema, the values have no schema; two texts of the same schema become equal.
+    """Return the values of a subject on both sides of a comparison; None for a side without the subject. If a side has
+    the subject without a schema, neither side's values have one. Two texts of the same schema are made equal.
     """
     with_schema = all(each.schema is not None for each in (left, right) if each is not None)
     sides = [None if each is None else dict(each.configs) for each in (left, right)]
@@ -211,8 +216,8 @@ def values_of(
 
 
 def other_version(name: str, wanted: subjects.SchemaSource, snapshot: Snapshot) -> AddSchema | str | None:
-    """Return the edit that makes a schema the newest version of a subject, or the reason why no edit can; None if the
-    schema is the newest version already.
+    """Return the edit that makes a schema the newest version of a subject, or the reason why no edit can do so; None if
+    the schema is the newest version already.
     """
     known = snapshot.schemas.get(name)
     for version in reversed(known.versions if known is not None else ()):
@@ -233,11 +238,11 @@ def other_version(name: str, wanted: subjects.SchemaSource, snapshot: Snapshot) 
 
 
 def unjudged(wanted: Mapping[ConfigResource, WantedSubject], snapshot: Snapshot, *, alone: bool) -> Iterator[str]:
-    """Yield lines with the schemas that the comparisons leave out, and the reasons.
+    """Yield lines on the listed schemas that compatibility checks leave out, with the reasons.
 
     Args:
-        snapshot: the registry as it will be.
-        alone: whether no registry was read, so that only the files' own versions are compared.
+        snapshot: the predicted registry.
+        alone: whether no registry was read, so that only versions in the files are compared.
     """
     with_schema = [(each.name, of) for each, of in wanted.items() if of.schema is not None]
     others = [name for name, of in with_schema if of.schema is not None and of.schema.kind != AVRO]
@@ -262,14 +267,17 @@ def unjudged(wanted: Mapping[ConfigResource, WantedSubject], snapshot: Snapshot,
 ConfigEdits = Callable[
     [ConfigResource, Mapping[str, str], Snapshot, AbstractSet[Target]], Iterable[plan_edits.Edit | Obstacle]
 ]
-"""Yields the edits and obstacles of a resource's configs; values of resources in the last set are not unset."""
+"""A function that yields the edits and obstacles of a resource's configs. Of resources in the last argument, unlisted
+values are not removed.
+"""
 
 
 def subject_edits(
     wanted: Mapping[ConfigResource, WantedSubject], snapshot: Snapshot, config_edits: ConfigEdits
 ) -> Iterator[plan_edits.Edit | Obstacle]:
-    """Yield the edits of subjects, levels first, and the obstacles. Without a registry in the context, each subject is
-    an obstacle. If the registry could not be read, yield nothing: the registry is among the unread parts.
+    """Yield the edits of subjects, compatibility levels first, and the obstacles. If the context has no registry, each
+    subject is an obstacle. If the registry could not be read, nothing is yielded, since the unread parts are reported
+    elsewhere.
     """
     versions: list[plan_edits.Edit] = []
     if Part.SCHEMAS not in snapshot.read_at:
@@ -303,8 +311,8 @@ def subject_edits(
 
 
 def registry_of_files(snapshot: Snapshot, wanted: Mapping[ConfigResource, WantedSubject], at: datetime) -> Snapshot:
-    """Return the snapshot with a registry in which each subject has only the earlier versions that the files list, and
-    the default compatibility is BACKWARD.
+    """Return the snapshot with an assumed registry: each subject has only the earlier versions that the files list, and
+    the default compatibility level is BACKWARD.
     """
     found: dict[str, subjects.Subject] = {}
     texts: dict[tuple[str, int], subjects.SchemaSource] = {}
@@ -323,8 +331,8 @@ def registry_of_files(snapshot: Snapshot, wanted: Mapping[ConfigResource, Wanted
 
 
 def with_levels(snapshot: Snapshot, wanted: Iterable[ConfigResource]) -> Snapshot:
-    """Return the snapshot with configs of the subjects that do not exist yet: they inherit the configs of
-    the default.
+    """Return the snapshot with configs for wanted subjects that do not exist yet: those that they will inherit from the
+    default of all subjects.
     """
     default = snapshot.configs.get(subjects.subject_resource(""), ConfigSet(()))
     known = {**dict.fromkeys(wanted, default), **snapshot.configs} if len(default) else snapshot.configs

@@ -1,7 +1,5 @@
-"""The wanted state of a cluster: topics, overrides, quotas, ACLs, connectors, schemas; and the conversion of a snapshot
-to one.
-
-It has no inherited values.
+"""The wanted state of a cluster: topics, overrides, quotas, ACLs, connectors and schemas, without inherited values; and
+the conversion of a snapshot to a wanted state.
 """
 
 from __future__ import annotations
@@ -30,9 +28,9 @@ from console.present import names
 
 
 PARTS = frozenset({Part.TOPICS, Part.CONFIGS, Part.QUOTAS, Part.ACLS, Part.RESOURCES, Part.CONNECT, Part.SCHEMAS})
-"""The parts of a snapshot that a wanted state needs."""
+"""The parts of a snapshot that have to be read for its conversion to a wanted state."""
 MOST_LINES = 20
-"""Maximum number of entities with configs of running moves to list."""
+"""Maximum number of entities with configs of running moves that are listed."""
 KINDS = ("topics", "configs", "quotas", "acls", "connectors", "schemas")
 """The kinds of entities in a wanted state."""
 
@@ -44,7 +42,7 @@ class Hidden(Enum):
 
 
 HIDDEN: Final = Hidden.HIDDEN
-"""The value of an override that is secret: only the fact that it is set is known."""
+"""In place of the value of an override: the value is secret, and only the fact that it is set is known."""
 
 Value = str | Hidden
 
@@ -57,20 +55,20 @@ class WantedTopic(Struct, frozen=True):
     replication: int | None = None
     """The replication factor; None if the file does not give it."""
     configs: Mapping[str, Value] | None = None
-    """All of the topic's overrides; None if the file does not mention them."""
+    """All keys that the topic itself sets -> value; None if the file does not list its configs."""
 
 
 class WantedConnector(Struct, frozen=True):
     """A connector that a file lists."""
 
     config: Mapping[str, Value]
-    """All values that are set on the connector, without its name."""
+    """All keys of the connector's config -> value, without its name."""
     state: str | None = None
     """RUNNING, PAUSED or STOPPED; None if the file does not give the state."""
 
     @property
     def is_held(self) -> bool:
-        """Whether the file wants the connector paused or stopped."""
+        """Whether the file wants the connector to be paused or stopped."""
         return self.state not in (None, connect.RUNNING)
 
 
@@ -79,29 +77,32 @@ class Wanted(Struct, frozen=True):
 
     topics: Mapping[str, WantedTopic] = field(default_factory=dict)
     configs: Mapping[config.ConfigResource, Mapping[str, Value]] = field(default_factory=dict)
-    """Resource with a section of its own (brokers, groups and others) -> all of its overrides."""
+    """Resource with a section of its own (brokers, groups and others) -> all keys that it itself sets -> value."""
     quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
-    """Quota entity -> all of its limits."""
+    """Quota entity -> all its quota keys -> limit in the unit of the key."""
     acls: frozenset[Acl] = frozenset()
     partial: frozenset[Target] = frozenset()
-    """Entities for which only some keys are listed: their other keys stay as they are."""
+    """Entities of which only some keys are listed; their other keys are not changed."""
     alone: frozenset[Target] = frozenset()
-    """Entities that stay unchanged, even if unlisted entities are removed."""
+    """Entities that are not changed, and not removed even if unlisted entities are."""
     refused: Mapping[str, FileProblem] = field(default_factory=dict)
-    """Kind (one of `KINDS`) -> a document about that kind that could not be read: the wanted state of the kind is
-    unknown, so nothing of the kind is removed."""
+    """Kind (one of `KINDS`) -> an error of a document about that kind, which could not be read. The wanted state of the
+    kind is then incomplete, so nothing of the kind is removed.
+    """
     owned: Mapping[config.ConfigPlace, str] = field(default_factory=dict)
-    """For the present state of a cluster: the configs of running moves, which are not part of that state, each with a
-    line that names the move (`plan.stale_throttles.owned_by_moves`)."""
+    """If this is the present state of a cluster: (resource, key) of configs of running moves, which `configs` lacks ->
+    a line that names the move (`plan.stale_throttles.owned_by_moves`).
+    """
     connectors: Mapping[config.ConfigResource, WantedConnector] = field(default_factory=dict)
-    """The connectors by their config resources; a connector whose name has no cluster belongs to the only Connect
-    cluster."""
+    """Config resource -> connector. A connector whose name has no Connect cluster belongs to the only one of the
+    context.
+    """
     schemas: Mapping[config.ConfigResource, WantedSubject] = field(default_factory=dict)
-    """The subjects by their config resources."""
+    """Config resource -> subject."""
 
     @property
     def connector_classes(self) -> frozenset[tuple[str, str]]:
-        """The Connect clusters, ``""`` if the name has none, and the classes of the connectors."""
+        """(Connect cluster, class) of the connectors; the cluster is ``""`` if a connector's name has none."""
         found = (
             (connect.split_name(each.name)[0], of.config.get(connect.CLASS)) for each, of in self.connectors.items()
         )
@@ -109,12 +110,12 @@ class Wanted(Struct, frozen=True):
 
     @property
     def subjects(self) -> frozenset[str]:
-        """The subjects that are listed or referred to."""
+        """The subjects that are listed, or to which listed schemas refer."""
         return listed_subjects(self.schemas)
 
 
 def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
-    """Return the state without some of its `PARTS`. Without topics, their configs are also missing."""
+    """Return the state without some parts (of `PARTS`). Without topics, configs of topics are missing too."""
     return Wanted(
         {} if Part.TOPICS in parts else wanted.topics,
         {} if parts & {Part.CONFIGS, Part.RESOURCES} else wanted.configs,
@@ -133,13 +134,13 @@ def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
 
 
 def wanted_of(snapshot: Snapshot, owned: Mapping[config.ConfigPlace, str] | None = None) -> Wanted:
-    """Return a cluster as a wanted state: all topics except internal ones, all overrides of entities that files can
-    list, and all quotas, ACLs, connectors and subjects that were read.
+    """Return the state of a cluster as a wanted state: all topics except internal ones, all overrides of entities that
+    files can list, and all quotas, ACLs, connectors and subjects that were read.
 
-    Configs of running moves are omitted.
+    Configs of running moves are left out.
 
     Args:
-        owned: the configs of running moves, from `session.owned_reading.read_owned`; None for no moves.
+        owned: the configs of running moves, from `session.owned_reading.read_owned`; None if there are no moves.
     """
     owned = owned or {}
     known = _Overrides(owned)
@@ -179,16 +180,16 @@ def _connectors(snapshot: Snapshot) -> Iterator[tuple[config.ConfigResource, Wan
 
 
 def owned_lines(owned: Mapping[config.ConfigPlace, str]) -> list[str]:
-    """Return the configs of running moves, a line for each entity."""
+    """Return lines on the configs of running moves, one line for each entity."""
     by_entity = grouped(((resource, why), key) for (resource, key), why in owned.items())
     lines = [f"{names.target(resource)}: {', '.join(keys)}: {why}" for (resource, why), keys in by_entity.items()]
     return [*lines[:MOST_LINES], *([f"and {len(lines) - MOST_LINES:,} more"] if len(lines) > MOST_LINES else [])]
 
 
 class _Overrides:
-    """Overrides by set of configs; topics with equal configs share one set, which is converted once.
+    """Converts sets of configs to overrides. Topics with equal configs share one set, which is converted once.
 
-    owned: keys to omit, by entity.
+    owned: (resource, key) of the configs to leave out.
     """
 
     def __init__(self, owned: Iterable[config.ConfigPlace]) -> None:
@@ -213,8 +214,8 @@ def _values(entries: Iterable[config.ConfigEntry]) -> Mapping[str, Value]:
 
 
 def by_levels(snapshot: Snapshot) -> Mapping[tuple[config.ConfigResource, str], str]:
-    """Return resource and key -> the restriction of an override by the level of a feature, as text; empty if the
-    feature is off or the levels were not read.
+    """Return (resource, key) -> a text on how the level of a feature restricts an override; empty if the feature is
+    disabled or the levels were not read.
     """
     features = snapshot.features
     if features is None or not features.finalized.get(ELR_VERSION):

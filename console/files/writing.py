@@ -1,4 +1,4 @@
-"""A wanted state as YAML for review by a person: always in the same order, a line for each fact."""
+"""Writes a wanted state as YAML that a person can review: always in the same order, with one line for each value."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n",
 
 
 Notes = Mapping[tuple[ConfigResource, str], str]
-"""Comments on values, by resource and key of a config."""
+"""(resource, key of a config) -> a comment on the value."""
 
 
 def yaml_text(wanted: Wanted, title: str, unread: Iterable[str] = (), notes: Notes | None = None) -> str:
     """Return a wanted state as a YAML document.
 
     Args:
-        title: a comment on its first line; any text, in which characters that would end the line are replaced.
-        unread: parts that were not read completely, so that their absence from the document means nothing; comments
-            name them.
+        title: a comment for the first line; characters in it that would end the line are replaced.
+        unread: parts that were not read completely, so that what the document lacks may still exist; comments name
+            them.
         notes: comments on values; None for no comments.
     """
     lines = [f"# {clean(title)}", *(f"# unknown {clean(part)}: they could not be read" for part in unread)]
@@ -114,7 +114,9 @@ def _subjects(subjects: Mapping[ConfigResource, WantedSubject]) -> Iterator[str]
 
 
 def _single_quoted(text: str) -> str:
-    """Return a text in single quotes, in which the quotes of JSON need no escapes; as `quoted` if it can't be there."""
+    """Return a text in single quotes, in which JSON's quotes need no escapes; in double quotes if single quotes can't
+    contain it.
+    """
     return f"'{text.replace(chr(39), chr(39) * 2)}'" if text.isprintable() else quoted(text)
 
 
@@ -172,7 +174,7 @@ def _entity_order(entity: QuotaEntity) -> list[tuple[str, bool, str]]:
 
 
 def _limit(key: str, value: float) -> str:
-    """Return a limit in the form for new quotas if it is valid there, else in the as-is form."""
+    """Return a limit as text: in the usual form if a new quota may have this limit, else as ``{as-is: …}``."""
     text = number_text(value)
     try:
         is_plain = parse_quota(key, text) == value
@@ -182,7 +184,7 @@ def _limit(key: str, value: float) -> str:
 
 
 def number_text(value: float) -> str:
-    """Return a limit in digits, without an empty fraction."""
+    """Return a limit in digits, without a fraction of zero."""
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
@@ -226,7 +228,7 @@ def _acl_order(acl: Acl) -> tuple[str, ...]:
 
 
 def key_text(text: str) -> str:
-    """Return a key of a mapping: bare if YAML reads it as the same text, else quoted."""
+    """Return the text of a key of a mapping: without quotes if YAML then reads the same text, else in double quotes."""
     return text if (_PLAIN.fullmatch(text) and text.lower() not in _WORDS) or text == DEFAULT else quoted(text)
 
 

@@ -1,4 +1,4 @@
-"""The readable forms of other tools' files, a module each."""
+"""The forms of other tools' files that kac reads, one module for each tool."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Connectors as Kafka Connect takes them: the body of ``POST /connectors``, a config alone, and the properties of a
-standalone worker.
+"""Connectors in the forms that Kafka Connect accepts: the body of ``POST /connectors``, a config alone, and the
+properties of a standalone worker.
 
-These name no Connect cluster: the connector belongs to the only Connect cluster of the context.
+These forms name no Connect cluster, so the connector belongs to the only Connect cluster of the context.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The output of kafka-acls --list (AclCommand): lines of ResourcePattern and AccessControlEntry; until 2.3, over
-ZooKeeper, those of kafka.security.auth's Resource and Acl.
+"""The output of kafka-acls --list (AclCommand): lines of ResourcePattern and AccessControlEntry; from tools up to 2.3,
+over ZooKeeper, lines of kafka.security.auth's Resource and Acl.
 
-A listing has bindings that exist; it never requires the absence of another.
+Such a list shows ACLs that exist; it does not mean that other ACLs must not exist.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BEGINS = ("Current ACLs for resource `", "ACLs for principal `")
 
 
 def _resource(line: str) -> tuple[str, ...] | None:
-    """Return type, name and pattern type of a heading; None for other lines."""
+    """Return the type, the name and the pattern type of the resource in a heading; None for other lines."""
     if zookeeper := _OF_ZOOKEEPER.fullmatch(line):
         return zookeeper[1], zookeeper[3], zookeeper[2]
     found = fields(
@@ -39,7 +39,7 @@ def _resource(line: str) -> tuple[str, ...] | None:
 
 
 def _entry(line: str) -> tuple[str, ...] | None:
-    """Return principal, host, operation and permission of an ACL; None for other lines."""
+    """Return the principal, the host, the operation and the permission in a line of an ACL; None for other lines."""
     if has := _HAS.fullmatch(line):
         return has[1], has[4], has[3], has[2].upper()
     text = line.lstrip()

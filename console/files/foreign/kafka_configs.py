@@ -1,6 +1,7 @@
-"""The output of kafka-configs --describe (ConfigCommand) with --bootstrap-server, which it has since 2.5.
+"""The output of kafka-configs --describe (ConfigCommand) with --bootstrap-server, an option that it has since 2.5.
 
-Its list for an entity is complete: all keys set on it. With --all, entries from other sources are ignored.
+The output for an entity has all keys that the entity itself sets. With --all it also has entries from other sources,
+which are ignored.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ _SCRAM = re.compile(r"\ASCRAM credential configs for user-principal '(.*)' are (
 _OLD = re.compile(r"\AConfigs for .+ are ?.*")
 _PART = r"(?:the default (user-principal|client-id|ip)|(user-principal|client-id|ip) '(.*?)')"
 _PARTS = re.compile(rf"{_PART}(?:, {_PART})?")
-"""Matches the description of one entity, of up to two parts. A name may contain a quote, as in CN=O'Brien: the tool
-does not escape quotes."""
+"""Matches the description of one entity, of one or two components. A name may contain a quote, as in CN=O'Brien,
+because the tool does not escape quotes.
+"""
 _QUOTA_TYPES = {"user-principal": USER, "client-id": CLIENT_ID, "ip": IP}
 _HEADS = (_OF_ONE, _OF_ALL, _QUOTAS, _SCRAM, _OLD)
 _NOT_FINITE = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
@@ -41,7 +43,9 @@ def _owns(beginning: str) -> bool:
 
 
 def _entry(line: str) -> tuple[str, str, str, str] | None:
-    """Return key, value, sensitivity (``true`` or ``false``) and synonyms of an entry; None for other lines."""
+    """Return the key, the value, whether it is sensitive (``true`` or ``false``) and the synonyms in a line of an
+    entry; None for other lines.
+    """
     key, equals, rest = line.removeprefix("  ").partition("=")
     if not line.startswith("  ") or not equals or not key or any(each.isspace() for each in key):
         return None
@@ -98,7 +102,7 @@ FORM = TextForm("kafka-configs --describe", _owns, _take)
 
 
 class _Listing:
-    """The entity whose entries are being read."""
+    """The entity whose entries the reader is at."""
 
     def __init__(self, type_: EntityType, name: str, source: str, is_all: bool) -> None:
         self.type = type_
@@ -107,8 +111,8 @@ class _Listing:
         self._source, self._is_all = source, is_all
 
     def is_own(self, synonyms: str) -> bool:
-        """Return whether an entry is set on the entity itself. Its synonyms show that; an entry without synonyms counts
-        as set, unless the listing was made with --all.
+        """Return whether the entity itself sets the value of an entry. The synonyms show that; an entry without
+        synonyms counts as set, unless the output was made with --all.
         """
         return synonyms.startswith(f"{self._source}:") or (not synonyms and not self._is_all)
 

@@ -1,6 +1,7 @@
-"""kafka-reassign-partitions' JSON (ReassignPartitionsCommand).
+"""The JSON files of kafka-reassign-partitions (ReassignPartitionsCommand).
 
-It has version 1, and partitions with their replicas and, in the same order, log directories; ``any`` leaves one open.
+A file has version 1, and partitions with their replicas and, in the same order, the log directories of the replicas;
+the directory ``any`` means no particular one.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ FORM = DocumentForm("kafka-reassign-partitions' JSON", _owns, _take)
 
 
 def _partition(node: Node) -> tuple[str, int, tuple[int, ...], tuple[str, ...]]:
-    """Return the topic, the number, the replicas, and the log directory of each replica; no directories if the file has
-    none. Raises FileProblem for an invalid value.
+    """Return the topic, the number and the replicas of a partition, and the log directory of each replica; no
+    directories if the file has none. Raises FileProblem for an invalid value.
     """
     found = node.fields(("topic", "partition", "replicas"), ("log_dirs",))
     topic, number = shown(found["topic"]), count(0, _MOST)(found["partition"])

@@ -1,9 +1,9 @@
-"""Strimzi's KafkaTopic, KafkaUser and KafkaConnector, read and written.
+"""Reads and writes Strimzi's KafkaTopic, KafkaUser and KafkaConnector.
 
-Sources for fields and the operators' treatment of them: Strimzi's CustomResourceDefinitions (043-Crd-kafkatopic.yaml,
+Sources for the fields and how the operators treat them: Strimzi's CustomResourceDefinitions (043-Crd-kafkatopic.yaml,
 044-Crd-kafkauser.yaml, 047-Crd-kafkaconnector.yaml, v1beta2 and v1), its topic operator's BatchingTopicController, and
 its user operator's KafkaUserModel, KafkaUserOperator and SimpleAclRule. A user has the name of its resource, or
-``CN=NAME`` if it logs in by a certificate. The operators remove from a topic, user or connector everything that its
+``CN=NAME`` if it logs in with a certificate. The operators remove from a topic, user or connector everything that its
 resource does not list.
 """
 
@@ -42,14 +42,14 @@ _CONNECTOR = (
 _MAX_TASKS = "tasks.max"
 _KAFKA, _POOL = "Kafka", "KafkaNodePool"
 _NAMED = {_KAFKA: "name", _POOL: CLUSTER_LABEL}
-"""Kind of a resource -> the key of its metadata, or of its labels, that names the cluster."""
+"""Kind of a resource -> the key of its metadata, or of its labels, whose value is the name of the cluster."""
 _MOST_BROKERS = 1_000
 _VERSIONS = tuple(f"{GROUP}/{version}" for version in ("v1", "v1beta2", "v1beta1", "v1alpha1"))
 _VERSION = f"{GROUP}/v1"
-"""The version that kac writes: Strimzi reads it since 0.49, and no other version since 1.0."""
+"""The API version that kac writes: Strimzi accepts it since 0.49, and no other version since 1.0."""
 _MANAGED = "strimzi.io/managed"
 _LEFT_ALONE = {_MANAGED: "false", "strimzi.io/pause-reconciliation": "true"}
-"""Annotations that make Strimzi's operators ignore a resource."""
+"""Annotation -> the value with which it makes Strimzi's operators ignore a resource."""
 _TOP = ("apiVersion", "kind", "metadata", "spec", "status")
 _MOST_PARTITIONS, _MOST_REPLICAS = 1_000_000, 32_767
 _QUOTAS = {
@@ -104,14 +104,14 @@ FORM = foreign_form.DocumentForm("Strimzi's KafkaTopic, KafkaUser and KafkaConne
 
 
 def _resources(root: Node) -> list[Node]:
-    """Return the resources of a document; for a list, as kubectl prints it, its items."""
+    """Return the resources of a document; if it is a list, as kubectl prints it, the items of the list."""
     parts = root.named()
     return parts["items"].items() if parts["kind"].text().endswith("List") and "items" in parts else [root]
 
 
 def _resource(node: Node, of: Mapping[str, Node], read: Read, problems: list[FileProblem]) -> None:
-    """Add the wanted state of a resource. of: the document that has the resource; the items of a typed list may inherit
-    its version and kind.
+    """Add the wanted state of one resource to `read`, and its errors to `problems`. of: the document with the resource;
+    items of a typed list may take their version and kind from it.
     """
     parts = {"apiVersion": of["apiVersion"], **node.named()}
     kind = parts["kind"].text() if "kind" in parts else of["kind"].text().removesuffix("List")
@@ -154,7 +154,9 @@ def _resource(node: Node, of: Mapping[str, Node], read: Read, problems: list[Fil
 
 
 def _why_left_alone(metadata: Mapping[str, Node]) -> str:
-    """Return the reason why the operators ignore a resource; ``""`` if they do not."""
+    """Return the reason why Strimzi's operators ignore a resource, by its annotations; ``""`` if they do not ignore
+    it.
+    """
     if "deletionTimestamp" in metadata:
         return "it is being deleted"
     annotations = _texts_of(metadata, "annotations")
@@ -170,12 +172,12 @@ def _of_topic(name: str, spec: Node | None) -> list[Target]:
 
 
 def _of_user(name: str) -> list[Target]:
-    """Return both possible users of a resource: its operator manages either."""
+    """Return both users that a resource may mean (``NAME`` and ``CN=NAME``), because its operator manages either."""
     return [QuotaEntity.of({USER: user}) for user in (name, f"{_CN}{name}")]
 
 
 def _texts_of(metadata: Mapping[str, Node], name: str) -> Mapping[str, Node]:
-    """Return labels or annotations; empty if the resource has no such field."""
+    """Return the labels or the annotations of a resource; empty if it has none. name: ``labels`` or ``annotations``."""
     return metadata[name].named() if name in metadata else {}
 
 
@@ -198,8 +200,8 @@ def _topic(name: str, node: Node, spec: Node | None, part: Read, _read: Read, pr
 
 
 def _describe(kind: str, node: Node, read: Read) -> DescribedCluster:
-    """Add the description of a cluster in a Kafka or a KafkaNodePool: the brokers' file, or the number of brokers.
-    Return the cluster.
+    """Add what a Kafka or a KafkaNodePool says of its cluster: the settings in the brokers' own files, or the number of
+    brokers. Return the description of the cluster.
     """
     problems: list[FileProblem] = []
     parts = node.named()
@@ -249,7 +251,9 @@ _STATES = {"running": connect.RUNNING, "paused": connect.PAUSED, "stopped": conn
 
 
 def _connector(name: str, node: Node, spec: Node | None, _part: Read, read: Read, problems: list[FileProblem]) -> None:
-    """Add a connector. Its label has the name of the KafkaConnect, which kac uses as the Connect cluster's name."""
+    """Add a connector to `read`. Its label names the KafkaConnect, which kac takes as the name of the Connect
+    cluster.
+    """
     if spec is None:
         node.fail("spec is missing", "add it")
     metadata, found = node.named()["metadata"], foreign_form.given(spec)
@@ -286,8 +290,8 @@ _READ = f"{', '.join(list(_KINDS)[:-1])} and {list(_KINDS)[-1]} of {GROUP}"
 
 
 def _logs_in(node: Node) -> str:
-    """Return the type of a user's login. The certificate's validity and the place of the password are accepted and
-    ignored: they do not concern Kafka.
+    """Return the type of a user's login. The validity of a certificate and the place of a password are accepted and
+    ignored, since they do not concern brokers.
     """
     found = node.fields(("type",), ("password", "validityDays", "renewalDays"))
     return found["type"].choice((*_BY_CERTIFICATE, _BY_PASSWORD))
@@ -357,10 +361,10 @@ def _limit(key: str, node: Node) -> float:
 _NAME_PART = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _NAME = re.compile(rf"{_NAME_PART}(?:\.{_NAME_PART})*")
 _LONGEST_NAME = 253
-"""Maximum characters of a name in Kubernetes (a DNS subdomain)."""
+"""Maximum number of characters of a name in Kubernetes (a DNS subdomain)."""
 _LABEL = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _MOST_INTEGER = 2**31 - 1
-"""The largest quota: all quotas except for the mutation rate are Java's int."""
+"""The largest quota in a KafkaUser: all quotas except the mutation rate are ints of Java."""
 _TYPE_WORDS = {kafka: word for word, kafka in _TYPES.items()}
 _PATTERN_WORDS = {kafka: word for word, kafka in _PATTERNS.items()}
 _OPERATION_WORDS = {kafka: word for word, kafka in _OPERATIONS.items()}
@@ -369,33 +373,32 @@ _NOTHING = ["---", "apiVersion: v1", "kind: List", "items: []"]
 
 
 class Written(Struct, frozen=True):
-    """The text of a state as Strimzi's resources, and the parts that do not fit into them."""
+    """A wanted state as Strimzi's resources, and what they can't express."""
 
     text: str
-    """The YAML, with a document for each topic, user and connector."""
+    """The YAML text, with one document for each topic, user and connector."""
     left_out: tuple[str, ...]
-    """The parts of the state that Strimzi's resources can't represent, a line each."""
+    """The parts of the state that Strimzi's resources can't express, one line each."""
     to_do: tuple[str, ...] = ()
-    """Tasks that an operator has to do before the user operator may get the resources, a line each."""
+    """What an operator has to do before the resources are given to Strimzi's user operator, one line each."""
 
 
 def is_label(text: str) -> bool:
-    """Return whether a text can be a label's value."""
+    """Return whether Kubernetes accepts a text as the value of a label."""
     return _LABEL.fullmatch(text) is not None
 
 
 def strimzi_text(
     wanted: Wanted, title: str, label: str | None, unread: Iterable[str] = (), by_password: Collection[str] | None = ()
 ) -> Written:
-    """Return a wanted state as Strimzi's resources. Reading them back gives the same state, as far as it fits into
-    them.
+    """Return a wanted state as Strimzi's resources. Reading them yields the same state, except for `Written.left_out`.
 
     Args:
-        title: a comment on the first line.
-        label: the value of the label `CLUSTER_LABEL` of topics and users; None for no label. That of a connector is its
+        title: a comment for the first line.
+        label: the value of the label `CLUSTER_LABEL` of topics and users; None for no label. For a connector it is its
             Connect cluster.
-        unread: parts that were not read completely; comments name them.
-        by_password: users with a SCRAM-SHA-512 credential; None if unknown.
+        unread: parts that were not read completely, which comments name.
+        by_password: the users with a SCRAM-SHA-512 credential; None if unknown.
     """
     left_out = owned_lines(wanted.owned)
     to_do: list[str] = []
@@ -438,7 +441,7 @@ def _topics(topics: Mapping[str, WantedTopic], label: str | None, left_out: list
 
 
 def _why_not_said(configs: Mapping[str, Value] | None) -> str:
-    """Return the reason why a topic's configs can't be written; ``""`` if they can."""
+    """Return the reason why a KafkaTopic can't express a topic's configs; ``""`` if it can."""
     if configs is None:
         return "they are not known"
     odd = next((key for key, value in configs.items() if not _shows(key, value)), None)
@@ -507,7 +510,9 @@ def _connectors(connectors: Mapping[ConfigResource, WantedConnector], left_out: 
 
 
 def _why_no_connector(cluster: str, name: str, wanted: WantedConnector, taken: Collection[str]) -> str:
-    """Return the reason why a connector can't be written; ``""`` if it can. taken: names of those that were written."""
+    """Return the reason why a connector can't be written; ``""`` if it can. taken: the names of the connectors that are
+    written already.
+    """
     if not _is_name(name):
         return "Kubernetes does not accept its name, and Strimzi's connectors have no other"
     if name in taken:
@@ -525,7 +530,7 @@ def _why_no_connector(cluster: str, name: str, wanted: WantedConnector, taken: C
 
 
 def _certified(user: str) -> str:
-    """Return the name in a certificate's subject; ``""`` for other users."""
+    """Return NAME for a user ``CN=NAME``, which logs in with a certificate; ``""`` for other users."""
     bare = user.removeprefix(_CN)
     # Strimzi's operator would use only the first of several parts of a distinguished name.
     return bare if bare != user and not {",", "="} & set(bare) else ""
@@ -585,8 +590,8 @@ def _is_name(text: str) -> bool:
 
 
 def _name_for(text: str, taken: set[str]) -> str:
-    """Return an unused name that Kubernetes accepts: the text itself if Kubernetes accepts it. Add the name to
-    `taken`.
+    """Return a name that Kubernetes accepts and that is not in `taken`, and add it to `taken`: the text itself if it is
+    acceptable.
     """
     name = text
     if not _is_name(text):

@@ -1,6 +1,6 @@
-"""topicctl's topics.
+"""Reads topicctl's files of topics.
 
-Sources for the fields, and for leaving settings unchanged that a file does not name: segmentio/topicctl,
+Sources for the fields, and for the fact that topicctl does not change settings that a file omits: segmentio/topicctl,
 pkg/config/topic.go and settings.go, and its examples.
 """
 
@@ -18,7 +18,7 @@ from console.model.yaml_places import Document, FileProblem, Node
 _META = ("name", "cluster", "region", "environment", "description", "labels", "consumers")
 _SPEC = ("partitions", "replicationFactor", "retentionMinutes", "settings", "placement", "migration")
 _OTHERS = {"acls": "ACLs", "bootstrapAddrs": "a cluster", "authentication": "a user"}
-"""Key in the spec of topicctl's other kinds of files -> the subject of such a file."""
+"""Key in topicctl's files of other kinds -> what such a file describes, as text."""
 _RETENTION = "retention.ms"
 _MS_PER_MINUTE = 60_000
 _ANYWHERE = "any"
