@@ -1,1 +1,3 @@
-"""The client: connections, routing, retries; a module for each noun."""
+"""The client of a cluster: connections, choice of broker, retries; and a module for each kind of entity (topics, ACLs
+…) with its reads and changes.
+"""

@@ -1,4 +1,4 @@
-"""Access control lists (KIP-140, KIP-290): description, creation and deletion."""
+"""Access control lists (KIP-140, KIP-290): reading, creating and deleting them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from console.wire.fields import Fields
 
 _EVERYTHING = AclFilter()
 BATCHED = 4
-"""The version of DescribeAcls with many filters, from a proposal that no Kafka release has."""
+"""The version of DescribeAcls that takes many filters. Only a proposal defines it; no Kafka release has it."""
 
 
 async def describe_acls(link: Link, filter: AclFilter = _EVERYTHING) -> tuple[Acl, ...]:
-    """Return all bindings that match the filter, sorted.
+    """Return all ACLs that match the filter, sorted.
 
     Raises BrokerError: SECURITY_DISABLED if the brokers have no authorizer, CLUSTER_AUTHORIZATION_FAILED if the
-    principal may not DESCRIBE the cluster; and other AdminErrors.
+    principal has no Describe right on the cluster. Raises other AdminErrors as well.
     """
     response = await link.call("describe_acls", _filter_fields(filter))
     check(response)
@@ -40,10 +40,10 @@ ACL_BYTES = 64
 
 
 async def describe_acls_of(link: Link, filters: Sequence[AclFilter]) -> list[tuple[Acl, ...] | Failure]:
-    """Return the matches of each filter, sorted, or its failure, in the order of the filters.
+    """Return, for each filter in order, the ACLs that match it, sorted, or the failure to read them.
 
-    Sends one request if the broker supports DescribeAcls v4; else one for each filter, all in flight concurrently.
-    Raises AdminError if the cluster is unreachable.
+    Send one request if the broker supports DescribeAcls v4; otherwise send one for each filter, concurrently. Raises
+    AdminError if the cluster is unreachable.
     """
     if len(filters) > 1 and await link.proposes("describe_acls", BATCHED):
         try:
@@ -71,8 +71,8 @@ async def _batched(link: Link, filters: Sequence[AclFilter]) -> list[tuple[Acl, 
 
 
 def acls(response: Any) -> tuple[Acl, ...]:
-    """Return the ACLs of a DescribeAcls response or of one filter's result, sorted. Equal principals and hosts share
-    one string object.
+    """Return the ACLs of a DescribeAcls response, or of the result for one filter, sorted. Equal principals and hosts
+    share one string object.
     """
     texts: dict[str, str] = {}
     once = texts.setdefault
@@ -101,7 +101,7 @@ _NOT_THERE = Failure("NOT_FOUND", "there is no such ACL", "Nothing to do: it is 
 
 
 class _Creation(Sender[CreateAcls, Acl]):
-    """Creates ACLs. The creation of an ACL that exists succeeds."""
+    """Creates ACLs. Creating an ACL that exists already succeeds."""
 
     of = "acls"
 
@@ -121,8 +121,8 @@ class _Creation(Sender[CreateAcls, Acl]):
 
 
 class _Deletion(Sender[DeleteAcls, Acl]):
-    """Deletes ACLs. A missing ACL is NOT_APPLIED. An ACL whose filter matches other ACLs too is FAILED, and kac does
-    not send that filter.
+    """Deletes ACLs. The outcome for a missing ACL is NOT_APPLIED. If the filter for an ACL would match other ACLs too,
+    it is not sent, and the outcome is FAILED.
     """
 
     of = "acls"
@@ -157,7 +157,7 @@ SENDERS: Senders = {CreateAcls: _Creation, DeleteAcls: _Deletion}
 
 
 async def _existing_among(link: Link, acls: Sequence[Acl]) -> set[Acl]:
-    """Return existing ACLs: all of `acls` that exist, and possibly others. Raises AdminError."""
+    """Return a set that has those of the ACLs that exist, and possibly further existing ACLs. Raises AdminError."""
     if len(acls) > _FEW:
         return set(await describe_acls(link))
     found = await describe_acls_of(link, [filter_for(acl) for acl in acls])
@@ -184,7 +184,7 @@ def _creation(acl: Acl) -> Fields:
 
 
 def _filter_fields(wanted: AclFilter) -> Fields:
-    """Return the fields of a filter in requests to describe or delete."""
+    """Return the fields of a filter in a DescribeAcls or DeleteAcls request."""
     return {
         "resource_type_filter": wanted.resource_type,
         "resource_name_filter": wanted.resource_name,

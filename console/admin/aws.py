@@ -1,5 +1,5 @@
-"""IAM logins of Amazon MSK: a signed request for `kafka-cluster:Connect` (SigV4), as the mechanism AWS_MSK_IAM or as a
-token of OAUTHBEARER. `console.admin.aws_keys` has the credentials and the signature.
+"""Logins to Amazon MSK by IAM. A login is a signed request for `kafka-cluster:Connect` (SigV4), sent by the SASL
+mechanism AWS_MSK_IAM or as a token of OAUTHBEARER. `console.admin.aws_keys` has the credentials and the signature.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ USER_AGENT = "kac"
 _REGION = re.compile(
     r"\A[a-z0-9.-]+\.kafka(?:-serverless)?\.([a-z]{2,8}(?:-[a-z]{1,16}){1,3}-\d{1,2})\.amazonaws\.com(?:\.cn)?"
 )
-"""Matches the whole host name only: a name inside another one proves nothing."""
+"""Matches host names of AWS with their region. It has to match the whole name: any host may contain such a name in its
+own.
+"""
 
 
 def mechanism_payload(keys: AwsKeys, region: str, host: str) -> bytes:
-    """Return the one message of the mechanism AWS_MSK_IAM (aws-msk-iam-auth, version 2020_10_22)."""
+    """Return the only message of the mechanism AWS_MSK_IAM, as aws-msk-iam-auth sends it (version 2020_10_22)."""
     query = parse_qsl(signed_query(keys, region, host))
     message = {"version": "2020_10_22", "host": host, "user-agent": USER_AGENT}
     message |= {name.lower(): value for name, value in query}
@@ -32,32 +34,36 @@ def mechanism_payload(keys: AwsKeys, region: str, host: str) -> bytes:
 
 
 def bearer_token(keys: AwsKeys, region: str) -> str:
-    """Return the token of OAUTHBEARER: the presigned URL in base64 (aws-msk-iam-sasl-signer)."""
+    """Return a token for OAUTHBEARER: a presigned URL in base64, as aws-msk-iam-sasl-signer makes it."""
     host = f"kafka.{region}.amazonaws.com"
     query = signed_query(keys, region, host)
     return base64url(f"https://{host}/?{query}&User-Agent={USER_AGENT}".encode("ascii"))
 
 
 class AwsLogin:
-    """Signs each login with the current credentials."""
+    """Creates the signed message or token of each login, with the credentials that are current then."""
 
     def __init__(self, profile: str | None, limit: float, role: Role | None = None) -> None:
-        """Keep the source of the credentials.
+        """Set the source of the credentials; nothing is read yet.
 
         Args:
-            profile: name in AWS' files; None for the order of AWS' own tools.
-            limit: seconds to get credentials.
-            role: role to assume with these credentials; None to use them directly.
+            profile: the name of a profile in AWS' files; None to search for credentials in the order of AWS' own tools.
+            limit: the maximum seconds for getting credentials.
+            role: a role to assume with these credentials; None to use them directly.
         """
         self._source, self._limit = AwsSource(profile, limit, role), limit
         self._signed: tuple[AwsKeys, str] | None = None
 
     async def payload(self, host: str) -> bytes:
-        """Return the message of AWS_MSK_IAM for a broker. Raises AdminError."""
+        """Return the message of AWS_MSK_IAM for the broker with this host name. Raises AdminError if there are no
+        credentials or no region.
+        """
         return mechanism_payload(*await self._present(host), host)
 
     async def token(self, host: str) -> str:
-        """Return a token of OAUTHBEARER for a broker. Raises AdminError."""
+        """Return a token of OAUTHBEARER for the broker with this host name. Raises AdminError if there are no
+        credentials or no region.
+        """
         return bearer_token(*await self._present(host))
 
     def shown(self) -> str:
@@ -70,7 +76,7 @@ class AwsLogin:
         return f"signed with access key {keys.access_key} of {keys.source}, for region {region}"
 
     async def _present(self, host: str) -> tuple[AwsKeys, str]:
-        """Return the current credentials, and the region of a broker. Raises AdminError."""
+        """Return the current credentials, and the region for the broker with this host name. Raises AdminError."""
         try:
             async with asyncio.timeout(self._limit):
                 self._signed = await asyncio.to_thread(self._found, host)
@@ -81,8 +87,8 @@ class AwsLogin:
         return self._signed
 
     def _found(self, host: str) -> tuple[AwsKeys, str]:
-        """Return the credentials, and the region: that in the host's name, else that of AWS' own settings. Blocks.
-        Raises AdminError, also if no region is known.
+        """Return the current credentials, and the region: that in the host's name; if it has none, that of AWS'
+        settings. Blocks. Raises AdminError, also if no region is known.
         """
         keys = self._source.keys()
         found = _REGION.fullmatch(host.lower().removesuffix("."))
@@ -93,52 +99,52 @@ class AwsLogin:
 
 
 def role_in(options: Mapping[str, str]) -> Role | None:
-    """Return the role in SASL's options; None if they name no role."""
+    """Return the role that the options of the SASL settings name; None if they name no role."""
     arn, *others = (options.get(f"aws.role.{name}") for name in ("arn", "session", "external.id", "region"))
     return None if arn is None else Role(arn, *others)
 
 
 class IamAuthenticator:
-    """One exchange of AWS_MSK_IAM with the broker of this host name."""
+    """One SASL exchange by AWS_MSK_IAM with the broker of this host name."""
 
     def __init__(self, login: AwsLogin, host: str) -> None:
         self._login, self._host = login, host
         self._sent = False
 
     async def step(self, _answer: bytes | None) -> SaslStep:
-        """Return the one message, then None."""
+        """Return the message of the mechanism at the first call, then None."""
         if self._sent:
             return None
         self._sent = True
         return await self._login.payload(self._host)
 
     def shown(self) -> str:
-        """Return a line about the access key of the signature."""
+        """Return a line about the credentials without secrets: the access key, its source, and the region."""
         return self._login.shown()
 
     def is_over(self) -> bool:
-        """Return False: each login has its own signature, valid for 15 minutes."""
+        """Return False: each login has a new signature, which is valid for 15 minutes."""
         return False
 
 
 class AwsTokens:
-    """Tokens of OAUTHBEARER for one broker, a new one for each login."""
+    """The source of OAUTHBEARER tokens for one broker. Each login gets a new token."""
 
     def __init__(self, login: AwsLogin, host: str) -> None:
         self._login, self._host = login, host
 
     async def token(self) -> str:
-        """Return a new token. Raises AdminError."""
+        """Return a new token. Raises AdminError if there are no credentials or no region."""
         return await self._login.token(self._host)
 
     def is_over(self) -> bool:
-        """Return False: each token is new."""
+        """Return False: each login gets a new token."""
         return False
 
     def extensions(self) -> Mapping[str, str]:
-        """Return no extensions."""
+        """Return an empty mapping: no SASL extensions are sent."""
         return {}
 
     def shown(self) -> str:
-        """Return a line about the access key of the signature."""
+        """Return a line about the credentials without secrets: the access key, its source, and the region."""
         return self._login.shown()

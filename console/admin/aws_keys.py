@@ -1,8 +1,8 @@
-"""AWS credentials and signatures: the only module that uses botocore.
+"""AWS credentials and signatures. Only this module uses botocore.
 
-botocore's chain of credential sources is kept, with stricter rules. `console.programs` runs a profile's command;
-responses have a size limit and a timeout; kac sends no request to a metadata service through a proxy, and none to a
-token service without TLS; no user gets a prompt for a device code; and botocore's log, which contains responses, is
+botocore searches for credentials in its usual order, but under stricter rules. `console.programs` runs a profile's
+command; responses have a size limit and a timeout; requests to a metadata service never use a proxy, and requests to a
+token service always use TLS; users are not prompted for device codes; and botocore's log, which contains responses, is
 off.
 """
 
@@ -63,12 +63,12 @@ from console.programs import ProgramFailed, output_of
 from console.safe_files import UntrustedPath, require_own
 
 METADATA_SECONDS = 1.0
-"""Seconds for one request to an instance's metadata service: it is close by, or does not exist."""
+"""Timeout in seconds of one request to an instance's metadata service, which is close by if it exists."""
 CONTAINER_SECONDS = 2.0
 LARGEST_ANSWER = 1 << 20
 _PART = 1 << 16
 _REGION = "us-east-1"
-"""The region of the token service if none is named."""
+"""The region whose token service is used if no region is configured."""
 
 # botocore logs whole responses at DEBUG, and errors of failed requests as warnings; kac reports the errors itself.
 logging.getLogger("botocore").setLevel(logging.CRITICAL)
@@ -81,34 +81,34 @@ class AwsKeys(NamedTuple):
     secret: Secret
     token: Secret | None
     source: str
-    """The source of the credentials, described for an operator."""
+    """The source of the credentials, as text for an operator."""
     ends: datetime | None = None
-    """Expiry time; None if they do not expire."""
+    """The time at which they expire, UTC; None if they don't."""
 
 
 class Role(NamedTuple):
-    """A role of IAM to assume with other credentials."""
+    """An IAM role that is assumed with other credentials."""
 
     arn: str
     session: str | None = None
-    """The name of the session in the logs of AWS; None for ``kac``."""
+    """The name of the session in AWS' logs; None for the default ``kac``."""
     external_id: str | None = None
     region: str | None = None
-    """Region of the token service; None for the profile's."""
+    """The region of the token service; None for the profile's region."""
 
 
 class AwsSource:
-    """The credentials of a profile, or the first in the order of AWS' own tools; botocore renews them before they
-    expire.
+    """The source of a client's credentials: a profile, or the first source that has any in the order of AWS' own tools.
+    botocore renews the credentials before they expire.
     """
 
     def __init__(self, profile: str | None, limit: float, role: Role | None = None) -> None:
-        """Keep the parameters; nothing is read yet.
+        """Set the parameters; nothing is read yet.
 
         Args:
-            profile: name; None for the order of AWS' own tools.
-            limit: seconds, for a command and for each request.
-            role: role to assume with these credentials; None to use them directly.
+            profile: the name of a profile; None to search in the order of AWS' own tools.
+            limit: the maximum seconds for a profile's command, and for each request.
+            role: a role to assume with these credentials; None to use them directly.
         """
         self._profile, self._limit, self._role = profile, limit, role
         self._lock = threading.Lock()
@@ -116,7 +116,9 @@ class AwsSource:
         self._found: Any = None
 
     def keys(self) -> AwsKeys:
-        """Return the current credentials. Blocks. Raises AuthenticationFailed, without secrets."""
+        """Return the current credentials. Blocks. Raises AuthenticationFailed, without secrets in its text, if the
+        source has no credentials.
+        """
         with self._lock:
             try:
                 if self._found is None:
@@ -150,7 +152,7 @@ class AwsSource:
         return f"role {self._role.arn[:200]} by profile {self._named}" if self._role else source
 
     def _opened(self) -> Any:
-        """Return botocore's session, with AWS' files read."""
+        """Return botocore's session after it has read AWS' files."""
         if self._session is None:
             session = Session(profile=self._profile)
             region = os.environ.get("AWS_REGION") or session.get_config_variable("region") or _REGION
@@ -187,7 +189,9 @@ _SOURCES = {
     "container-role": "the container's service",
     "iam-role": "the instance's role",
 }
-"""botocore's name of a source -> its description for an operator; all other sources belong to a profile."""
+"""botocore's name of a source of credentials -> its description for an operator. Sources that are missing here are
+those of a profile.
+"""
 
 
 SERVICE, ACTION = "kafka-cluster", "kafka-cluster:Connect"
@@ -195,7 +199,9 @@ EXPIRES_SECONDS = 900
 
 
 def signed_query(keys: AwsKeys, region: str, host: str) -> str:
-    """Return the query of a presigned GET of this host's root that asks to connect (SigV4), its signature last."""
+    """Return the query of a presigned GET request for permission to connect to this host (SigV4). The signature is its
+    last parameter.
+    """
     request = AWSRequest("GET", f"https://host/?Action={ACTION}", headers={"host": host})
     pair = Credentials(keys.access_key, keys.secret.reveal(), keys.token and keys.token.reveal())
     SigV4QueryAuth(pair, SERVICE, region, expires=EXPIRES_SECONDS).add_auth(request)
@@ -206,7 +212,7 @@ def signed_query(keys: AwsKeys, region: str, host: str) -> str:
 
 
 def _places(session: Any, profile: str | None, named: str, limit: float) -> list[Any]:
-    """Return botocore's credential providers in its own order, without those of AWS' oldest tools."""
+    """Return botocore's providers of credentials in their usual order, without those for AWS' oldest tools."""
     builder = _Profiles(session, limit)
     settings = ("ec2_metadata_service_endpoint", "ec2_metadata_v1_disabled")
     config = {name: session.get_config_variable(name) for name in settings}
@@ -237,7 +243,7 @@ def _no_device(profile: str, _prompt: str) -> NoReturn:
 
 
 class _Profiles(ProfileProviderBuilder):  # type: ignore[misc]
-    """The credential providers of a profile; `console.programs` runs its command."""
+    """Builds a profile's providers of credentials; `console.programs` runs the profile's command."""
 
     def __init__(self, session: Any, limit: float) -> None:
         super().__init__(session)
@@ -247,7 +253,9 @@ class _Profiles(ProfileProviderBuilder):  # type: ignore[misc]
         return ProcessProvider(profile_name, lambda: self._session.full_config, partial(self._ended, profile_name))
 
     def _ended(self, profile: str, words: Sequence[str], **_streams: Any) -> _Ended:
-        """Run a profile's command to its end, in place of `subprocess.Popen`. Raises AuthenticationFailed."""
+        """Run a profile's command until it ends; botocore calls this in place of `subprocess.Popen`. Raises
+        AuthenticationFailed if the command fails.
+        """
         source, remedy = f"credential_process of profile {profile}", "Run it by hand."
         names = ("config_file", "credentials_file")
         files = [Path(self._session.get_config_variable(name)).expanduser() for name in names]
@@ -262,7 +270,7 @@ class _Profiles(ProfileProviderBuilder):  # type: ignore[misc]
 
 
 class _Ended(NamedTuple):
-    """A successfully ended process, with the methods that botocore calls."""
+    """The result of a successful process, with the methods of `subprocess.Popen` that botocore calls."""
 
     output: bytes
     returncode: int = 0
@@ -276,7 +284,9 @@ class _Ended(NamedTuple):
 
 
 def _sent(limit: float, request: Any, **_event: Any) -> Any:
-    """Send a request to a token service. Raises AuthenticationFailed without TLS, unless it is on this host."""
+    """Send a request of botocore's to a token service. Raises AuthenticationFailed for a URL without TLS, except on
+    this host. limit: the timeout in seconds.
+    """
     at = urlsplit(request.url)
     if at.scheme != "https" and not is_loopback(at.hostname or ""):
         what = f"{at.hostname} would be asked for AWS credentials without TLS"
@@ -286,8 +296,8 @@ def _sent(limit: float, request: Any, **_event: Any) -> Any:
 
 
 class _Http(URLLib3Session):  # type: ignore[misc]
-    """botocore's own client, without redirects. It reads at most 1 MiB (`LARGEST_ANSWER`) of a response, within a
-    timeout.
+    """botocore's HTTP client without redirects, which reads at most `LARGEST_ANSWER` bytes (1 MiB) of a response,
+    within a timeout.
     """
 
     def __init__(self, seconds: float, proxies: dict[str, str] | None = None) -> None:
@@ -295,17 +305,19 @@ class _Http(URLLib3Session):  # type: ignore[misc]
         super().__init__(proxies=proxies, timeout=seconds)
 
     def _get_ssl_context(self) -> ssl.SSLContext:
-        """Return the TLS context of kac's other requests: botocore trusts the authorities that it bundles."""
+        """Return the TLS context that kac's other requests use, since botocore would trust the authorities in its own
+        package.
+        """
         context = client_context(TlsSettings())
         if bundle := os.environ.get("AWS_CA_BUNDLE"):
             context.load_verify_locations(Path(bundle).expanduser())
         return context
 
     def _setup_ssl_cert(self, conn: Any, url: str, verify: Any) -> None:
-        """Do nothing: the SSL context determines the trusted authorities."""
+        """Do nothing: the TLS context has the trusted authorities already."""
 
     def send(self, request: Any) -> Any:
-        """Return the complete response. Raises HTTPClientError."""
+        """Send a request and return the complete response. Raises botocore's HTTPClientError if that fails."""
         request.stream_output = True
         ends = time.monotonic() + self._seconds
         answer = super().send(request)
@@ -333,17 +345,21 @@ _REFUSED = {
     "AssumeRoleWithWebIdentity": "Check that the role trusts this identity and its audience (sts.amazonaws.com).",
     "GetRoleCredentials": "Check that you have this role of this account: aws sso login shows them.",
 }
-"""Operation of a service -> the remedy if the service refuses it."""
+"""Operation of an AWS service -> the remedy if the service refuses it."""
 
 
 def _by_hand(profile: str) -> str:
-    """Return the remedy with AWS' own command line."""
+    """Return a remedy: the command of AWS' own command line that exports the profile's credentials to the
+    environment.
+    """
     command = f"aws configure export-credentials --profile {shlex.quote(profile)} --format env"
     return f'Run: eval "$({command})", and name no profile here.'
 
 
 def _told(error: Exception, profile: str) -> AuthenticationFailed:
-    """Return botocore's error as AuthenticationFailed. A service's own text is left out: it may repeat the request."""
+    """Convert an error of botocore's to AuthenticationFailed. The text of an AWS service is left out, since it may
+    repeat the request.
+    """
     about: dict[str, Any] = getattr(error, "kwargs", {})
     match error:
         case AuthenticationFailed():
@@ -398,7 +414,7 @@ def _refused(error: Any, profile: str) -> AuthenticationFailed:
 
 
 def _not_given(about: dict[str, Any], profile: str) -> AuthenticationFailed:
-    """Return the error of a source without credentials."""
+    """Return the error that a source has no credentials. about: botocore's fields of its error."""
     provider, text = str(about.get("provider", "")), str(about.get("error_msg", ""))
     if provider != ContainerProvider.METHOD:
         where = _SOURCES.get(provider, f"{provider} of {{}}" if provider else "the instance's role")
@@ -410,7 +426,9 @@ def _not_given(about: dict[str, Any], profile: str) -> AuthenticationFailed:
 
 
 def _not_understood(error: Exception, profile: str) -> AuthenticationFailed:
-    """Return the error of text that is not in AWS' form. botocore's own text is left out: it may repeat the input."""
+    """Return the error that a file or output has not AWS' form. botocore's text is left out, since it may repeat the
+    input.
+    """
     if str(error).startswith("Unsupported host"):
         what = "AWS_CONTAINER_CREDENTIALS_FULL_URI names a host that is not a container's service"
         return no_token(what, "It is https, or http on this host or 169.254.170.2.")
@@ -421,15 +439,15 @@ def _not_understood(error: Exception, profile: str) -> AuthenticationFailed:
 
 
 def _line(error: Any) -> str:
-    """Return the message for an unreadable line of a file, with its number if known. The parser's own text is not used:
-    it repeats the line, which may hold a secret.
+    """Return the message for an unreadable line of a file, with the line's number if known. The parser's own text is
+    not used: it repeats the line, which may have a secret.
     """
     lines = [number for number, _ in getattr(error, "errors", ())] or [getattr(error, "lineno", None)]
     return f"{f'line {lines[0]}' if lines[0] else 'a line'} is no [section], and no KEY = VALUE in one"
 
 
 def _why(error: Exception) -> str:
-    """Return the reason why a host is unreachable, without the request."""
+    """Return the reason why a host is unreachable, without the request, which botocore's text repeats."""
     inner = getattr(error, "kwargs", {}).get("error")
     while inner is not None:
         if isinstance(inner, OSError) and inner.strerror:

@@ -1,4 +1,4 @@
-"""The certificates of listeners, by a TLS handshake with each (no Kafka request is sent)."""
+"""The certificates that listeners present in a TLS handshake. No Kafka request is sent."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ HANDSHAKE_SECONDS = 3.0
 AT_ONCE = 16
 log = logging.getLogger(__name__)
 MOST = 300
-"""Maximum number of listeners to connect to."""
+"""Maximum number of listeners whose certificates are read."""
 
 
 async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple[Certificate, ...]:
-    """Return the certificates of the first 300 (`MOST`) listeners. A listener is missing if it is not reached, has no
-    TLS, or presents a certificate that can't be read.
+    """Return the certificates that the first `MOST` (300) listeners present. A listener is missing in the result if it
+    can't be reached, has no TLS, or presents a certificate that can't be parsed.
 
-    Untrusted and expired certificates are returned as well. The client's own certificate is sent only to the listeners
-    that the client connects to anyway: a cluster may advertise any address. Raises TlsFailed if the client's own
+    Untrusted and expired certificates are returned as well. The client's own certificate is sent only to listeners to
+    which the client connects anyway, since a cluster may advertise any address. Raises TlsFailed if the client's own
     certificate or key can't be read.
     """
     listeners = list(dict.fromkeys(listeners))[:MOST]
@@ -54,8 +54,8 @@ async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple
 
 
 def _context(settings: ConnectionSettings, *, own: bool) -> ssl.SSLContext:
-    """Return an SSL context that accepts any certificate, for a handshake. own: whether it has the client's
-    certificate, if the settings have one.
+    """Return a TLS context that accepts any certificate. own: whether to send the client's certificate, if the settings
+    have one.
     """
     from console.admin.tls import client_context
 

@@ -1,4 +1,4 @@
-"""The delivery of changes to a cluster: one request, one outcome for each of its targets."""
+"""Send a change to a cluster: one change request, and one outcome for each of its targets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from console.model.changes import ChangeRequest, Outcome
 
 
 def sender_of(request: type[ChangeRequest]) -> type[Sender[Any, Any]]:
-    """Return the class that sends a request. Imports its module."""
+    """Import and return the class that sends this kind of change."""
     found: type[Sender[Any, Any]] = import_module(f"console.admin.{request.sender}").SENDERS[request]
     return found
 
@@ -19,15 +19,15 @@ def sender_of(request: type[ChangeRequest]) -> type[Sender[Any, Any]]:
 async def send(
     link: Link, request: ChangeRequest, *, validate_only: bool, on_progress: Progress | None = None
 ) -> tuple[Outcome, ...]:
-    """Send a change, or with `validate_only` its check. Return one outcome for each target, in order.
+    """Send a change, or, if `validate_only`, ask brokers to validate it. Return one outcome for each target, in order.
 
-    A check that the protocol does not support is UNCHECKED. A change whose answer is lost is never sent again: kac
-    describes the cluster, and the outcome is APPLIED if it has the change, else UNKNOWN. Must not be cancelled: the
-    outcome would be lost.
+    The outcome is UNCHECKED if the protocol has no validation for the change. If the response to a change is lost, the
+    change is not sent again: kac reads its targets, and the outcome is APPLIED if the cluster has the change, otherwise
+    UNKNOWN. Don't cancel this call, because its outcome would be lost.
 
     Args:
-        on_progress: a callback with the numbers of partitions with a leader and of all partitions, during the wait
-            after a creation or growth; None to report nothing.
+        on_progress: function called while the leaders of new partitions are elected, with the number of partitions that
+            have a leader and the number of all; None to report nothing.
 
     Raises:
         AdminError: nothing was sent.

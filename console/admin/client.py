@@ -1,4 +1,6 @@
-"""The client's own thread. Its event loop sends, waits and decodes, so that these never block a caller's loop."""
+"""The client's own thread. Its event loop sends, waits and decodes, so that this work never blocks a caller's event
+loop.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 CLOSE_SECONDS = 3.0
-"""Seconds that `close` waits for connections to end cleanly."""
+"""Maximum seconds for which `close` waits until connections have ended cleanly."""
 
 log = logging.getLogger(__name__)
 
 
 class AdminClient:
-    """A link to one cluster in its own thread. Connects at the first operation."""
+    """A client of one cluster, which runs in its own thread and connects at its first operation."""
 
     def __init__(
         self,
@@ -36,12 +38,12 @@ class AdminClient:
         link: Link | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """Make a client that is not started. A `recorder` that is set later is closed with the client.
+        """Create a client without starting its thread. If its `recorder` is set later, `close` closes the recorder,
+        too.
 
         Args:
-            tap: the receiver of the flight record's data, called on the client's thread; None without a record.
-            link, loop: replacements for the link and the event loop, as for the replay of a record; None to connect to
-                brokers.
+            tap: the recorder of responses, which is called on the client's thread; None to record nothing.
+            link, loop: the link and the event loop to use, for the replay of a record; None to connect to brokers.
         """
         self.settings = settings
         self.recorder: Recorder | None = None
@@ -52,12 +54,12 @@ class AdminClient:
         self._closed = False
 
     def start(self) -> None:
-        """Start the thread. Operations can be submitted afterwards."""
+        """Start the thread. Call it before the first operation."""
         self._thread.start()
 
     def open_ahead(self) -> None:
-        """Open a socket to the first address, for the first connection there: it takes only the network's time, while
-        the modules for the connection are still loading.
+        """Begin to open a socket to the first address, which the first connection there will use. The network connects
+        while the modules for the connection are still imported.
         """
         if isinstance(self._loop, ClientLoop):
             self._loop.call_soon_threadsafe(self._loop.open_ahead, *self.settings.bootstrap[0])
@@ -65,7 +67,8 @@ class AdminClient:
     def submit(
         self, operation: Callable[Concatenate[Link, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> concurrent.futures.Future[T]:
-        """Run ``operation(link, …)`` on the client's loop; thread-safe. Cancelling the future cancels the operation.
+        """Run ``operation(link, …)`` on the client's loop and return the future of its result. Any thread may call
+        this. Cancelling the future cancels the operation.
 
         Raises RuntimeError after `close`.
         """
@@ -85,18 +88,18 @@ class AdminClient:
     async def run(
         self, operation: Callable[Concatenate[Link, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run ``operation(link, …)`` on the client's loop, and return its result to a caller on another loop.
-        Cancelling the caller cancels the operation.
+        """Run ``operation(link, …)`` on the client's loop, and return its result to a caller on another loop. If the
+        caller is cancelled, so is the operation.
         """
         return await asyncio.wrap_future(self.submit(operation, *args, **kwargs))
 
     @property
     def waits_in_vain(self) -> bool:
-        """Whether the client is open, and no broker has answered yet."""
+        """Whether the client is open and no broker has answered it yet."""
         return not self._closed and not self._link.sender.was_answered
 
     def close(self) -> None:
-        """Cancel running operations, close the connections and end the thread. Idempotent."""
+        """Cancel running operations, close the connections and end the thread. A second call does nothing."""
         if self._closed:
             return
         self._closed = True

@@ -1,6 +1,7 @@
-"""The event loop of the client's thread: for hosts with dead addresses, resolvers that hang, and ways to brokers.
+"""The event loop of the client's thread. It handles hosts with unreachable addresses, slow resolvers of names, and
+routes to brokers through SSH, a proxy or Kubernetes.
 
-A connection goes to the first of a host's addresses that answers, IPv6 and IPv4 alternating (RFC 8305).
+Of a host's addresses, a connection uses the first that answers, IPv6 and IPv4 in turn (RFC 8305).
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from aiohappyeyeballs import AddrInfoType, start_connection
 from console.admin.settings import DIRECT, Route
 
 HAPPY_EYEBALLS_DELAY = 0.25
-"""Seconds after which the next address of a host is tried in parallel (RFC 8305)."""
+"""Seconds after which the host's next address is tried in parallel (RFC 8305)."""
 
 
 class ClientLoop(asyncio.SelectorEventLoop):
-    """An event loop for hosts with dead addresses and for a resolver that hangs.
+    """An event loop that copes with unreachable addresses and slow resolvers.
 
-    route: the addresses and ways that connections take. TLS checks the host names that callers pass, not the addresses
-    in their place.
+    route: the replacements for addresses, and the SSH host, proxy or Kubernetes through which connections go. TLS
+    checks the host names that callers pass, not those of the replacements.
     """
 
     def __init__(self, route: Route = DIRECT) -> None:
@@ -32,7 +33,7 @@ class ClientLoop(asyncio.SelectorEventLoop):
         self._ahead: dict[tuple[str, int], asyncio.Task[socket.socket]] = {}
 
     def open_ahead(self, host: str, port: int) -> None:
-        """Open a socket for the next connection to this address; if this fails, that connection fails with the same
+        """Begin to open a socket for the next connection to this address. If this fails, that connection raises the
         error.
         """
         opening = self.create_task(self._open_socket(host, port), name=f"open ahead {host}:{port}")
@@ -40,7 +41,7 @@ class ClientLoop(asyncio.SelectorEventLoop):
         self._ahead[host, port] = opening
 
     def close(self) -> None:
-        """Close the loop, and the unused sockets that were opened ahead."""
+        """Close the loop, and the sockets of `open_ahead` that were not used."""
         for opening in self._ahead.values():
             if opening.done() and not opening.cancelled() and opening.exception() is None:
                 opening.result().close()
@@ -50,10 +51,10 @@ class ClientLoop(asyncio.SelectorEventLoop):
     async def create_connection(
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, **options: Any
     ) -> Any:
-        """Connect as asyncio does, but try all addresses of the host in a staggered race.
+        """Connect as asyncio does, but try the addresses of the host in parallel, each a moment after the one before.
 
-        asyncio tries them one by one, so that an address that drops packets uses up the timeout; asyncio's race (in
-        3.11) leaves a socket open if it is cancelled as it ends.
+        asyncio tries them one after another, so that one address that drops packets uses up the timeout. asyncio's own
+        parallel mode (in 3.11) leaves a socket open if it is cancelled at its end.
         """
         if host is not None:
             ahead = self._ahead.pop((host, port), None)
@@ -63,7 +64,9 @@ class ClientLoop(asyncio.SelectorEventLoop):
         return await super().create_connection(protocol_factory, **options)
 
     async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
-        """Resolve as asyncio does, but in a daemon thread: a resolver without servers takes many seconds."""
+        """Resolve a host name as asyncio does, but in a daemon thread, which does not delay the end of the process:
+        without a name server, this takes many seconds.
+        """
         from console.event_loop import apart  # imported late, as most starts resolve no name
 
         return await apart(lambda: _resolved(host, port, **options), "look up")
@@ -85,7 +88,7 @@ class ClientLoop(asyncio.SelectorEventLoop):
 
 
 def _resolved(host: Any, port: Any, **options: Any) -> Sequence[AddrInfoType]:
-    """Look up a host as socket.getaddrinfo does. Raises OSError also for text that is invalid as a host name."""
+    """Look up a host as socket.getaddrinfo does. Raises OSError, also for a text that can't be a host name."""
     try:
         return socket.getaddrinfo(host, port, **options)
     except UnicodeError:  # idna refuses a label that is empty or has more than 63 characters

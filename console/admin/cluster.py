@@ -1,4 +1,6 @@
-"""The cluster itself: brokers with their API versions and registrations, the KRaft quorum, and log directories."""
+"""Reads about the cluster itself: brokers with their API versions and registrations, the KRaft quorum, log
+directories.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from console.wire.partition_decoders import DirAnswer
 
 _SHOWS_FENCED = 2
-"""The version of DescribeCluster that includes fenced brokers (KIP-1073)."""
+"""The first version of DescribeCluster that can return fenced brokers (KIP-1073)."""
 QUORUM_TOPIC = "__cluster_metadata"
 _OPERATIONS_OMITTED = -(2**31)
 _QUORUM_UNSETTLED = frozenset(
@@ -53,15 +55,18 @@ _QUORUM_UNSETTLED = frozenset(
 )
 _SETTLE_SECONDS = 10.0
 _READING_ATTEMPTS = 12
-"""Number of attempts while a controller reads the log, which takes a second or two."""
+"""Maximum number of attempts while a controller that has just started reads the metadata log, which takes a second or
+two.
+"""
 
 
 async def describe_cluster(link: Link) -> model_cluster.ClusterInfo:
-    """Return identity, brokers (also fenced ones, if the cluster reports them) and the operations that the principal
-    may do.
+    """Return the cluster's id, its brokers (with fenced ones, if the cluster reports these), and the operations that
+    the principal may do.
 
-    Sends DescribeCluster (KIP-700), or Metadata before Kafka 2.8. On a connection to controllers, the brokers are the
-    controllers (KIP-919). From then on the link changes no other cluster. Raises AdminError.
+    Send DescribeCluster (KIP-700), or Metadata to brokers before Kafka 2.8. On a connection to controllers, the brokers
+    in the result are the controllers (KIP-919). From then on the link sends changes to no cluster with another id.
+    Raises AdminError.
     """
     if link.settings.controllers:
         info = await _describe_controllers(link)
@@ -97,7 +102,7 @@ async def _describe_controllers(link: Link) -> model_cluster.ClusterInfo:
 
 
 def cluster_info(response: Any) -> model_cluster.ClusterInfo:
-    """Return the cluster of a DescribeCluster response, any version."""
+    """Convert a DescribeCluster response of any version to the model."""
     brokers = (
         model_cluster.Broker(b.broker_id, b.host, b.port, b.rack, getattr(b, "is_fenced", False))
         for b in response.brokers
@@ -112,7 +117,7 @@ def cluster_info(response: Any) -> model_cluster.ClusterInfo:
 
 
 def cluster_from_metadata(response: Any) -> model_cluster.ClusterInfo:
-    """Return the cluster of a Metadata response, version 1 or higher."""
+    """Convert a Metadata response, of version 1 or higher, to the model of the cluster."""
     brokers = (model_cluster.Broker(b.node_id, b.host, b.port, b.rack) for b in response.brokers)
     return model_cluster.ClusterInfo(
         getattr(response, "cluster_id", None),
@@ -123,15 +128,15 @@ def cluster_from_metadata(response: Any) -> model_cluster.ClusterInfo:
 
 
 def operations(bits: int) -> frozenset[str] | None:
-    """Return the names of the AclOperations in a bit field; None if the broker sent none (KIP-430)."""
+    """Return the names of the AclOperations in a bit field; None if the broker did not send the field (KIP-430)."""
     if bits == _OPERATIONS_OMITTED:
         return None
     return frozenset(AclOperation(code).name for code in range(31) if bits >> code & 1)
 
 
 async def describe_versions(link: Link) -> dict[int, model_cluster.BrokerVersion]:
-    """Return the API versions of each broker; silent ones are missing. Raises AdminError if no broker can be
-    reached.
+    """Return broker id -> its API versions; brokers that don't answer are missing. Raises AdminError if no broker can
+    be reached.
     """
     nodes = await link.refresh()
     ids = sorted(nodes.brokers)
@@ -148,7 +153,7 @@ async def _version_of(link: Link, broker_id: int) -> model_cluster.BrokerVersion
 
 
 ASK_VERSIONS: Fields = {"client_software_name": "kac", "client_software_version": "0"}
-"""The ApiVersions request."""
+"""The fields of an ApiVersions request."""
 
 
 async def silent_brokers(link: Link, within: float) -> frozenset[int]:
@@ -159,9 +164,9 @@ async def silent_brokers(link: Link, within: float) -> frozenset[int]:
 
 
 async def silence(link: Link, within: float) -> model_cluster.Silence:
-    """Return the known brokers that do not answer within `within` seconds; among them, those whose hosts refuse
-    connections, those that close connections at once, and those that refuse the login; and the seconds until the answer
-    of each other broker. Raises AdminError if no broker answers.
+    """Return the known brokers that do not answer within `within` seconds, with subsets: those whose hosts refuse
+    connections, those that close connections at once, and those that refuse the login. Also return the seconds that
+    each of the other brokers took to answer. Raises AdminError if no broker answers.
     """
     found, took = await link.silence(within)
 
@@ -178,22 +183,24 @@ async def silence(link: Link, within: float) -> model_cluster.Silence:
 
 
 async def count_throttled(link: Link) -> int:
-    """Return the number of responses since the last call in which brokers throttled kac."""
+    """Return the number of responses since the last call in which brokers reported that they throttle kac."""
     return link.sender.count_throttled()
 
 
 async def throttled_ms(link: Link) -> int:
-    """Return the milliseconds by which brokers have throttled kac so far."""
+    """Return the total milliseconds for which brokers have throttled this client so far."""
     return link.sender.throttled_ms
 
 
 async def reconnect(link: Link) -> None:
-    """Open new connections from now on: an open one may wait forever, for example after a frame with a wrong length."""
+    """Use new connections from now on. An open connection may never answer again, for example after a frame with a
+    wrong length.
+    """
     link.reconnect()
 
 
 def broker_version(response: Any) -> model_cluster.BrokerVersion:
-    """Return the versions of an ApiVersions response, any version."""
+    """Convert an ApiVersions response of any version to the model."""
     from console.model.releases import likely_release
 
     apis = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
@@ -204,9 +211,9 @@ def broker_version(response: Any) -> model_cluster.BrokerVersion:
 
 
 async def describe_quorum(link: Link) -> model_cluster.Quorum:
-    """Return the quorum of the metadata log, with the real controller as its leader (KIP-595, KIP-836).
+    """Return the quorum of the metadata log; its leader is the active controller (KIP-595, KIP-836).
 
-    Raises Unsupported if the brokers run on ZooKeeper or are older than 3.3, and other AdminErrors.
+    Raises Unsupported for brokers with ZooKeeper or before Kafka 3.3, and other AdminErrors.
     """
     await link.require("describe_quorum", 0, "3.3, in KRaft mode")
 
@@ -232,11 +239,11 @@ async def describe_quorum(link: Link) -> model_cluster.Quorum:
 def with_observers_endpoints(
     found: model_cluster.Quorum, controllers: Mapping[int, tuple[str, int]]
 ) -> model_cluster.Quorum:
-    """Return the quorum with the endpoints of its observers: the leader returns only those of the voters. Observers use
-    the listener name of the voters.
+    """Return the quorum with the endpoints of its observers added: the leader returns only the voters' endpoints. An
+    observer's listener gets the name of the voters' listener.
 
     Args:
-        controllers: id -> host and port of each registered controller.
+        controllers: node id -> host and port, for each registered controller.
     """
     known = {each.id for each in found.endpoints}
     listener = next((each.listener for each in found.endpoints if each.id == found.leader_id), "")
@@ -257,8 +264,8 @@ def _quorum_error(response: Any) -> tuple[int, str | None]:
 
 
 def quorum(response: Any) -> model_cluster.Quorum:
-    """Return the quorum of a DescribeQuorum response, any version. A replica's lag is its distance to the leader's log
-    end.
+    """Convert a DescribeQuorum response of any version to the model. A replica's lag is the number of offsets from its
+    log end to the leader's.
     """
     partition = response.topics[0].partitions[0]
     ends = {voter.replica_id: voter.log_end_offset for voter in partition.current_voters}
@@ -293,7 +300,7 @@ def quorum(response: Any) -> model_cluster.Quorum:
 
 
 def _directory_id(uuid: UUID | None) -> str:
-    """Return the id of a directory in Kafka's text form; ``""`` for a directory that the quorum does not know."""
+    """Return a directory id in Kafka's text form; ``""`` if the quorum does not know the directory."""
     return "" if uuid is None or not uuid.int else uuid_text(uuid)
 
 
@@ -303,11 +310,11 @@ def _directory_id(uuid: UUID | None) -> str:
 async def describe_log_dirs(
     link: Link, brokers: Iterable[int] | None = None, topics: Mapping[str, Sequence[int]] | None = None
 ) -> model_cluster.LogDirListing:
-    """Return the log directories of brokers. A broker that does not answer has a failure. Raises AdminError if the
-    cluster is unreachable.
+    """Return the log directories of brokers. For a broker that does not answer, the result has a failure. Raises
+    AdminError if the cluster is unreachable.
 
     Args:
-        brokers: the brokers' ids; None for all brokers.
+        brokers: the ids of the brokers; None for all.
         topics: topic -> the partitions to describe; None for all.
     """
     ids = sorted((await link.refresh()).brokers) if brokers is None else list(dict.fromkeys(brokers))
@@ -327,8 +334,8 @@ _NO_DIRS = Failure(
 async def _log_dirs_of_broker(
     link: Link, broker_id: int, topics: Mapping[str, Sequence[int]] | None, turn: asyncio.Lock
 ) -> tuple[model_cluster.LogDir, ...] | Failure:
-    """Return the log directories of a broker, or the failure to describe them. turn: lock for the decoding, since the
-    replicas of 100,000 topics take 100 MB until they are packed, and concurrent threads decode no faster.
+    """Return the log directories of a broker, or the failure to read them. turn: a lock held while decoding, since the
+    replicas of 100,000 topics temporarily take 100 MB, and threads would not decode faster in parallel.
     """
     to, prepare = broker(broker_id), import_partition_decoders
     named = None
@@ -343,10 +350,10 @@ async def _log_dirs_of_broker(
 
 
 def _dirs_of(raw: RawResponse) -> tuple[model_cluster.LogDir, ...]:
-    """Return the directories of a response, with their sizes; with 100,000 topics this would block the screen.
+    """Decode a DescribeLogDirs response. Call this in a thread: with 100,000 topics it would block the screen.
 
     Raises:
-        AdminError: the broker refuses, or returns no directory.
+        AdminError: the broker refused the request, or returned no directory.
     """
     from console.wire.partition_decoders import decode_log_dirs
 
@@ -366,15 +373,15 @@ def _dirs_of(raw: RawResponse) -> tuple[model_cluster.LogDir, ...]:
 
 
 def is_disk(path: str) -> bool:
-    """Return whether a path among a broker's log directories is one of its disks. Brokers with other storage list that
-    storage as well, as ``remote://bucket``: no replica can be moved there.
+    """Return whether a path that a broker lists as a log directory is on a disk. Brokers with other storage also list
+    that, as ``remote://bucket``, but no replica can be moved there.
     """
     scheme, found, _ = path.partition("://")
     return not found or not all(each.isalnum() or each in "+.-" for each in scheme)
 
 
 def dir_answers(response: Any) -> list[DirAnswer]:
-    """Return the directories of a response that kio decoded, any version."""
+    """Convert a DescribeLogDirs response that kio decoded, of any version, to the form of kac's own decoder."""
     from console.wire.partition_decoders import DirAnswer
 
     return [
@@ -395,7 +402,7 @@ def dir_answers(response: Any) -> list[DirAnswer]:
 
 
 def log_dirs(answers: Iterable[DirAnswer]) -> tuple[model_cluster.LogDir, ...]:
-    """Return the disks among the directories of a response, sorted by path. An offline directory has a failure."""
+    """Return the log directories on disks, sorted by path. An offline directory has a failure."""
     return tuple(
         model_cluster.LogDir(
             each.path,
@@ -414,7 +421,7 @@ def log_dirs(answers: Iterable[DirAnswer]) -> tuple[model_cluster.LogDir, ...]:
 
 
 class _Unregistering(Sender[UnregisterBroker, BrokerTarget]):
-    """Unregisters a broker. The controller also accepts a running one, which then ends."""
+    """Unregisters a broker from the cluster. The controller also accepts a running broker, which then shuts down."""
 
     needs = "3.0, in KRaft mode"
     right = "unregistering a broker needs ALTER on the cluster"
@@ -433,8 +440,8 @@ SENDERS: Senders = {UnregisterBroker: _Unregistering}
 
 
 async def unregistered(link: Link, broker_id: int) -> Status:
-    """Return APPLIED if a broker is gone, NOT_APPLIED if it is listed; UNKNOWN if it is not listed in a cluster that
-    does not describe brokers that are down (before 4.0).
+    """Return APPLIED if the cluster no longer lists the broker, NOT_APPLIED if it does. Return UNKNOWN if it does not,
+    but the cluster lists only running brokers (before Kafka 4.0).
     """
     cluster = await describe_cluster(link)
     if any(broker.id == broker_id for broker in cluster.brokers):

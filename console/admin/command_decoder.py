@@ -1,6 +1,6 @@
-"""The operator's program that decodes keys and values: one process, which reads and writes lines of JSON.
+"""Decoding of keys and values by a program of the operator: one process, which exchanges lines of JSON with kac.
 
-It reads ``{"topic": "orders", "part": "value", "bytes": "AAE="}``, with the bytes in base64, and writes
+The program reads ``{"topic": "orders", "part": "value", "bytes": "AAE="}``, with the bytes in base64, and writes
 ``{"value": …}`` or ``{"error": "why"}``.
 """
 
@@ -27,20 +27,23 @@ from console.safe_files import UntrustedPath
 from console.wire.decoding import LARGEST_MADE, MEMORY
 
 SECONDS = 2.0
-"""Seconds for one answer; for the first answer, START_SECONDS."""
+"""Maximum seconds for one answer; the first answer after a start has START_SECONDS."""
 START_SECONDS = 10.0
 MOST_STARTS = 5
-"""Maximum number of starts of a program that fails; afterwards its records stay hex."""
+"""Number of starts in a row with a failure after which the program is not started again; keys and values are then shown
+as hex.
+"""
 _GLANCE = 0.1
-"""Seconds between two checks whether the read was cancelled."""
+"""Seconds between two checks whether the operator cancelled the read."""
 
 
 class CommandDecoder:
-    """A program, started at its first use and again after it failed. Its functions block; any thread may call them.
+    """A decoding program, started at its first use, and again after it failed. Its methods block; any thread may call
+    them.
 
     Attributes:
         words: the program and its arguments.
-        folder: the folder of the file that names the program.
+        folder: the folder of the settings file that names the program.
     """
 
     def __init__(self, words: Sequence[str], folder: Path) -> None:
@@ -52,10 +55,10 @@ class CommandDecoder:
         self._is_new = False
 
     def decoded(self, topic: str, part: str, data: bytes, allowance: Allowance) -> bytes:
-        """Return the JSON that the program makes of a key or a value.
+        """Return the JSON to which the program decodes a key or a value. part: ``key`` or ``value``.
 
         Raises:
-            NotDecoded: the program refuses the bytes, can't be run, or answers too late, too long or without the
+            NotDecoded: the program refuses the bytes, can't be run, answers too late or too long, or not with the
                 expected JSON; or the read was cancelled.
         """
         request = {"topic": topic, "part": part, "bytes": b64encode(data).decode()}
@@ -127,7 +130,7 @@ class CommandDecoder:
 
 
 def _limit(pid: int) -> None:
-    """Limit the memory of a process, if the system can do so from outside."""
+    """Limit the memory of another process, if the operating system supports that."""
     import resource
 
     limit: Any = getattr(resource, "prlimit", None)
@@ -137,12 +140,13 @@ def _limit(pid: int) -> None:
 
 
 def _exchanged(process: subprocess.Popen[bytes], request: bytes, ends: float, allowance: Allowance) -> bytes:
-    """Send a line and return the next one.
+    """Send a line to the process and return the line that it answers. ends: the deadline, in seconds of the monotonic
+    clock.
 
     Raises:
-        TimeoutError: the process sends no line until `ends`, or the read was cancelled.
-        EOFError: the process has ended, writes more than twice `LARGEST_MADE` or more than one line, or answers before
-            it has read the request; the text says which.
+        TimeoutError: the process did not answer before `ends`, or the read was cancelled.
+        EOFError: the process ended, wrote more than one line or more than twice `LARGEST_MADE` bytes, or answered
+            before it had read the request. The exception's text says which.
     """
     assert process.stdin is not None
     assert process.stdout is not None

@@ -1,8 +1,8 @@
-"""Configs of every type of resource: described in chunks, several in flight, and altered; and the listing of resources
-with configs (KIP-1142).
+"""Configs of all types of resources: reading them in chunks, several at a time; changing them; and listing the
+resources that have configs (KIP-1142).
 
-DescribeConfigs (KIP-133, KIP-226, KIP-569) is decoded straight into the model while the next chunk is in flight.
-Changes use IncrementalAlterConfigs (KIP-339), or AlterConfigs (KIP-133) if a broker lacks it.
+DescribeConfigs responses (KIP-133, KIP-226, KIP-569) are decoded directly into the model while the next chunk is in
+flight. Changes use IncrementalAlterConfigs (KIP-339), or AlterConfigs (KIP-133) if a broker lacks it.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 
 
 CHUNK = 100
-"""Number of resources in one request: they take a few milliseconds of a broker's time, so that other clients do not
-wait."""
+"""Number of resources in one request: they keep a broker busy for only a few milliseconds, so that other clients need
+not wait.
+"""
 IN_FLIGHT = 4
 
 log = logging.getLogger(__name__)
@@ -50,8 +51,8 @@ OnChunk = Callable[[ConfigListing], None]
 
 
 class _LinkMemory:
-    """The state that a link keeps between listings: decoders with their caches, one in use at a time, and the broker
-    that describes topics.
+    """State that a link keeps from one listing to the next: the decoders with their caches, each used by one listing at
+    a time, and the id of the broker that describes topics.
     """
 
     def __init__(self) -> None:
@@ -79,20 +80,21 @@ async def describe_configs(
     documentation: bool = False,
     on_chunk: OnChunk | None = None,
 ) -> ConfigListing:
-    """Return a set or a failure for each resource (KIP-133, KIP-226, KIP-569).
+    """Return the config set of each resource, or the failure to read it.
 
-    The broker that a resource names describes it; if it is unreachable, the resource has a failure. One broker
-    describes all other resources, always the same one while it is alive, since inherited values differ by broker:
-    `described_by` is its id. If the describing broker is lost midway, another one describes all again, so a resource
-    may appear twice; use the later part.
+    Broker and logger resources are read from the broker that they name, resources of HTTP services from these. All
+    others are read from one broker, always the same while it is alive, because inherited values differ between brokers;
+    `described_by` in the result is its id. If this broker is lost midway, another one describes all of them again: its
+    result then replaces the earlier one.
 
     Args:
-        keys: the names to describe, None for all; unknown ones are left out.
-        synonyms, documentation: whether brokers send these, too.
-        on_chunk: a callback for each part, before the next one arrives.
+        keys: the names of the configs to return; None for all. Unknown names are ignored.
+        synonyms: whether to request the values from which each value is inherited.
+        documentation: whether to request Kafka's text about each config.
+        on_chunk: function called with each part of the result before the next one arrives; None to get only the whole.
 
     Raises:
-        AdminError: the other resources could not be described at all.
+        AdminError: the resources that any broker can describe could not be read at all.
     """
     memory = _memories.setdefault(link, _LinkMemory())
     asked = list(dict.fromkeys(resources))
@@ -132,7 +134,7 @@ async def describe_configs(
 
 
 def named_broker(resource: ConfigResource) -> int | None:
-    """Return the id of the only broker that can describe or alter this resource; None if all brokers can."""
+    """Return the id of the only broker that can describe or alter this resource; None if any broker can."""
     return long_number(resource.name) if resource.type.entity.at_broker else None
 
 
@@ -140,7 +142,7 @@ class _RequestShape(NamedTuple):
     """The options of a listing."""
 
     keys: tuple[str, ...] | None
-    """The keys to list; None for all."""
+    """The names of the configs to return; None for all."""
     synonyms: bool
     documentation: bool
 
@@ -162,7 +164,7 @@ class _RequestShape(NamedTuple):
 
 
 class _Listing:
-    """Collects the parts of a listing, and passes each on."""
+    """The parts of a listing so far; each new part is also passed to `on_chunk`."""
 
     def __init__(self, on_chunk: OnChunk | None) -> None:
         self._on_chunk = on_chunk
@@ -183,7 +185,7 @@ class _Listing:
 
 
 class _Reading(NamedTuple):
-    """The state of a listing in progress: its link, options and results."""
+    """A listing in progress: its link, options and results."""
 
     link: Link
     memory: _LinkMemory
@@ -201,11 +203,15 @@ async def _describe_broker(reading: _Reading, broker_id: int, resources: list[Co
 
 
 _MOST_TRIED = 10
-"""Maximum number of brokers to try in turn: another cluster's response may name new ones each time."""
+"""Maximum number of brokers that are tried one after another; the response of another cluster may name new ones each
+time.
+"""
 
 
 async def _describe_others(reading: _Reading, resources: list[ConfigResource]) -> None:
-    """Describe the resources at one broker; if it is lost, describe all again at another."""
+    """Read the resources that any broker can describe from one broker. If that broker is lost, read all of them from
+    another.
+    """
     tried: set[int] = set()
     while True:
         describer = await _describer(reading.link, reading.memory, tried)
@@ -221,8 +227,8 @@ async def _describe_others(reading: _Reading, resources: list[ConfigResource]) -
 
 
 async def _describer(link: Link, memory: _LinkMemory, tried: set[int]) -> int:
-    """Return the id of the broker for resources that all brokers can describe: the one of the last listing; if it was
-    tried or is gone, one that was not tried, preferably at a bootstrap address.
+    """Return the id of the broker that describes these resources: the one that described them last time. If that one
+    was tried already or is gone, return one that was not tried, preferably one at a bootstrap address.
     """
     nodes = await link.nodes()
     if memory.describer not in nodes.brokers or memory.describer in tried:
@@ -249,8 +255,8 @@ async def _describe_from(reading: _Reading, broker_id: int, resources: list[Conf
 
 
 def chunks(resources: Sequence[ConfigResource]) -> list[list[ConfigResource]]:
-    """Return the resources of each request, all of one type: a broker refuses the whole request for a type that it does
-    not know.
+    """Divide resources into the lists of single requests. All resources of a list have one type, since a broker refuses
+    a whole request for a type that it does not know.
     """
     by_type = grouped((resource.type, resource) for resource in resources)
     return [mine[start : start + CHUNK] for mine in by_type.values() for start in range(0, len(mine), CHUNK)]
@@ -266,8 +272,8 @@ async def _describe_chunk(reading: _Reading, broker_id: int, resources: Sequence
 async def _described(
     reading: _Reading, broker_id: int, resources: Sequence[ConfigResource]
 ) -> dict[ConfigResource, ConfigSet | Failure]:
-    """Return the configs, or the failure, of each resource in one broker's response; a resource that the response
-    leaves out is missing. Raises BadAnswer and other AdminErrors.
+    """Return resource -> its config set or failure, from one broker. A resource that the response omits is missing.
+    Raises BadAnswer and other AdminErrors.
     """
     from console.wire.bounds_check import MalformedFrame
 
@@ -304,7 +310,7 @@ _FEW_KEYS = 50
 
 
 class _Altering(Sender[AlterConfigs, ConfigResource]):
-    """Alters configs with IncrementalAlterConfigs. A broker applies all keys of a resource or none."""
+    """Changes configs by IncrementalAlterConfigs. A broker applies all changes of a resource or none."""
 
     of = "ops"
     has_check = True
@@ -358,12 +364,12 @@ SENDERS: Senders = {AlterConfigs: _Altering}
 
 
 class Replacing(_Altering):
-    """Alters configs with AlterConfigs. That deletes all overrides that it does not name, so all are read and sent
-    again.
+    """Changes configs by AlterConfigs, which removes all overrides that the request does not have. So all overrides of
+    a resource are read first and sent again.
 
-    Refused, each for its resource alone: broker loggers; a resource with a sensitive override that is not edited, since
-    it can't be read back; a resource whose overrides have changed since the plan was made; a duplicate key, since
-    brokers never answer such a request.
+    A resource is refused if it is a broker's loggers; if it has a sensitive override that the change does not set,
+    since its value can't be read; if its overrides have changed since the plan was made; or if a key occurs twice,
+    since brokers never answer such a request. The other resources of the change are sent nevertheless.
     """
 
     @property
@@ -372,8 +378,8 @@ class Replacing(_Altering):
         return "alter_configs"
 
     async def refused(self) -> dict[ConfigResource, Outcome]:
-        """Read the overrides, and keep the new ones of each resource for the request. Return the outcomes of the other
-        resources: loggers, those that can't be read, and those for which `replacement` refuses.
+        """Read the overrides of the resources, and keep those to send. Return resource -> outcome for the resources
+        that are refused: loggers, those that can't be read, and those that `replacement` refuses.
         """
         request = self.request
         readable = [resource for resource in request.ops if not resource.type.entity.has_levels]
@@ -401,7 +407,7 @@ class Replacing(_Altering):
         return await Sender.deliver(self, targets)
 
     def fields(self, targets: Sequence[ConfigResource]) -> Fields:
-        """Return the fields of the request, with all overrides of these resources."""
+        """Return the fields of the request, with all overrides that these resources shall have."""
 
         def replaced(resource: ConfigResource) -> list[Fields]:
             return [{"name": key, "value": value} for key, value in self._whole[resource].items()]
@@ -421,11 +427,12 @@ def _alter_resources(
 def replacement(
     resource: ConfigResource, ops: Iterable[ConfigOp], known: ConfigSet, prior: Mapping[str, str | None] | None
 ) -> dict[str, str] | Outcome:
-    """Return all new overrides of the resource, with secrets as plain text, or the outcome of a refusal.
+    """Return key -> value for all overrides that the resource shall have, with secrets in clear text; or the outcome
+    that refuses the change.
 
     Args:
-        known: the current configs.
-        prior: the overrides when the plan was made; None if unknown.
+        known: the present configs.
+        prior: key -> value of the overrides when the plan was made; None if unknown.
     """
     own = {entry.name: entry.value for entry in known.overrides(resource)}
     before = own if prior is None else dict(prior)
@@ -481,8 +488,8 @@ _FIRST, _SINCE = next(
 async def list_config_resources(link: Link, types: Iterable[codes.ResourceType | int]) -> tuple[ConfigResource, ...]:
     """Return the resources of these types that have configs (KIP-1142), sorted.
 
-    Before Kafka 4.1 brokers list only one type (KIP-1000), so other types have no resources.
-    Raises Unsupported before Kafka 3.7, and other AdminErrors.
+    Brokers before Kafka 4.1 can list only one type (KIP-1000); for other types the result is empty. Raises Unsupported
+    before Kafka 3.7, and other AdminErrors.
     """
     wanted = tuple(dict.fromkeys(map(codes.ResourceType, types)))
     version = await link.require("list_config_resources", 0, _SINCE)

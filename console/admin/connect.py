@@ -1,9 +1,9 @@
-"""Kafka Connect by its REST API: clusters read whole, and their connectors changed.
+"""Kafka Connect by its REST API: reading whole Connect clusters, and changing their connectors.
 
-The workers of a Connect cluster answer alike, so a read goes to the next worker if one is not reached. A change is sent
-once, to the worker that answered last. A value that may be a secret leaves this module only as a hidden entry; a change
-names only the keys that an operator edited: by PATCH (KIP-477, Kafka 3.8), and with older workers by PUT with the
-config that the worker itself has.
+All workers of a Connect cluster give the same answers, so a read goes to the next worker if one can't be reached. A
+change is sent once, to the worker that answered last. A value that may be a secret leaves this module only as a hidden
+entry. A change sends only the keys that an operator edited, by PATCH (KIP-477, Kafka 3.8); to older workers it sends,
+by PUT, these keys together with the config that the worker itself has.
 """
 
 from __future__ import annotations
@@ -38,28 +38,35 @@ from console.sensitive import without_secrets as without_looks
 
 SERVICE = Service("the Connect worker", "Connect worker")
 LARGEST = 64 << 20
-"""Maximum size in bytes of the answer with all connectors of a cluster."""
+"""Maximum size in bytes of the response with all connectors of a cluster."""
 MOST_CONNECTORS = 5_000
 MOST_TRACE = 16_000
-"""Maximum length in characters of a stack trace that is kept."""
+"""Maximum number of characters of a stack trace that are kept."""
 CHECK_SECONDS = 60.0
-"""Seconds for a check, for which connectors may connect to their databases."""
+"""Timeout in seconds of a config's validation, during which connectors may connect to their databases."""
 CHANGE_SECONDS = 90.0
-"""Seconds for a change: a worker waits as long for its cluster (ConnectResource.DEFAULT_REST_REQUEST_TIMEOUT_MS)."""
+"""Timeout in seconds of a change: a worker itself waits this long for its cluster
+(ConnectResource.DEFAULT_REST_REQUEST_TIMEOUT_MS).
+"""
 BUSY_SECONDS = 20.0
-"""Seconds within which a change that workers refuse during a rebalance (409) is sent again: it was not applied."""
+"""Seconds for which a change is sent again while workers refuse it because of a rebalance (409), which means that it
+was not applied.
+"""
 STOP_SECONDS = 30.0
-"""Maximum seconds of waiting for the end of a stopped connector's tasks, after which its offsets can be changed."""
+"""Maximum seconds to wait until the tasks of a stopped connector have ended; its offsets can be changed only
+afterwards.
+"""
 SLOW_SECONDS = 60.0
-"""Seconds between two reads of plugins, their definitions and the topics of connectors."""
+"""Seconds between two reads of plugins, their config definitions, and the topics of connectors."""
 AT_ONCE = 4
 LOGGERS = "/admin/loggers"
 PATCH_SINCE = (3, 8)
 CLUSTER_LOGGERS_SINCE = (3, 7)
-"""The first release that sets a logger at all workers at once (KIP-976)."""
+"""The first Kafka release whose workers can set a logger's level on all workers at once (KIP-976)."""
 SHORTEST_SECRET = 4
-"""Minimum length in characters of a hidden value that is removed from other texts: a shorter one occurs in many
-words."""
+"""Minimum number of characters of a hidden value for which it is removed from other texts; shorter values occur in
+ordinary words.
+"""
 
 _RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})")
 _UNCLEAR = "It may have been applied: look at the connector before you repeat it."
@@ -100,8 +107,9 @@ class _Info(Struct, frozen=True):
 
 
 class _Expanded(Struct, frozen=True):
-    """A connector in ``GET /connectors?expand=info&expand=status`` (KIP-465). A connector that was just created may
-    lack its status."""
+    """A connector in the response to ``GET /connectors?expand=info&expand=status`` (KIP-465). A connector that was just
+    created may have no status yet.
+    """
 
     info: _Info = field(default_factory=_Info)
     status: _Status | None = None
@@ -114,7 +122,7 @@ class _Plugin(Struct, frozen=True):
 
 
 class Definition(Struct, frozen=True):
-    """A key in the definition of a plugin (KIP-769)."""
+    """A config key that a plugin defines (KIP-769)."""
 
     name: str
     type: str = "STRING"
@@ -124,7 +132,7 @@ class Definition(Struct, frozen=True):
 
 
 class _Checked(Struct, frozen=True):
-    """The value of a key in the answer of a check."""
+    """A config key's value and errors in the response to a validation."""
 
     name: str = ""
     errors: list[str] = field(default_factory=list)
@@ -144,14 +152,14 @@ class _Topics(Struct, frozen=True):
 
 
 class ConnectOffset(Struct, frozen=True):
-    """An offset of a connector in its own form (KIP-875)."""
+    """An offset of a connector, in the connector's own format (KIP-875)."""
 
     partition: dict[str, Any]
     offset: dict[str, Any] | None = None
 
 
 class _Logger(Struct, frozen=True):
-    """The level of a logger; before Kafka 3.7 without the time of its change."""
+    """The level of a logger, and the time of its last change, which workers before Kafka 3.7 don't return."""
 
     level: str = ""
     last_modified: int | None = None
@@ -165,7 +173,7 @@ class _Offsets(Struct, frozen=True):
 
 
 class _Cluster:
-    """A Connect cluster of a link, with the answers that rarely change."""
+    """The Connect cluster of a link, with a cache of responses that seldom change."""
 
     def __init__(self, settings: ConnectSettings) -> None:
         self.name = settings.name
@@ -179,13 +187,13 @@ class _Cluster:
         self.slots = asyncio.Semaphore(AT_ONCE)
 
     async def read(self, path: str, form: type[T], *, method: str = "GET", body: object = None) -> T:
-        """Return the answer of the first worker that gives one. After a status of 500 or more, ask the next worker, and
-        return it only from the last one.
+        """Send a read to a worker and return its decoded response. If a worker can't be reached, or answers with a
+        status of 500 or more, try the next worker; such a response counts only if it comes from the last one.
 
         Raises:
-            Unreachable: no worker is reached.
-            BrokerError: a worker refuses.
-            BadAnswer: the answer has another form.
+            Unreachable: no worker can be reached.
+            BrokerError: a worker refuses the request.
+            BadAnswer: the response has another form.
         """
         if not self.workers:  # the Connect cluster comes from a record and has no workers to ask
             raise _unrecorded(f"{method} {path}")
@@ -211,8 +219,8 @@ class _Cluster:
         )
 
     async def each(self, method: str, path: str, body: object = None) -> list[tuple[RestClient, Answer | RestFailed]]:
-        """Send a request to every worker, one after the other, and return the answer or the failure of each, by
-        address.
+        """Send a request to each worker, one after another. Return each worker's client with its response, or with the
+        failure.
         """
         data = None if body is None else json_text(body).encode()
         found: list[tuple[RestClient, Answer | RestFailed]] = []
@@ -225,11 +233,11 @@ class _Cluster:
         return found
 
     async def change(self, method: str, path: str, body: object = None) -> Answer:
-        """Send a change once, and again only while a rebalance refuses it.
+        """Send a change once. Send it again only while workers refuse it because of a rebalance.
 
         Raises:
-            Unreachable: no worker is reached; nothing was sent.
-            OutcomeUnknown: it was sent, and no usable answer came.
+            Unreachable: no worker can be reached; nothing was sent.
+            OutcomeUnknown: it was sent, and no usable response came.
         """
         data = None if body is None else json_text(body).encode()
         loop = asyncio.get_running_loop()
@@ -260,8 +268,8 @@ class _Cluster:
             self.workers.insert(0, worker)
 
     async def define(self, class_name: str) -> Mapping[str, Definition]:
-        """Return the definition of a class; empty if the worker does not return one (before Kafka 3.2, or no such
-        plugin).
+        """Return config key -> its definition for a connector class. Empty if the worker lacks the plugin, or is older
+        than Kafka 3.2 and returns no definitions.
         """
         if class_name not in self.definitions:
             path = f"/connector-plugins/{quote(class_name, safe='')}/config"
@@ -315,8 +323,8 @@ def _clusters_of(link: Link) -> Mapping[str, _Cluster]:
 
 
 def _recorded(link: Link) -> connect.ConnectListing | None:
-    """Return the recorded listing of the Connect clusters; None for a live cluster. Raises BrokerError if the record
-    has no listing.
+    """Return the listing of the Connect clusters in a flight record; None if the link is to a live cluster. Raises
+    BrokerError if the record has no such listing.
     """
     body = link.routes.connections.service_recorded(CONNECT)
     try:
@@ -334,7 +342,9 @@ def _unrecorded(what: str) -> errors.BrokerError:
 
 
 def _cluster_named(link: Link, name: str) -> _Cluster:
-    """Return a Connect cluster of the context. Raises BrokerError (UNKNOWN_CONNECT) if the context does not name it."""
+    """Return the Connect cluster with this name. Raises BrokerError (UNKNOWN_CONNECT) if the settings do not name
+    it.
+    """
     known = _clusters_of(link)
     if name not in known:
         there = ", ".join(known) or "none"
@@ -347,8 +357,8 @@ def _cluster_named(link: Link, name: str) -> _Cluster:
 
 
 def _cluster_of(link: Link, name: str) -> tuple[_Cluster, str]:
-    """Return the Connect cluster of a connector, and the connector's name there. Raises BrokerError (UNKNOWN_CONNECT)
-    if the context does not name the cluster.
+    """Return the Connect cluster of a connector, and the connector's name within it. name: kac's name of the connector.
+    Raises BrokerError (UNKNOWN_CONNECT) if the settings do not name the cluster.
     """
     cluster, connector = connect.split_name(name)
     return _cluster_named(link, cluster), connector
@@ -358,9 +368,9 @@ def _cluster_of(link: Link, name: str) -> tuple[_Cluster, str]:
 
 
 async def describe_connect(link: Link) -> connect.ConnectListing:
-    """Return all Connect clusters of the context with their connectors and configs; for a cluster that did not answer,
-    the reason. Clusters do not wait for each other. Raises BrokerError (NOT_RECORDED) in a replay, if the record has no
-    answer yet at its present time.
+    """Return all Connect clusters in the settings with their connectors and configs, and the failures of clusters that
+    did not answer. The clusters are read concurrently. In a replay, raise BrokerError (NOT_RECORDED) if the record
+    has no listing up to its present time.
     """
     if (recorded := _recorded(link)) is not None:
         return recorded
@@ -386,8 +396,9 @@ async def describe_connect(link: Link) -> connect.ConnectListing:
 
 
 async def ask_workers(link: Link) -> Sequence[tuple[str, connect.Worker, float]]:
-    """Return the answer of each worker of the settings: its Connect cluster, the worker, and the seconds that it
-    took."""
+    """Ask each worker in the settings. Return the name of its Connect cluster, the worker with its answer, and the
+    seconds that the answer took.
+    """
 
     async def ask(cluster: _Cluster, worker: RestClient) -> tuple[str, connect.Worker, float]:
         begun = time.monotonic()
@@ -439,9 +450,8 @@ async def _described(
 
 
 async def _read_slowly(cluster: _Cluster, expanded: Mapping[str, _Expanded]) -> None:
-    """Read the data that rarely change: plugins and the topics of connectors, at most once a minute (`SLOW_SECONDS`)
-    unless there is a new connector; and the definitions of classes in use. Data that an older worker does not return
-    are empty.
+    """Read what seldom changes: plugins and the topics of connectors, at most every `SLOW_SECONDS` (60 s) unless there
+    is a new connector; and the definitions of the classes in use. What an older worker does not return stays empty.
     """
     now = time.monotonic()
     if now - cluster.plugins_at >= SLOW_SECONDS:
@@ -473,8 +483,8 @@ async def _topics(cluster: _Cluster, name: str) -> tuple[str, ...]:
 
 
 def _texts(config: Mapping[str, object]) -> dict[str, str]:
-    """Return a config with all values as texts, without keys whose value is null. JSON may have other types, which the
-    worker converts in the same way.
+    """Return a config with all values as texts, as workers convert them, and without keys whose value is null. JSON
+    values may have other types.
     """
     given = {key: value for key, value in config.items() if value is not None}
     return {key: value if isinstance(value, str) else json_text(value) for key, value in given.items()}
@@ -505,8 +515,8 @@ def _connector(name: str, described: _Expanded, topics: tuple[str, ...], hidden:
 
 
 def is_hidden(key: str, value: str, defined: Mapping[str, Definition]) -> bool:
-    """Return whether a value may be a secret: by its definition, by its key's name or by its own form. A reference to a
-    config provider stays: the worker replaces it.
+    """Return whether a config value may be a secret: by the key's definition, by the key's name, or by the form of the
+    value. A reference to a config provider is no secret, since the worker replaces it by the value.
     """
     definition = defined.get(key)
     return holds_a_secret(key, value, is_password=definition is not None and definition.type == "PASSWORD")
@@ -524,11 +534,11 @@ _TYPES = {name: codes.ConfigType(number) for number, name in codes.ConfigType.NA
 
 
 def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> model_config.ConfigSet:
-    """Return a connector's config as a set of entries: its own values, and the defaults of keys that it does not set.
+    """Convert a connector's config to the model: its own values, and the defaults of keys that it does not set.
 
     Args:
-        config: the worker's own config, with secrets.
-        defined: the definition of its class, empty if unknown.
+        config: the config as the worker has it, with secrets.
+        defined: the definitions of its class; empty if unknown.
     """
     own = model_config.own_source(connect.connector_resource("", ""))
     entries = []
@@ -560,7 +570,7 @@ def config_set(config: Mapping[str, str], defined: Mapping[str, Definition]) -> 
 
 
 async def describe_configs(link: Link, resources: Iterable[model_config.ConfigResource]) -> model_config.ConfigListing:
-    """Return the config of each connector and the loggers of each Connect cluster, or the failure to read them."""
+    """Return the configs of connectors, and the loggers of Connect clusters, or the failures to read them."""
     if (recorded := _recorded(link)) is not None:
         wanted = {each: each in recorded.configs for each in resources}
         gone = _unrecorded("this connector").failure
@@ -585,8 +595,8 @@ async def describe_configs(link: Link, resources: Iterable[model_config.ConfigRe
 
 
 async def _levels(cluster: _Cluster, resource: model_config.ConfigResource) -> model_config.ConfigSet:
-    """Return the loggers of a Connect cluster, as far as its workers answer; if these differ, the level at each. Raises
-    AdminError if no worker answers.
+    """Return the log levels of a Connect cluster's workers, as far as these answer. If workers differ, the entry has
+    the level at each worker. Raises AdminError if no worker answers.
     """
     if not cluster.workers:
         raise _unrecorded("loggers")
@@ -619,19 +629,17 @@ async def _config(cluster: _Cluster, name: str) -> dict[str, str]:
 
 
 class ClassListing(NamedTuple):
-    """The definitions of connector classes by (Connect cluster, class), and the failures of classes that could not be
-    read.
-    """
+    """The config definitions by (Connect cluster, class), and the failures to read some of them."""
 
     sets: Mapping[tuple[str, str], model_config.ConfigSet]
     failures: Mapping[tuple[str, str], Failure]
 
 
 async def describe_classes(link: Link, classes: Iterable[tuple[str, str]]) -> ClassListing:
-    """Return the keys that classes of connectors define, with their defaults.
+    """Return the config keys that connector classes define, with their defaults.
 
     Args:
-        classes: pairs of a Connect cluster and a class name; an unknown cluster or class has a failure.
+        classes: pairs of a Connect cluster and a class name. An unknown cluster or class gets a failure.
     """
     sets: dict[tuple[str, str], model_config.ConfigSet] = {}
     failures: dict[tuple[str, str], Failure] = {}
@@ -648,7 +656,7 @@ async def describe_classes(link: Link, classes: Iterable[tuple[str, str]]) -> Cl
 
 
 async def describe_offsets(link: Link, name: str) -> tuple[ConnectOffset, ...]:
-    """Return the offsets of a connector, in its own form (KIP-875, Kafka 3.6). Raises AdminError.
+    """Return the offsets of a connector in the connector's own format (KIP-875, Kafka 3.6). Raises AdminError.
 
     Args:
         name: kac's name of the connector.
@@ -660,7 +668,7 @@ async def describe_offsets(link: Link, name: str) -> tuple[ConnectOffset, ...]:
 async def list_offsets(
     link: Link, names: Iterable[str]
 ) -> tuple[Mapping[str, tuple[connect.ConnectorOffset, ...]], Mapping[str, Failure]]:
-    """Return kac's name of a connector -> its offsets, and name -> the failure to read them."""
+    """Return kac's name of a connector -> its offsets; and kac's name -> the failure to read them."""
     found: dict[str, tuple[connect.ConnectorOffset, ...]] = {}
     failures: dict[str, Failure] = {}
 
@@ -675,8 +683,8 @@ async def list_offsets(
 
 
 async def describe_loggers(link: Link) -> tuple[Sequence[tuple[str, connect.Logger]], Mapping[str, Failure]]:
-    """Return the loggers of the answering worker of each Connect cluster, with the cluster; and cluster -> the failure
-    to read them.
+    """Return pairs of a Connect cluster and a logger, as the answering worker of each cluster has them; and Connect
+    cluster -> the failure to read them.
     """
     failures: dict[str, Failure] = {}
 
@@ -703,11 +711,11 @@ X = TypeVar("X", bound=Any)
 
 
 class _ConnectSender(delivery.ServiceSender[R, X]):
-    """The base of changes of connectors."""
+    """The base class of changes to connectors and workers."""
 
     async def require(self) -> None:
-        """Raise ReadOnly for a change by a read-only client, and WrongCluster for one of a Connect cluster that works
-        with other brokers; and other AdminErrors.
+        """Raise ReadOnly if the client is read-only, and WrongCluster if the Connect cluster belongs to other brokers.
+        Raise other AdminErrors as well.
         """
         await super().require()
         ours = self.link.routes.cluster_id
@@ -721,7 +729,7 @@ class _ConnectSender(delivery.ServiceSender[R, X]):
                 )
 
     def place(self, target: X) -> tuple[_Cluster, str]:
-        """Return the Connect cluster of a target, and the target's name there. Raises BrokerError."""
+        """Return the Connect cluster of a target, and the target's name within it. Raises BrokerError."""
         return _cluster_of(self.link, target.name)
 
     async def send_one(self, target: X) -> Outcome | Failure | None:
@@ -730,11 +738,13 @@ class _ConnectSender(delivery.ServiceSender[R, X]):
         return answer if isinstance(answer, Outcome) else None if answer.is_ok else _failure(cluster, answer)
 
     async def ask(self, cluster: _Cluster, name: str, target: X) -> Answer | Outcome:
-        """Send the change, or its check, for a target; or return its outcome."""
+        """Send the change of a target, or its validation, and return the response; or return an outcome that refuses
+        it.
+        """
         raise NotImplementedError
 
     async def checked(self, cluster: _Cluster, target: X, config: Mapping[str, str]) -> Outcome:
-        """Return the outcome of a check of a whole config by the worker, with each message at its key."""
+        """Let the worker validate a whole config and return the outcome, with each error message under its key."""
         class_name = config.get(connect.CLASS, "")
         if not class_name:
             return delivery.refused(
@@ -804,7 +814,9 @@ class _Altering(_ConnectSender[connect.AlterConnectors, model_config.ConfigResou
 
 
 class _AlteringLoggers(_ConnectSender[connect.AlterConnectLoggers, model_config.ConfigResource]):
-    """Sets levels of loggers, each by a request: for all workers, or before Kafka 3.7 at each worker of the context."""
+    """Sets the level of each logger by a request of its own: for all workers at once; before Kafka 3.7, to each worker
+    in the settings.
+    """
 
     of = "ops"
 
@@ -834,8 +846,8 @@ class _AlteringLoggers(_ConnectSender[connect.AlterConnectLoggers, model_config.
 def _of_all(
     cluster: _Cluster, target: model_config.ConfigResource, answers: Sequence[tuple[RestClient, Answer | RestFailed]]
 ) -> Outcome:
-    """Return the outcome of a change that each worker applies for itself: APPLIED if all workers applied it, FAILED if
-    certainly no worker applied it, UNKNOWN otherwise.
+    """Return the outcome of a change that was sent to each worker: APPLIED if all workers applied it, FAILED if
+    certainly none did, UNKNOWN otherwise.
     """
     problems, may_be_applied = [], False
     for worker, answer in answers:
@@ -858,8 +870,8 @@ def _defaults(defined: Mapping[str, Definition]) -> dict[str, str]:
 
 
 def _changed(before: Mapping[str, str], ops: Iterable[ConfigOp]) -> dict[str, str | None]:
-    """Return the new value of each changed key; None to remove it. before: the values with defaults, from which a list
-    starts.
+    """Return key -> its new value, None to remove the key, for each key that is changed. before: key -> its present or
+    default value, to which changes of list items apply.
     """
     changes: dict[str, str | None] = {}
     for op in ops:
@@ -882,7 +894,9 @@ class _OfOne(_ConnectSender[R, connect.ConnectorTarget]):
         return (connect.ConnectorTarget(self.request.name),)
 
     async def _status(self, name: str) -> _Status | None:
-        """Return the state of a connector; None if there is no such connector."""
+        """Return the state of a connector; None if the connector does not exist. name: its name within the Connect
+        cluster.
+        """
         cluster, connector = _cluster_of(self.link, name)
         try:
             return await cluster.read(_of_connector(connector, "/status"), _Status)
@@ -895,7 +909,9 @@ class _OfOne(_ConnectSender[R, connect.ConnectorTarget]):
         return {target: self.verdict(await self._status(target.name)) for target in targets}
 
     def verdict(self, now: _Status | None) -> Status:
-        """Return the outcome of the change by the connector's present state."""
+        """Return the outcome of the change according to the connector's present state; None means a missing
+        connector.
+        """
         raise NotImplementedError
 
 

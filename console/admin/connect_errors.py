@@ -1,4 +1,4 @@
-"""Errors of connecting, for an operator: one line with host:port and the reason, and the remedy."""
+"""Errors of connecting, for an operator: a line with host:port and the reason, and a remedy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
 
 
 def connect_error(error: Exception, address: Address, settings: ConnectionSettings) -> admin_errors.AdminError:
-    """Return the error for a failed connection to this address. error: raised by `console.wire.connection.connect`."""
+    """Convert the error of a failed connection to this address to an AdminError. error: as raised by
+    `console.wire.connection.connect`.
+    """
     if not isinstance(error, ConnectFailed):
         return error if isinstance(error, admin_errors.AdminError) else _not_set_up(error, address)
     cause = _root(error)
@@ -51,7 +53,9 @@ def connect_error(error: Exception, address: Address, settings: ConnectionSettin
 
 
 def refused_credentials(error: Exception) -> bool:
-    """Return whether the broker refused the credentials after a check, or proved not to know them."""
+    """Return whether the error means that the broker checked the credentials and refused them, or does not know
+    them.
+    """
     cause = _root(error)
     if isinstance(cause, SaslRefused):
         return cause.errno == ErrorCode.sasl_authentication_failed
@@ -59,12 +63,14 @@ def refused_credentials(error: Exception) -> bool:
 
 
 def is_impostor(error: BaseException) -> bool:
-    """Return whether the login showed that the peer is another server: it does not know the credentials."""
+    """Return whether the login showed that the peer is not the expected broker: it does not have the user's keys."""
     return isinstance(error, ConnectFailed) and isinstance(_root(error), NotTheBroker)
 
 
 def too_new(address: Address, api: str, theirs: tuple[int, int]) -> admin_errors.AdminError:
-    """Return the error of a broker that has an API only in versions newer than those that kac knows."""
+    """Return the error that a broker supports an API only in versions newer than those that kac supports. theirs: the
+    broker's lowest and highest version.
+    """
     known = version_range(api)[1]
     message = (
         f"{show_address(address)} is newer than this kac: it has {api} {theirs[0]} to {theirs[1]}, known is {known}"
@@ -75,15 +81,15 @@ def too_new(address: Address, api: str, theirs: tuple[int, int]) -> admin_errors
 
 
 def not_a_broker(address: Address) -> admin_errors.AdminError:
-    """Return the error of a peer with Kafka's protocol but without Metadata: a KRaft controller."""
+    """Return the error that the peer uses Kafka's protocol but has no Metadata API: it is a KRaft controller."""
     message = f"{show_address(address)} is a controller's listener: it has no Metadata"
     remedy = "Use the address of a broker's listener, or name it with --bootstrap-controller."
     return admin_errors.NotKafkaBroker.of(message, remedy)
 
 
 def not_a_controller(address: Address, *, older: bool) -> admin_errors.AdminError:
-    """Return the error of a peer that the settings name as a controller but that does not answer as one. older: whether
-    it is a controller of a release without KIP-919.
+    """Return the error that the peer does not answer as a controller, although the settings name it as one. older:
+    whether it is a controller before KIP-919.
     """
     if older:
         message = f"{show_address(address)} is a controller of a Kafka before 3.7, which answers no client"
@@ -95,11 +101,13 @@ def not_a_controller(address: Address, *, older: bool) -> admin_errors.AdminErro
 
 
 _MOST_NAMED = 3
-"""Maximum number of addresses with the same reason that a message names: a cluster may have hundreds."""
+"""Maximum number of addresses that a message names for one reason; a cluster may have hundreds."""
 
 
 def none_reached(errors: Sequence[admin_errors.AdminError]) -> admin_errors.AdminError:
-    """Return one error for all addresses: the most specific one, or one that lists all of them."""
+    """Return one error for all addresses that could not be reached: the most specific one, or one that lists all
+    reasons.
+    """
     specific = (
         admin_errors.AuthenticationFailed,
         admin_errors.WayFailed,
@@ -119,26 +127,28 @@ def none_reached(errors: Sequence[admin_errors.AdminError]) -> admin_errors.Admi
 
 
 def _listed(addresses: Sequence[str]) -> str:
-    """Return the first three (`_MOST_NAMED`) of the addresses that failed alike, and the number of the others."""
+    """Return the first `_MOST_NAMED` (3) addresses as text, and the number of the others."""
     named, more = addresses[:_MOST_NAMED], len(addresses) - _MOST_NAMED
     return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _root(error: BaseException) -> BaseException:
-    """Return the first cause. The cause of a timeout is only its own cancellation."""
+    """Return the exception at the end of the chain of causes. A timeout's own cancellation doesn't count."""
     while error.__cause__ is not None and not isinstance(error, TimeoutError):
         error = error.__cause__
     return error
 
 
 def _shown(address: Address, settings: ConnectionSettings) -> str:
-    """Return an address for a message, with the place that the context's addresses name for it."""
+    """Return an address for a message, with the address that the settings use in its place, if any."""
     place = settings.route.place_of(address)
     return show_address(address) if place == address else f"{show_address(address)} (at {show_address(place)})"
 
 
 def _words_of_kubectl(cause: BaseException, address: Address, settings: ConnectionSettings) -> str | None:
-    """Return the reason why kubectl closed a connection; None for other ways and failures, and without a reason."""
+    """Return kubectl's reason for closing a connection; None if kubectl gave none, or the connection does not go
+    through kubectl, or failed in another way.
+    """
     is_closed = isinstance(cause, ConnectionError | EOFError | ssl.SSLError)
     if not isinstance(settings.via, KubeNamespace) or not is_closed or isinstance(cause, ssl.SSLCertVerificationError):
         return None
@@ -263,7 +273,7 @@ def _no_tls_there(where: str) -> admin_errors.AdminError:
 
 
 def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings) -> admin_errors.AdminError:
-    """Return the error of a failed login."""
+    """Return the error of a failed SASL login. where: the address as text."""
     mechanism = settings.sasl.mechanism if settings.sasl is not None else "SASL"
     if isinstance(cause, NotTheBroker):
         return admin_errors.AuthenticationFailed.of(
@@ -340,7 +350,9 @@ _KERBEROS_REMEDIES = (
 
 
 def _kerberos_error(cause: BaseException, where: str) -> admin_errors.AdminError:
-    """Return the error of a Kerberos failure on this side, before a request to the broker."""
+    """Return the error of a Kerberos failure on this host, before anything was sent to the broker. where: the address
+    as text.
+    """
     text = str(cause)
     # Ignore paths in the text, which may contain any word.
     said = re.sub(r"\S++", lambda word: "" if "/" in word[0] else word[0], text)

@@ -1,4 +1,6 @@
-"""The open connections of one client: one to each broker in use, and one to the first address that answered."""
+"""The open connections of one client: one to each broker in use, and one to the first bootstrap address that
+answered.
+"""
 
 from __future__ import annotations
 
@@ -22,42 +24,47 @@ if TYPE_CHECKING:
 
 
 REFUSAL_SECONDS = 30.0
-"""Seconds for which kac does not try refused credentials again: a console that refreshes must not lock an account."""
+"""Seconds for which refused credentials are not sent again, so that a console that polls does not lock the account."""
 
 
 MAX_OPEN = 256
 """Maximum number of open connections; above it, the least recently used ones are closed. A cluster may advertise any
-number of brokers, and the number of open files is limited, often to 1,024."""
+number of brokers, and a process may often have only 1,024 open files.
+"""
 CONCURRENCY = 64
-"""Maximum number of brokers with concurrent requests; far below MAX_OPEN, so that no connection in use is closed."""
+"""Maximum number of brokers with requests in flight. It is far below MAX_OPEN, so that no connection in use is closed.
+"""
 
 
 _Stamp = tuple[tuple[int, int, int] | None, ...]
-"""Inode, size and modification time of each file; None for a missing one."""
+"""For each file: its inode, size and modification time; None for a missing file. It shows whether the files have
+changed.
+"""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass
 class Access:
-    """The login state that all connections of one client share: the security arguments, the `stamp` of their files, and
-    the last refusal of the credentials.
+    """The login state that all connections of one client share: the security arguments, the `stamp` of the files that
+    they were read from, and the last refusal of the credentials.
     """
 
     security: dict[str, Any] | None = None
     stamp: _Stamp = ()
     refused: tuple[float, AuthenticationFailed] | None = None
     tells_nodes: bool | None = None
-    """Whether brokers refuse a connection meant for another node (KIP-1242); None until a broker has shown that they
-    do. False once a peer answered for nodes that it denies being (`Connections.mean_no_node`)."""
+    """Whether brokers refuse a connection that is meant for another node (KIP-1242); None until a broker has shown that
+    it does. False from `Connections.mean_no_node` on.
+    """
 
 
 class Connections:
-    """A pool of connections: opens one for each address when first needed, and closes them all at the end.
+    """A pool of connections. It opens one for each address when it is first needed, and `close` closes all of them.
 
-    The caller holds `concurrency` while it uses the connection to one of several brokers.
+    A caller that uses connections to several brokers concurrently holds `concurrency` for each.
 
-    aiokafka and kio are imported at the first connection.
+    aiokafka and kio are imported for the first connection.
     """
 
     def __init__(
@@ -79,20 +86,20 @@ class Connections:
         self.concurrency = asyncio.Semaphore(CONCURRENCY)
 
     def service_recorded(self, _key: int) -> bytes | None:
-        """Return the recorded answer of a service next to the brokers, by its pseudo API key; None if the connections
-        are live.
+        """Return the recorded answer of an HTTP service, by its pseudo API key; None if the connections are to live
+        brokers.
         """
         return None
 
     def beside(self) -> Connections:
-        """Return another pool with the same settings and a shared login state, so that neither tries credentials that
-        the other saw refused.
+        """Return another pool with the same settings and a shared login state: credentials that were refused in one
+        pool are not tried in the other.
         """
         return Connections(self._settings, self._record, self._tap, self._access)
 
     async def to(self, address: Address, meant: Node | None = None) -> Connection:
-        """Return the connection to this address; open it if necessary. meant: the node expected there. Raises
-        AdminError.
+        """Return the connection to this address; open it if necessary. meant: the node that the peer must be; None for
+        any. Raises AdminError.
         """
         connection = self._open.get(address)
         if connection is not None and connection.is_open:
@@ -111,8 +118,8 @@ class Connections:
         return await asyncio.shield(opening)
 
     async def any_of(self, addresses: Iterable[Address]) -> Connection:
-        """Return the connection of the last call if it is open, else another open one, else one to the first of these
-        addresses that answers. Raises AdminError.
+        """Return a connection to any broker: the one that the last call returned, if it is open; otherwise another open
+        one; otherwise a new one to the first of these addresses that answers. Raises AdminError.
         """
         last = self._open.get(self._any) if self._any is not None else None
         for connection in (last, *self._open.values()):
@@ -124,8 +131,8 @@ class Connections:
         return await asyncio.shield(self._electing)
 
     async def try_anew(self, address: Address) -> float:
-        """Open one more connection to this address, with its exchange of ApiVersions, and close it: open connections
-        may be busy. Return the seconds until it was open. Raises AdminError.
+        """Open a new connection to this address, with its ApiVersions exchange and login, and close it. Return the
+        seconds until it was open. Open connections are not used, since they may be busy. Raises AdminError.
         """
         began = time.monotonic()
         connection = await self._connect(address)
@@ -134,8 +141,9 @@ class Connections:
         return took
 
     async def open_apart(self, address: Address) -> Connection:
-        """Open a connection to this address for the caller alone, which closes it. A refusal does not affect other
-        connections: a controller's listener may need another protocol. Raises AdminError.
+        """Open a connection to this address that the pool does not keep: the caller has to close it. A refused login
+        does not affect other connections, since a controller's listener may need another protocol. Raises
+        AdminError.
         """
         from console.admin.connect_errors import connect_error
         from console.wire.connection import connect
@@ -154,7 +162,9 @@ class Connections:
             raise connect_error(error, address, settings) from error
 
     def mean_no_node(self) -> None:
-        """Stop the check of node ids (KIP-1242): a peer answers for nodes that it denies being."""
+        """Stop checking node ids (KIP-1242): a peer refused the check of its id, but its configs prove that it is the
+        expected node.
+        """
         self._access.tells_nodes = False
 
     def reached(self) -> tuple[Address, ...]:
@@ -162,11 +172,13 @@ class Connections:
         return tuple(address for address, connection in self._open.items() if connection.is_open)
 
     def now_ms(self) -> int:
-        """Return the present time of the cluster's answers, in milliseconds since 1970."""
+        """Return the time to which the cluster's answers belong, milliseconds since 1970: the present, or a record's
+        time.
+        """
         return round(time.time() * 1000)
 
     def retire_at(self, addresses: Iterable[Address]) -> None:
-        """Retire the connections to these addresses."""
+        """Retire the connections to these addresses; see `retire`."""
         for address in addresses:
             if (connection := self._open.get(address)) is not None:
                 self.retire(connection)
@@ -177,8 +189,8 @@ class Connections:
             self.retire(connection, longest)
 
     def retire(self, connection: Connection, longest: float | None = None) -> None:
-        """Retire a silent connection if it belongs to this pool. It is closed once its requests are answered, or after
-        `longest` seconds; None: the settings' request timeout.
+        """Remove a connection from the pool, for example because it does not answer; ignore one of another pool. It is
+        closed when its requests are answered, or after `longest` seconds; None for the settings' request timeout.
         """
         mine = [address for address, known in self._open.items() if known is connection]
         if not mine:
@@ -191,7 +203,7 @@ class Connections:
         task.add_done_callback(self._retired.pop)
 
     def _make_room(self) -> None:
-        """Close idle connections, the least recently used first, until one more can be opened."""
+        """Close idle connections, the least recently used first, until the pool may open one more."""
         for address, connection in list(self._open.items()):
             if len(self._open) + len(self._opening) < MAX_OPEN:
                 return
@@ -201,7 +213,7 @@ class Connections:
                 self.retire(connection)
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close all connections."""
         connections = list(self._retired.values())
         tasks = [task for task in (*self._opening.values(), self._electing, *self._retired) if task is not None]
         for task in tasks:
@@ -293,9 +305,9 @@ class Connections:
         return connection
 
     async def _present_security(self) -> dict[str, Any]:
-        """Return the security arguments of a new connection. Key and trust stores that changed on the disk are read
-        again; the former are used while the new ones are unusable: a certificate may be written before its key. Raises
-        AdminError.
+        """Return the security arguments for a new connection. Read the key and trust stores again if the files have
+        changed. If the new files are unusable, use the former content: a certificate may be written before its key.
+        Raises AdminError.
         """
         settings = self._settings
         files = () if settings.tls is None else settings.tls.files
@@ -314,9 +326,9 @@ class Connections:
         return self._access.security
 
     def _find_ended_sessions(self, now: float) -> None:
-        """Drop connections with a failed session renewal. Only a new login shows whether the credentials are still
-        valid, since the credentials of a cloud role's next session can't renew the present one. A peer that proved to
-        be another server gets no further proof. now: time on the loop's clock.
+        """Drop the connections whose session could not be renewed. A new connection's login then shows whether the
+        credentials are valid, because the next credentials of a cloud role can't renew the present session. If the
+        peer proved to be another server, send it no further login for now. now: the time on the loop's clock.
         """
         for address, connection in list(self._open.items()):
             failed = connection.not_renewed
@@ -343,7 +355,9 @@ def _stamp(files: Iterable[Path]) -> _Stamp:
 
 
 async def security_arguments(settings: ConnectionSettings) -> dict[str, Any]:
-    """Return the security arguments of `wire.connection.connect`. Reads key and trust stores. Raises AdminError."""
+    """Read the key and trust stores, and return the security arguments of `wire.connection.connect`. Raises
+    AdminError.
+    """
     arguments: dict[str, Any] = {"security_protocol": settings.security_protocol}
     if settings.security_protocol != "PLAINTEXT":
         from console.admin.tls import ssl_context
@@ -356,13 +370,15 @@ async def security_arguments(settings: ConnectionSettings) -> dict[str, Any]:
 # SASL: the login, by mechanism.
 
 TOKEN_SHARE = 0.8
-"""Share of the connect timeout that getting the token may take, so that a slow endpoint is reported as such."""
+"""The share, 0 to 1, of the connect timeout that getting a token may take, so that the error names the slow token
+endpoint.
+"""
 
 
 def sasl_login(settings: ConnectionSettings) -> Login | None:
-    """Return the login; None for a protocol without SASL.
+    """Return the login for these settings; None for a protocol without SASL.
 
-    Raises AuthenticationFailed if a setting or package that the mechanism needs is missing.
+    Raises AuthenticationFailed if a setting or a package that the mechanism needs is missing.
     """
     from console.wire.sasl import (
         BearerAuthenticator,
@@ -444,11 +460,12 @@ async def first_to_open(
     final: Callable[[BaseException], bool],
     stagger: float = STAGGER,
 ) -> C | list[Exception]:
-    """Return the first connection that opens, or the errors of the failed attempts, in the order of the addresses.
+    """Open connections to the addresses until one succeeds. Return that connection; if all attempts fail, return their
+    errors in the order of the addresses.
 
-    An address is tried once all before it have failed or had `stagger` seconds. An error for which `final` is true ends
-    the race. At its end, the other attempts are cancelled, and their open connections discarded. If the caller is
-    cancelled, all attempts are.
+    The attempt for an address begins when all attempts before it have failed or have lasted `stagger` seconds. An error
+    for which `final` returns True ends all attempts. At the end, the other attempts are cancelled, and connections that
+    they opened are passed to `discard`. If the caller is cancelled, all attempts are.
     """
     tasks: list[asyncio.Task[C]] = []
     winner: asyncio.Task[C] | None = None
@@ -470,8 +487,8 @@ async def _staggered(
     final: Callable[[BaseException], bool],
     stagger: float,
 ) -> asyncio.Task[C] | None:
-    """Connect to the addresses in their order, one task each, and add the tasks to `tasks`. Return the first task that
-    succeeds; None if all fail, or if one fails with a final error.
+    """Try the addresses in order, each in a task that is added to `tasks`. Return the first task that succeeds; None if
+    all fail, or if one fails with a final error.
     """
     waiting: set[asyncio.Task[C]] = set()
     while waiting or len(tasks) < len(addresses):

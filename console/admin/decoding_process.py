@@ -1,6 +1,4 @@
-"""Decoding of payloads in a separate process with limits of memory and time, which kac ends when a read is
-cancelled.
-"""
+"""Decoding of payloads in a separate process with limited memory and time, which kac kills if the read is cancelled."""
 
 from __future__ import annotations
 
@@ -23,24 +21,26 @@ from console.programs import python, started
 from console.wire import decoding
 
 SECONDS = 2.0
-"""Seconds for one payload."""
+"""Maximum seconds to decode or encode one payload."""
 LOAD_SECONDS = 8.0
-"""Seconds to parse a schema."""
+"""Maximum seconds to parse a schema."""
 _START_SECONDS = 30.0
-"""Seconds until the process has to report that it runs: a host that swaps is slow."""
+"""Maximum seconds until the process reports that it runs; a host that swaps is slow."""
 _GLANCE = 0.1
-"""Seconds between two checks whether the read was cancelled."""
+"""Seconds between two checks whether the operator cancelled the read."""
 _CHILD = "from console.wire.decoding import serve; serve()"
 
 
 @cache
 def decoding_process() -> DecodingProcess:
-    """Return the only decoding process of this kac. It starts with the first schema."""
+    """Return the decoding process that all of kac shares. It starts when it gets its first schema."""
     return DecodingProcess()
 
 
 class DecodingProcess:
-    """A decoding process, restarted after its end. Its functions block; call them on any thread but an event loop's."""
+    """A decoding process, which is started again after it has ended. Its methods block: don't call them on an event
+    loop.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -50,12 +50,12 @@ class DecodingProcess:
     def decoder(
         self, schema: SchemaText, descriptors: bytes = b"", main: str = "", *, encodes: bool = False
     ) -> Callable[..., bytes]:
-        """Return the decoder of a schema's payloads: a function of payload, indexes and allowance.
+        """Return a function of (payload, message indexes, allowance) that decodes payloads of a schema to JSON.
 
         Args:
-            descriptors: the compiled Protobuf schema; empty for others.
+            descriptors: the compiled descriptors of a Protobuf schema; empty for other schemas.
             main: the name of the schema's own file in the descriptors.
-            encodes: True for the reverse: a function that takes JSON and returns a payload.
+            encodes: whether to return the reverse, a function that encodes JSON as a payload.
 
         Raises:
             NotDecoded: the schema is unusable.
@@ -84,10 +84,10 @@ class DecodingProcess:
         return answer.made
 
     def _asked(self, request: decoding.Request, seconds: float, allowance: Allowance) -> decoding.Answer:
-        """Return the answer to a request.
+        """Send a request to the process and return its answer. seconds: the maximum time.
 
         Raises:
-            NotDecoded: the schema is refused, or kac had to end the process.
+            NotDecoded: the process refuses the schema, or kac had to kill the process.
         """
         while not self._lock.acquire(timeout=_GLANCE):
             if allowance.ended:
@@ -140,7 +140,7 @@ def _started() -> subprocess.Popen[bytes]:
 
 
 def ended(process: subprocess.Popen[bytes]) -> None:
-    """End a process and close its pipes."""
+    """Kill a process and close its pipes."""
     process.kill()
     process.wait()
     for pipe in (process.stdin, process.stdout):
@@ -151,7 +151,9 @@ def ended(process: subprocess.Popen[bytes]) -> None:
 def _exchanged(
     process: subprocess.Popen[bytes], request: decoding.Request, ends: float, allowance: Allowance
 ) -> decoding.Answer:
-    """Send a request and return its answer. Raises as `_received`."""
+    """Send a request and return the process's answer. Raises as `_received` does, and OSError if the process has
+    ended.
+    """
     assert process.stdin is not None
     data = msgspec.msgpack.encode(request)
     left = memoryview(len(data).to_bytes(4, "big") + data)
@@ -161,11 +163,11 @@ def _exchanged(
 
 
 def _received(process: subprocess.Popen[bytes], ends: float, allowance: Allowance) -> decoding.Answer:
-    """Return the next answer.
+    """Return the process's next answer. ends: the deadline, in seconds of the monotonic clock.
 
     Raises:
-        TimeoutError: the process sends no answer until `ends`, or the read was cancelled.
-        EOFError, OSError, DecodeError: the process has ended, or sends other data.
+        TimeoutError: the process did not answer before `ends`, or the read was cancelled.
+        EOFError, OSError, DecodeError: the process has ended, or sends something else.
     """
     assert process.stdout is not None
     handle = process.stdout.fileno()

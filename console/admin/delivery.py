@@ -1,5 +1,5 @@
-"""The base of all changes: a `Sender` for each kind, and `sent`, which runs it. A change is sent once; if its response
-is lost, kac describes the cluster again.
+"""The base of all changes: a subclass of `Sender` for each kind of change, and `sent`, which runs its steps. A change
+is sent once. If its response is lost, kac reads the targets again to find the outcome.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ R = TypeVar("R", bound=ChangeRequest)
 T = TypeVar("T", bound=Target)
 
 Answer = tuple[int, str | None]
-"""A broker's error code for one target, 0 for success, and its message."""
+"""A broker's result for one target: the error code, 0 for success, and the message, None without one."""
 
 DescribeAgain = Callable[[Sequence[T]], Awaitable[Mapping[T, Status]]]
-"""Describes targets again and returns a status for each: APPLIED if the cluster is as requested, NOT_APPLIED if it is
-not, UNKNOWN if the description does not show it."""
+"""Function that reads targets again and returns target -> status: APPLIED if the cluster has the requested state,
+NOT_APPLIED if it has not, UNKNOWN if the read does not show it.
+"""
 
 Progress = Callable[[int, int], None]
-"""Called with the number of partitions that have a leader, and the number of all partitions."""
+"""Function called with the number of partitions that have a leader, and the number of all partitions."""
 
 ANSWER_SECONDS = 5.0
-"""Seconds that a response may take in addition to the broker's own limit."""
+"""Seconds that a response may take beyond the timeout in the request, which the broker applies."""
 
 DOTS = "······"
 
@@ -48,29 +49,31 @@ log = logging.getLogger(__name__)
 
 
 class Sender(Generic[R, T]):
-    """The steps to send one kind of change, run by `sent`. Each change has its own instance, which may keep state.
+    """The steps by which one kind of change is sent; `sent` calls them. Each change has its own instance, which may
+    have state.
 
-    The defaults suit most changes: one request for all targets, to the controller, without a check. Methods raise
-    AdminError if they can't continue; nothing was sent then.
+    The defaults suit most changes: one request for all targets, sent to the controller, without validation. If a method
+    raises AdminError, nothing was sent.
 
     Args:
-        validate_only: whether brokers only check the change.
+        validate_only: whether brokers shall only validate the change.
     """
 
     of: ClassVar[str] = ""
-    """The request's field with the targets; ``""`` without such a field."""
+    """The name of the request's field that has the targets; ``""`` if there is none."""
     right: ClassVar[str] = ""
-    """The message of an outcome if the right to the change is missing; ``""`` for the broker's own message."""
+    """The message of an outcome if the principal lacks the right to the change; ``""`` to use the broker's own message.
+    """
     needs: ClassVar[str] = ""
-    """The first Kafka release that has the request; ``""`` for all."""
+    """The first Kafka release that has the API; ``""`` if all have it."""
     has_check = False
-    """Whether the protocol has a validate-only form."""
+    """Whether the request has a validate-only form."""
     route: Route = CONTROLLER
     """The broker that receives the request."""
     secrets: Sequence[Secret] = ()
-    """Values in the request that no outcome may repeat; brokers repeat values that they refuse."""
+    """Secrets in the request, which no outcome may contain: brokers repeat values that they refuse."""
     on_progress: Progress | None = None
-    """Called during the wait for leaders; None without a callback."""
+    """Called while the leaders of new partitions are elected; None to report nothing."""
 
     def __init__(self, link: Link, request: R, validate_only: bool) -> None:
         self.link = link
@@ -79,38 +82,38 @@ class Sender(Generic[R, T]):
 
     @property
     def api(self) -> str:
-        """The snake-case name of the request in kio: ``create_topics``."""
+        """kio's name of the API, such as ``create_topics``."""
         return re.sub(r"\B[A-Z]", r"_\g<0>", self.request.api).lower()
 
     def targets(self) -> Iterable[T]:
-        """Return the targets, possibly with duplicates."""
+        """Return the targets of the change, possibly with duplicates."""
         found: Iterable[T] = getattr(self.request, self.of)
         return found
 
     async def require(self) -> None:
-        """Raise Unsupported if the cluster lacks the request."""
+        """Raise Unsupported if the brokers do not have the API."""
         if self.needs:
             await self.link.require(self.api, 0, self.needs, self.route)
 
     async def refused(self) -> dict[T, Outcome]:
-        """Return the outcomes of targets that are neither checked nor sent."""
+        """Return target -> outcome, for targets that kac itself refuses: these are neither validated nor sent."""
         return {}
 
     async def unchecked(self, targets: Sequence[T]) -> dict[T, Outcome]:
-        """Return the outcomes of a check if the protocol has no request that only validates: UNCHECKED for each
-        target.
-        """
+        """Return the outcomes of a validation that the protocol does not have: UNCHECKED for each target."""
         return {target: Outcome(target, Status.UNCHECKED) for target in targets}
 
     async def prepare(self, _targets: Sequence[T]) -> dict[T, Outcome]:
-        """Read the data that sending needs. Return the outcomes of targets that are not sent because of it."""
+        """Read what the change needs before it is sent. Return target -> outcome, for targets that therefore must not
+        be sent.
+        """
         return {}
 
     async def deliver(self, targets: Sequence[T]) -> dict[T, Outcome]:
-        """Send the change, or its check. Return the outcome for each target.
+        """Send the change, or its validation. Return target -> outcome.
 
-        If the response was lost, or has no final result for a sent target, `describe_again` decides. After a success,
-        wait until brokers describe the change, so that the next read has it.
+        If the response is lost, or has no final result for a target, `describe_again` decides. After a success, wait
+        until brokers return the changed state, so that the next read has it.
         """
         if not targets:
             return {}
@@ -139,7 +142,7 @@ class Sender(Generic[R, T]):
         return {target: outcomes[target] for target in targets}
 
     async def send(self, targets: Sequence[T]) -> Mapping[T, Answer]:
-        """Send one request for these targets. Return the answer by target."""
+        """Send one request for these targets. Return target -> the broker's result."""
         response = await self.link.call(
             self.api,
             lambda kio: self.build(kio, targets),
@@ -150,7 +153,7 @@ class Sender(Generic[R, T]):
         return self.answers(response, targets)
 
     def seconds(self) -> float | None:
-        """Return the timeout for the response in seconds; None for the settings' request timeout."""
+        """Return the timeout of the request in seconds; None for the settings' request timeout."""
         limit_ms: int | None = getattr(self.request, "timeout_ms", None)
         return None if limit_ms is None else max(self.link.settings.request_timeout, limit_ms / 1000 + ANSWER_SECONDS)
 
@@ -159,28 +162,28 @@ class Sender(Generic[R, T]):
         raise NotImplementedError
 
     def build(self, kio: ModuleType, targets: Sequence[T]) -> Any:
-        """Return the request for these targets, from kio's module of the version in use."""
+        """Make the request for these targets. kio: kio's module of the version in use."""
         return payload(kio, self.api, self.fields(targets))
 
     def answers(self, response: Any, targets: Sequence[T]) -> Mapping[T, Answer]:
-        """Return target -> its answer in a response; by default the same for all."""
+        """Return target -> its result in the response. By default all targets have the response's top-level result."""
         code, message = response.error_code, getattr(response, "error_message", None)
         if self.right and code == ErrorCode.cluster_authorization_failed:
             message = self.right
         return dict.fromkeys(targets, (code, message))
 
     async def describe_again(self, targets: Sequence[T]) -> Mapping[T, Status]:
-        """Describe the targets again; see `DescribeAgain`."""
+        """Read the targets again and return target -> status; see `DescribeAgain`."""
         raise NotImplementedError
 
 
 Senders = Mapping[type[ChangeRequest], type[Sender[Any, Any]]]
-"""Class of a change request -> the class that sends it."""
+"""Class of a change request -> the class of its sender."""
 
 
 async def sent(sender: Sender[R, T]) -> tuple[Outcome, ...]:
-    """Send a change or its check. Return one outcome for each target, in their order.
-    Raises AdminError if nothing was sent.
+    """Send a change, or its validation. Return one outcome for each target, in order. Raises AdminError if nothing was
+    sent.
     """
     await sender.require()
     targets = list(dict.fromkeys(sender.targets()))
@@ -195,18 +198,18 @@ async def sent(sender: Sender[R, T]) -> tuple[Outcome, ...]:
 
 
 class ServiceSender(Sender[R, T]):
-    """The base of changes of a service next to the brokers: each target is its own request."""
+    """The base class of changes to HTTP services next to the brokers. Each target gets a request of its own."""
 
     takes_seconds = 0.0
-    """Seconds that the service may need to carry out a change after its answer."""
+    """Maximum seconds that the service needs to carry out a change after its response."""
 
     async def require(self) -> None:
-        """Raise ReadOnly for a change by a read-only client."""
+        """Raise ReadOnly if the client is read-only and this is a change."""
         if not self.validate_only and self.link.settings.read_only:
             raise ReadOnly(self.request.api)
 
     async def deliver(self, targets: Sequence[T]) -> dict[T, Outcome]:
-        """Send the change, or its check, for each target, and wait until the service shows it."""
+        """Send the change, or its validation, for each target, and wait until the service returns the changed state."""
         outcomes: dict[T, Outcome] = {}
         for target in targets:
             outcomes[target] = await self._outcome(target)
@@ -230,10 +233,10 @@ class ServiceSender(Sender[R, T]):
         return found or Outcome(target, Status.APPLIED)
 
     async def send_one(self, target: T) -> Outcome | Failure | None:
-        """Send the change, or its check, for a target.
+        """Send the change, or its validation, for one target.
 
         Returns:
-            The outcome, or the service's refusal; None if the change is applied.
+            The outcome, or the failure of a refusal; None if the change was applied.
 
         Raises:
             AdminError: the service did not answer, or refused.
@@ -252,13 +255,13 @@ def without_secrets(text: str, secrets: Iterable[Secret]) -> str:
 async def reconcile(
     targets: Sequence[T], describe_again: DescribeAgain[T], why: Failure, within: float
 ) -> dict[T, Outcome]:
-    """Return the outcomes of a change whose response was lost.
-
-    APPLIED as soon as the cluster is as requested, else UNKNOWN: the network may still deliver the change later.
+    """Return target -> outcome for a change whose response was lost: APPLIED as soon as the cluster has the requested
+    state. Otherwise UNKNOWN, since the network may still deliver the change.
 
     Args:
-        why: the reason of the loss.
-        within: the seconds for describing it again.
+        describe_again: reads the targets.
+        why: the reason for the loss.
+        within: the maximum seconds for reading the targets repeatedly.
     """
     log.warning("describing a change of %d targets again: %s", len(targets), why)
     loop = asyncio.get_running_loop()
@@ -284,8 +287,8 @@ async def reconcile(
 
 
 async def until_visible(targets: Sequence[T], describe_again: DescribeAgain[T], within: float) -> None:
-    """Wait until brokers describe an applied change, at most `within` seconds, or until a read fails; neither is an
-    error.
+    """Wait until brokers return the state that an applied change has made, at most `within` seconds, or until a read
+    fails. Neither raises an error.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within
@@ -303,12 +306,14 @@ async def until_visible(targets: Sequence[T], describe_again: DescribeAgain[T], 
 
 
 def refused(target: Target, name: str, message: str, remedy: str) -> Outcome:
-    """Return the outcome of a change that is not sent, because it would do harm or can't succeed."""
+    """Return the outcome of a change that kac itself refuses, because it would do harm or can't succeed."""
     return Outcome(target, Status.FAILED, Failure(name, message, remedy))
 
 
 def refuse_duplicates(targets: Iterable[T]) -> dict[T, Outcome]:
-    """Return an outcome for each duplicate target: brokers apply only a part of such a request."""
+    """Return target -> the outcome that refuses it, for each target that occurs twice: brokers would apply only a part
+    of such a request.
+    """
     once: set[T] = set()
     twice: dict[T, Outcome] = {}
     for target in targets:
@@ -322,12 +327,12 @@ def refuse_duplicates(targets: Iterable[T]) -> dict[T, Outcome]:
 
 
 def configs_verdict(resource: ConfigResource, ops: Iterable[ConfigOp], known: ConfigSet | None) -> Status:
-    """Return APPLIED if a resource has all requested values, NOT_APPLIED if it has none of them; UNKNOWN if it was not
-    described.
+    """Return APPLIED if the resource has all requested values, NOT_APPLIED if it has none of them, otherwise UNKNOWN.
 
-    A broker applies all keys of a resource or none, so a readable key decides for an unreadable one (a secret).
-    A plan has no edit without effect, so a value that is as requested was different before. If only some values are as
-    requested, another client has changed the resource as well: UNKNOWN.
+    A broker applies all changes of a resource or none, so values that can be read decide for those that can't
+    (secrets). A plan has no edit without effect, so each requested value differed before the change. If only some
+    values are as requested, another client has changed the resource, too: UNKNOWN. It is also UNKNOWN if `known` is
+    None: the resource could not be read.
     """
     if known is None:
         return Status.UNKNOWN
@@ -336,8 +341,8 @@ def configs_verdict(resource: ConfigResource, ops: Iterable[ConfigOp], known: Co
 
 
 def op_verdict(resource: ConfigResource, op: ConfigOp, entry: ConfigEntry | None) -> Status:
-    """Return the verdict for one key; UNKNOWN if brokers hide its value, or for the removal of a logger's level. entry:
-    the key's current description; None if the key is not listed.
+    """Return the status of the change of one key. UNKNOWN if brokers hide its value, or for the removal of a logger's
+    level. entry: the key's present entry; None if the resource has none.
     """
     own = own_value(entry, resource)
     if op.op == DELETE:
@@ -357,7 +362,9 @@ def op_verdict(resource: ConfigResource, op: ConfigOp, entry: ConfigEntry | None
 
 
 def same_value(type_: ConfigType, one: str, other: str, *, ignore_case: bool = False) -> bool:
-    """Return whether two texts are the same value of this type: brokers return the parsed value, ``1`` for ``01``."""
+    """Return whether two texts mean the same value of this type. Brokers return the parsed value, such as ``1`` for
+    ``01``.
+    """
     if one == other or (ignore_case and one.lower() == other.lower()):
         return True
     parse = _PARSERS.get(type_.name)
@@ -370,7 +377,7 @@ def same_value(type_: ConfigType, one: str, other: str, *, ignore_case: bool = F
 
 
 def list_items(value: str | None) -> list[str]:
-    """Return the items of a LIST value; empty for an empty value or None."""
+    """Return the items of a value of type LIST; an empty list for None or an empty value."""
     return [item.strip() for item in value.split(",")] if value else []
 
 
@@ -389,5 +396,5 @@ _PARSERS: Mapping[str, Callable[[str], object]] = {
 
 
 def applied_if(is_so: bool) -> Status:
-    """Return APPLIED or NOT_APPLIED."""
+    """Return APPLIED for True, NOT_APPLIED for False."""
     return Status.APPLIED if is_so else Status.NOT_APPLIED

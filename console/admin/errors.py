@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 
 class AdminError(Exception):
-    """A request without a usable response. `failure`: the text to show."""
+    """A request got no usable response. `failure` has the texts for an operator."""
 
     failure_name: ClassVar[str] = ""
-    """The default name of the class's failures."""
+    """The name of the failures of this class, unless `of` gets another."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(str(failure))
@@ -47,14 +47,12 @@ class AdminError(Exception):
 
     @classmethod
     def of(cls, message: str, remedy: str = "", *, name: str = "") -> Self:
-        """Return an error of this class with a message and a remedy. name: the name of its failure; ``""`` for the
-        class's own.
-        """
+        """Make an error of this class. name: the name of its failure; ``""`` for `failure_name`."""
         return cls(Failure(name or cls.failure_name, message, remedy))
 
 
 class Unreachable(AdminError):
-    """No connection to the address could be made."""
+    """No connection to the address could be opened."""
 
     failure_name = "UNREACHABLE"
 
@@ -64,17 +62,21 @@ class NothingListens(Unreachable):
 
 
 class ClosedAtOnce(Unreachable):
-    """The peer closed the connection before the first answer: a limit of connections, or no listener of Kafka's."""
+    """The peer closed the connection before its first response, because of a limit on connections, or because no Kafka
+    listener has the port.
+    """
 
 
 class WayFailed(Unreachable):
-    """The proxy or the Kubernetes on the way was not reached, or refused the login."""
+    """The proxy, SSH host or Kubernetes through which connections go was not reached, or refused the login."""
 
     failure_name = "WAY_FAILED"
 
 
 class SshFailed(WayFailed):
-    """The SSH host on the way was not reached, or refused the login; or the connection to it ended."""
+    """The SSH host through which connections go was not reached, or refused the login, or the connection to it
+    ended.
+    """
 
     failure_name = "SSH_FAILED"
 
@@ -86,7 +88,9 @@ class TlsFailed(AdminError):
 
 
 class AuthenticationFailed(AdminError):
-    """The broker refused the credentials or the mechanism. Never retried: accounts get locked."""
+    """The broker refused the credentials or the mechanism. The login is not repeated, since repeated failures lock
+    accounts.
+    """
 
     failure_name = "AUTHENTICATION_FAILED"
 
@@ -98,27 +102,29 @@ class NotKafkaBroker(AdminError):
 
 
 class RequestTimedOut(AdminError):
-    """A read was sent and not answered in time."""
+    """A read was sent, and no response came in time."""
 
     failure_name = "TIMED_OUT"
 
 
 class Disconnected(AdminError):
-    """The connection was lost before a read was answered."""
+    """The connection was lost before the response to a read came."""
 
     failure_name = "DISCONNECTED"
 
 
 class WrongCluster(AdminError):
-    """A broker of another cluster answers at this cluster's address; the change was not sent."""
+    """A broker at one of this cluster's addresses belongs to another cluster; the change was not sent."""
 
 
 class WrongNode(AdminError):
-    """Another broker answers at this broker's address."""
+    """Another broker than the expected one answers at its address."""
 
 
 class OutcomeUnknown(AdminError):
-    """A change was sent and its answer was lost: it may have been applied. Describe the cluster again."""
+    """A change was sent and its response was lost: it may have been applied. Only a new read of the cluster can show
+    that.
+    """
 
 
 class UnknownBroker(AdminError):
@@ -128,7 +134,7 @@ class UnknownBroker(AdminError):
 
 
 class NotSendable(AdminError):
-    """A value does not fit the request's format; nothing was sent."""
+    """A value can't be encoded in the request's format; nothing was sent."""
 
     failure_name = "NOT_SENDABLE"
 
@@ -140,18 +146,21 @@ class BadAnswer(AdminError):
 
 
 class BrokerError(AdminError):
-    """A broker refused the request as a whole (missing right, no authorizer…). The connection stays usable."""
+    """A broker refused a request as a whole, for example because a right or an authorizer is missing. The connection
+    stays usable.
+    """
 
 
 def check(response: Any) -> None:
-    """Raise BrokerError for a response with a top-level error."""
+    """Raise BrokerError if the response has a top-level error code."""
     if code := getattr(response, "error_code", 0):
         raise BrokerError(failure(code, getattr(response, "error_message", None)))
 
 
 def names_no_broker(api: str, *, asked: str = "broker") -> BrokerError:
-    """Return the error for a response without brokers: it does not even name its sender, so it shows no state, whatever
-    its error code. Metadata before v13 has no top-level error code. asked: broker or controller.
+    """Return the error for a response that names no brokers. It does not even name its sender, so it proves nothing
+    about the cluster, whatever its error code; Metadata before v13 has no top-level error code. asked: ``broker`` or
+    ``controller``.
     """
     return BrokerError.of(
         f"the answer to {api} names no {asked}, not even the one that gave it: it failed inside",
@@ -165,7 +174,7 @@ NOT_ANSWERED = "NOT_ANSWERED"
 
 
 def not_answered(what: str) -> Failure:
-    """Return the failure of an item that a request names and its response leaves out: that proves neither that the item
+    """Return the failure for an item of a request that the response leaves out; this proves neither that the item
     exists nor that it does not.
     """
     return Failure(
@@ -204,10 +213,11 @@ class Unsupported(BrokerError):
         """Make the error.
 
         Args:
-            needs: the first release of Kafka with the API; ``""`` if unknown.
-            apis: all APIs of the server: servers other than Kafka's leave out any, and no upgrade would help.
-            newer: the broker's lowest and highest version of the API, if all are newer than those that kac knows; else
-                None.
+            api: kio's name of the API.
+            needs: the first Kafka release that has the API; ``""`` if unknown.
+            apis: all APIs of the server, which show whether it is a server other than Kafka's, for which no upgrade
+                helps.
+            newer: the broker's (lowest, highest version) of the API, if kac supports only older ones; None otherwise.
             controllers: whether the request went to a controller.
         """
         self.api = api
@@ -323,25 +333,27 @@ REMEDIES: Mapping[str, str] = {
     "INVALID_REGULAR_EXPRESSION": "Correct the expression (RE2 syntax).",
     "REBOOTSTRAP_REQUIRED": "The known brokers are out of date: connect again.",
 }
-"""Name -> hint, for errors that an administrator sees. Other retriable errors get the hint `_PASSES`."""
+"""Kafka's name of an error -> the remedy for an operator. Retriable errors that are missing here have the remedy
+`_PASSES`.
+"""
 
 _NEWER_NAMES: Mapping[int, str] = {
     134: "GROUP_DELETION_FAILED",
     135: "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED",
     136: "CONTROLLER_ID_NOT_REGISTERED",
 }
-"""Names of the error codes of Kafka 4.4 that kio lacks."""
+"""Error code -> its name, for codes of Kafka 4.4 that kio lacks."""
 
 
 T = TypeVar("T")
 
 
 def of_all_brokers(answers: Mapping[int, T | AdminError]) -> tuple[list[T], dict[str, Failure]]:
-    """Return the parts of a list that brokers returned, and the failures of the others, as ``broker N``. Raises the
-    first error if all brokers failed, since an empty list would be wrong.
+    """Combine the brokers' answers to a request for a list. Return the brokers' parts, and ``broker N`` -> the failure
+    of broker N. If all brokers failed, raise the first error, because an empty list would be wrong.
 
     Args:
-        answers: broker -> its answer.
+        answers: broker id -> its part of the list, or its error.
     """
     errors = {broker: answer for broker, answer in answers.items() if isinstance(answer, AdminError)}
     if errors and len(errors) == len(answers):
@@ -351,13 +363,17 @@ def of_all_brokers(answers: Mapping[int, T | AdminError]) -> tuple[list[T], dict
 
 
 def error_name(code: int) -> str:
-    """Return Kafka's name of a code (``INVALID_CONFIG``), or ``UNKNOWN(n)``; ``NONE`` for 0."""
+    """Return Kafka's name of an error code, such as ``INVALID_CONFIG``; ``UNKNOWN(n)`` for an unknown code n, ``NONE``
+    for 0.
+    """
     known = _known(code)
     return _NEWER_NAMES.get(code, f"UNKNOWN({code})") if known is None else known.name.upper()
 
 
 def is_retriable(code: int) -> bool:
-    """Return whether Kafka marks the error as retriable (RetriableException): the same request may succeed later."""
+    """Return whether Kafka marks the error code as retriable (RetriableException): the same request may succeed
+    later.
+    """
     known = _known(code)
     return known is not None and known.retriable
 
@@ -373,19 +389,19 @@ def _known(code: int) -> ErrorCode | None:
 
 
 MOST_WORDS = 4_000
-"""Maximum length in characters of a broker's own message."""
+"""Maximum number of characters of a broker's own message."""
 
 
 def in_bounds(message: str) -> str:
-    """Return a broker's own message, cut after 4,000 characters (`MOST_WORDS`), which is longer than any that Kafka
-    writes.
+    """Return a broker's own message, cut off after `MOST_WORDS` (4,000) characters; Kafka's own messages are
+    shorter.
     """
     return message if len(message) <= MOST_WORDS else message[:MOST_WORDS] + "…"
 
 
 def failure(code: int, message: str | None = None) -> Failure:
-    """Return the failure for a broker's error code. message: the broker's own text, without printed requests; None
-    without a text.
+    """Return the failure for a broker's error code. message: the broker's own text, from which printed requests are
+    removed; None if it sent no text.
     """
     name = error_name(code)
     remedy = REMEDIES.get(name, "")
@@ -404,4 +420,4 @@ MAY_PASS = (
     UnknownBroker,
     WrongNode,
 )
-"""Errors after which the same request may succeed."""
+"""The classes of errors after which the same request may succeed."""

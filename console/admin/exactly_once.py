@@ -1,9 +1,9 @@
-"""Records and the positions of a group, written in one transaction: all are committed, or none (KIP-98, KIP-447).
+"""Write records and commit a group's offsets in one transaction: all of it is committed, or nothing (KIP-98, KIP-447).
 
-A producer takes over a transactional id, which fences the producer before it, and only then reads the group's
-positions, so that it never sees positions of a transaction whose outcome is open. If the outcome of a transaction is
-unknown, kac ends it, takes over the id again, and reads the positions, which show what was committed. Brokers refuse
-later requests of that transaction, because they have an old epoch.
+The producer first takes over a transactional id, by which brokers fence the producer that had the id before. Only then
+it reads the group's offsets, so that it never sees offsets of a transaction whose outcome is open. If the outcome of a
+transaction is unknown, kac aborts it, takes over the id again, and reads the offsets, which show what was committed.
+Brokers refuse later requests of the aborted transaction, because these have an old epoch.
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ from console.model.secret import Contents
 from console.wire.fields import Fields
 
 TIMEOUT = 60.0
-"""Seconds after which a coordinator ends a transaction whose producer is silent."""
+"""The transaction timeout in seconds: if a producer sends nothing for so long, the coordinator aborts its transaction.
+"""
 TAKES_OVER_SECONDS = 60.0
-"""Seconds within which kac has to get a transactional id, or stable positions."""
+"""Maximum seconds to get a producer id for a transactional id, and to wait for stable offsets."""
 WRITES_SECONDS = 30.0
-"""Seconds within which the records of a transaction have to be written: well below `TIMEOUT`."""
+"""Maximum seconds to write the records of a transaction: well below `TIMEOUT`."""
 CALL_SECONDS = 10.0
-"""Seconds for the other requests of a transaction."""
+"""Maximum seconds for each other request of a transaction."""
 _SECOND = 2
-"""The level of transaction.version from which on each transaction has its own epoch (KIP-890)."""
+"""The level of the feature transaction.version from which on each transaction has its own epoch (KIP-890)."""
 _FIRST_PRODUCE, _FIRST_OFFSETS, _FIRST_END, _ADD = 11, 4, 4, 3
 """Highest versions that a client may use with the former level of transaction.version, and the highest version of
 AddPartitionsToTxn that is for clients."""
@@ -72,7 +73,7 @@ _FINAL = frozenset(
         ErrorCode.offset_metadata_too_large,
     }
 )
-"""Errors that a repetition of the same transaction would get again."""
+"""Errors that would occur again if the same transaction were repeated."""
 
 
 class Fenced(errors.AdminError):
@@ -80,7 +81,9 @@ class Fenced(errors.AdminError):
 
 
 class Interrupted(errors.AdminError):
-    """The transaction is not committed, or its outcome is unknown: take over the id again, and read the positions."""
+    """The transaction was not committed, or its outcome is unknown. The caller should take over the id again and read
+    the offsets.
+    """
 
 
 class Exactly(Struct):
@@ -88,10 +91,11 @@ class Exactly(Struct):
 
     Attributes:
         id: the transactional id.
-        producer: the id and epoch of the producer, and the next sequence numbers.
+        producer: the id and epoch of the producer, and the next sequence number of each partition.
         is_second: whether the cluster gives each transaction its own epoch (transaction.version 2).
-        began: the time, on the loop's clock, of the first request of the open transaction; None without one.
-        commits: whether the commit of the open transaction was sent: all of it is written then.
+        began: the time of the first request of the open transaction, on the loop's clock; None if no transaction is
+            open.
+        commits: whether the commit of the open transaction was sent, after all of it was written.
     """
 
     id: str
@@ -102,7 +106,7 @@ class Exactly(Struct):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The fields that all requests of this producer have in common."""
+        """The fields that identify this producer in each of its requests."""
         return {
             "transactional_id": self.id,
             "producer_id": self.producer.id,
@@ -114,17 +118,19 @@ class Exactly(Struct):
 
 
 async def take_over(link: Link, id_: str, before: Exactly | None = None) -> Exactly:
-    """Take over a transactional id and return its new producer. Brokers fence the producer before it, and abort its
-    open transaction.
+    """Take over a transactional id and return its new producer. Brokers fence the producer that had the id before, and
+    abort its open transaction.
 
     Args:
-        before: the caller's own former producer with this id; None without one. If another producer has taken over the
-            id since, the call raises Fenced and leaves that producer alone.
+        id_: the transactional id.
+        before: the caller's own previous producer with this id; None without one. If another producer has taken over
+            the id since then, raise Fenced and leave that producer alone.
 
     Raises:
-        Fenced: another producer has the id; only with `before`.
+        Fenced: another producer has the id; only if `before` is given.
         Interrupted: no coordinator returned a producer id and epoch in time.
         BrokerError: the brokers refuse the request.
+        ReadOnly: the client is read-only.
     """
     if link.settings.read_only:
         raise errors.ReadOnly("init_producer_id")
@@ -142,8 +148,8 @@ async def take_over(link: Link, id_: str, before: Exactly | None = None) -> Exac
 
 
 async def _is_second(link: Link) -> bool:
-    """Return whether the cluster gives each transaction its own epoch (transaction.version 2). Raises Interrupted
-    without an answer.
+    """Return whether the cluster gives each transaction its own epoch (transaction.version 2). Raises Interrupted if no
+    broker answers.
     """
     try:
         response = await link.call("api_versions", ASK_VERSIONS, timeout=CALL_SECONDS)
@@ -153,7 +159,7 @@ async def _is_second(link: Link) -> bool:
 
 
 async def _abort(link: Link, mine: Exactly) -> None:
-    """End the open transaction, if there is one. Raises Fenced, Interrupted, BrokerError."""
+    """Abort the open transaction of a producer. Raises Fenced, Interrupted, BrokerError."""
     response = await _end(link, mine, commit=False)
     if response.error_code == ErrorCode.invalid_txn_state and mine.is_second and mine.commits:
         # The transaction is committed, and the answer with the next epoch was lost: a repeated request returns it.
@@ -167,8 +173,9 @@ async def _abort(link: Link, mine: Exactly) -> None:
 
 
 async def give_up(link: Link, mine: Exactly) -> None:
-    """End the open transaction, so that readers do not wait for its timeout; errors are ignored, since the timeout ends
-    the transaction then. Call `take_over` before the next write: the sequence numbers of refused batches are missing.
+    """Abort the open transaction, so that readers need not wait for its timeout. Errors are ignored, because the
+    timeout aborts it otherwise. Call `take_over` before the next write, since brokers miss the sequence numbers of
+    batches that they refused.
     """
     if mine.began is not None:
         try:
@@ -178,15 +185,15 @@ async def give_up(link: Link, mine: Exactly) -> None:
 
 
 async def stable_positions(link: Link, group: str, topic: str) -> dict[int, CommittedOffset | None]:
-    """Return the group's position in each partition of a topic, None without one. Wait while a transaction on them is
-    open.
+    """Return partition -> the group's committed offset in it, None if the group has none. While a transaction on these
+    offsets is open, wait.
 
-    The request names each partition: a request for all positions would miss a partition whose first position is in an
-    open transaction.
+    The request names each partition of the topic: a request for all offsets of the group would miss a partition whose
+    first offset is in an open transaction.
 
     Raises:
-        Interrupted: the positions did not become stable in time.
-        BrokerError: the brokers refuse the request, or there is no such topic.
+        Interrupted: a transaction on the offsets was still open after `TAKES_OVER_SECONDS`.
+        BrokerError: the brokers refuse the request, or the topic does not exist.
     """
     found = await _topic(link, topic)
     numbers = [each.number for each in found.partitions]
@@ -239,16 +246,17 @@ async def commit(
     positions: Mapping[Place, CommittedOffset],
     most: int = BYTES_OF_BATCH,
 ) -> dict[Place, list[tuple[int, int]]]:
-    """Write records and the positions of a group in one transaction, and commit it.
+    """Write records and a group's offsets in one transaction, and commit it.
 
     Args:
-        records: the records of each partition, in their order.
-        positions: the group's positions to commit.
-        most: the largest number of bytes in one batch.
+        records: (topic, partition) -> the records to write, in order.
+        group: the id of the group.
+        positions: (topic, partition) -> the group's offset to commit.
+        most: the maximum number of bytes in one batch.
 
     Returns:
-        Partition -> its batches: the offset of the first record, -1 if no broker returned it, and the number of
-        records.
+        (topic, partition) -> for each of its batches: the offset of the first record, -1 if no broker returned it, and
+        the number of records.
 
     Raises:
         Interrupted: the outcome is unknown; see `take_over`.
@@ -290,11 +298,11 @@ async def _add_partitions(link: Link, mine: Exactly, places: Iterable[Place]) ->
 
 
 async def _write(link: Link, mine: Exactly, batches: Mapping[Place, Contents]) -> dict[Place, int]:
-    """Write a batch to each partition. Return the offset of the first record of each.
+    """Write one batch to each partition. Return (topic, partition) -> the offset of the batch's first record.
 
     Raises:
-        Interrupted: not all batches were written in time, or a broker refuses one for a reason that may pass.
-        BrokerError: the brokers refuse a batch for good.
+        Interrupted: not all batches were written in time, or a broker refused one for a temporary reason.
+        BrokerError: a broker refused a batch permanently.
     """
     loop = asyncio.get_running_loop()
     await asyncio.sleep(min(max(0.0, link.producing.ready_at - loop.time()), WRITES_SECONDS))
@@ -346,7 +354,9 @@ async def _write(link: Link, mine: Exactly, batches: Mapping[Place, Contents]) -
 
 
 def _check_places(places: Iterable[Place], topics: Mapping[str, Topic]) -> None:
-    """Raise Interrupted if a topic was created again with fewer partitions: its records need other places."""
+    """Raise Interrupted if a topic no longer has one of these partitions, because it was created again: the records
+    need other partitions then.
+    """
     for name, number in places:
         if name in topics and all(each.number != number for each in topics[name].partitions):
             raise Interrupted(Failure("UNKNOWN_TOPIC_OR_PARTITION", f"topic {name} has no partition {number} now"))
@@ -402,19 +412,22 @@ async def _at(
     at_most: int | None = None,
     is_change: bool = True,
 ) -> Any:
-    """Return the answer of the coordinator of a name; ask again while it moves, loads, or ends a transaction.
+    """Send a request to the coordinator of a group or a transactional id and return the response. Repeat it while the
+    coordinator moves, loads, or completes a transaction.
 
-    A change without an answer is not sent again, except InitProducerId and aborts, which may be repeated.
+    A change without a response is not repeated, except InitProducerId and aborts, which have no further effect.
 
     Args:
-        codes: returns the error codes of an answer.
-        since: the lowest version of the request that kac can use, and its release of Kafka.
+        of: the kind of coordinator.
+        name: the group's or the transactional id.
+        codes: function that returns the error codes in a response.
+        since: the lowest version of the request that kac can use, and the first Kafka release that has it.
         at_most: the highest version of the request that kac can use; None for any.
         is_change: whether the request changes something.
 
     Raises:
-        Interrupted: there was no answer.
-        BrokerError: the cluster lacks the request.
+        Interrupted: there was no response.
+        BrokerError: the cluster does not have the API in a version that kac can use.
     """
     loop = asyncio.get_running_loop()
     deadline, waits = loop.time() + TAKES_OVER_SECONDS, delays(0.02, 1.0)
@@ -453,8 +466,8 @@ def _check(
     group: str = "",
     topics: Sequence[str] = (),
 ) -> None:
-    """Raise the error of an answer with an error code: BrokerError if a retry would get the same error, else
-    Interrupted.
+    """Raise an error if any of the codes of a response is an error: BrokerError if a repeated transaction would get the
+    same error, otherwise Interrupted.
     """
     for code in codes:
         if not code:
@@ -469,8 +482,8 @@ def _check(
 
 
 def _check_fence(code: int, id_: str) -> None:
-    """Raise the error of an answer to a producer that continues: Fenced if its epoch is no longer valid, else as
-    `_check`.
+    """Raise an error if the response to a continuing producer has an error: Fenced if its epoch is no longer valid,
+    otherwise as `_check` does.
     """
     if code in _FENCES:
         raise Fenced(

@@ -1,4 +1,4 @@
-"""Features: the levels that each node supports, the finalized levels, and their changes (KIP-584, KIP-778,
+"""Features: the levels that each node supports, the finalized levels, and changes of these (KIP-584, KIP-778,
 KIP-1022).
 """
 
@@ -19,8 +19,9 @@ from console.model.failure import Failure
 from console.wire.fields import Fields
 
 CONTROLLERS = 15
-"""Maximum number of voters without a broker role to ask: more than any quorum has. Clients may be unable to reach
-them."""
+"""Maximum number of controllers without a broker role to which kac connects: more than any quorum has. Clients may be
+unable to reach them.
+"""
 CONTROLLER_SECONDS = 3.0
 
 _FENCED = Failure("FENCED", "the broker is registered and down", "Start it, or unregister it.")
@@ -28,10 +29,10 @@ _NO_ENDPOINT = Failure("UNKNOWN_ADDRESS", "the quorum does not report its addres
 
 
 async def describe_features(link: Link) -> ClusterFeatures:
-    """Return the finalized levels, and the supported levels of each reachable broker and controller.
+    """Return the finalized levels of the cluster, and the levels that each reachable broker and controller supports.
 
-    The finalized levels are those of the node with the newest epoch; before Kafka 2.7 these and the supported levels
-    are empty. Raises AdminError if no broker can be reached.
+    The finalized levels are those of the node with the newest epoch. Before Kafka 2.7, all levels are empty. Raises
+    AdminError if no broker can be reached.
     """
     cluster, endpoints = await asyncio.gather(describe_cluster(link), _controllers(link))
     registered = {each.id: each for each in cluster.brokers}
@@ -50,8 +51,8 @@ async def describe_features(link: Link) -> ClusterFeatures:
 
 
 async def _controllers(link: Link) -> list[VoterEndpoint]:
-    """Return one endpoint of each voter, with an empty host if the quorum reports none; empty if the quorum can't be
-    read.
+    """Return one endpoint of each voter, with an empty host if the quorum does not return endpoints. Empty if the
+    quorum can't be read.
     """
     try:
         quorum = await describe_quorum(link)
@@ -62,7 +63,7 @@ async def _controllers(link: Link) -> list[VoterEndpoint]:
 
 
 Answered = tuple[NodeFeatures, Any]
-"""A node, and its response; None in place of the response if the node did not answer."""
+"""A node, and its ApiVersions response; None if it did not answer."""
 
 
 async def _of_broker(link: Link, node: Broker) -> Answered:
@@ -77,7 +78,9 @@ async def _of_broker(link: Link, node: Broker) -> Answered:
 
 
 async def of_controller(link: Link, voter: VoterEndpoint) -> Answered:
-    """Return the supported levels of a controller, from its own listener. Never raises AdminError."""
+    """Return the levels that a controller supports, by a connection to its own listener. A failure is in the result,
+    and is not raised.
+    """
     if not voter.host:
         return NodeFeatures(voter.id, "", controller=True, failure=_NO_ENDPOINT), None
     address = f"{voter.host}:{voter.port}"
@@ -101,7 +104,9 @@ safe one for other features (FeatureControlManager)."""
 
 
 class _Update(Sender[UpdateFeatures, FeatureTarget]):
-    """Updates features. Controllers apply all or none. A check is UNCHECKED before Kafka 3.3."""
+    """Changes finalized levels. Controllers apply all changes of a request or none. Before Kafka 3.3, a validation is
+    UNCHECKED.
+    """
 
     needs = "2.7"
     right = "changing features needs ALTER on the cluster"

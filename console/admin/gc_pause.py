@@ -1,7 +1,7 @@
-"""Pauses of Python's garbage collector during bulk decodes.
+"""Pauses of Python's garbage collector while large responses are decoded.
 
-Creating 132,000 live objects takes three times as long with the collector on: it walks them again and again and finds
-nothing, since plain data has no cycles.
+Creating 132,000 objects that stay alive takes three times as long with the collector: it visits them repeatedly and
+finds no garbage, since plain data has no cycles.
 """
 
 from __future__ import annotations
@@ -12,16 +12,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 MANY = 10_000
-"""Number of new objects since the last freeze above which a pause freezes: the collector walks fewer objects in a
-millisecond, and each freeze brings a full collection nearer."""
+"""Number of new objects above which the end of a pause freezes all objects (`gc.freeze`), so that the collector no
+longer visits them. It visits fewer objects within a millisecond, and each freeze brings the next full collection
+nearer.
+"""
 FIRST = 32
-"""Number of pauses from the beginning of the process that freeze in any case, and make no full collection due: most of
-the process's modules are imported by then."""
+"""Number of pauses at the start of the process that freeze all objects in any case, and do not count towards a full
+collection: most modules of the process are imported during them.
+"""
 FULL_COLLECTION_EVERY = 32
-"""Number of freezes between two full collections, which are needed because frozen garbage cycles are never freed."""
+"""Number of freezes between two full collections. These are needed because frozen garbage cycles are never freed
+otherwise.
+"""
 OBJECTS_EACH = 5_000
-"""Number of live objects for each freeze between two full collections, if that gives more freezes: a collection of two
-million objects takes a second, in which no key is handled."""
+"""Number of live objects for each freeze between two full collections, if this gives a larger number of freezes. A full
+collection of two million objects takes a second, in which no key press is handled.
+"""
 
 _lock = threading.Lock()
 _depth = 0
@@ -36,11 +42,11 @@ _due = FULL_COLLECTION_EVERY
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Disable garbage collection inside the ``with`` block, in all threads. If many objects were made by its end, all
-    live ones are frozen, so that the collector does not walk them again.
+    """Disable garbage collection in all threads while the ``with`` block runs. If many objects were created in it,
+    freeze all live objects at its end, so that the collector does not visit them again.
 
-    May be nested, may overlap in several threads, and may be held over an ``await``: the last exit enables it again, if
-    it was enabled before the first entry.
+    Blocks may be nested, may overlap in several threads, and may contain an ``await``. The end of the last block
+    enables collection again, if it was enabled before the first.
     """
     _enter()
     try:
@@ -62,7 +68,7 @@ def _enter() -> None:
 
 
 def _leave() -> bool:
-    """End a pause. Return whether a full collection is due."""
+    """End a block of `gc_paused`. Return whether a full collection is due."""
     global _depth, _first, _made, _freezes
     with _lock:
         _depth -= 1
@@ -82,7 +88,7 @@ def _leave() -> bool:
 
 
 def _count() -> None:
-    """Count the objects that were made since the last pause, less those that are gone."""
+    """Count the objects that were created since the last pause and are still alive."""
     global _collections, _made
     before, _collections = _collections, sum(each["collections"] for each in gc.get_stats())
     # The collector runs each time this many objects (the threshold) were made; its count is the number made since.
@@ -90,10 +96,10 @@ def _count() -> None:
 
 
 def _collect_frozen() -> None:
-    """Collect garbage among the frozen objects as well, and freeze those that are left.
+    """Run a full collection that includes frozen objects, and freeze what is left.
 
-    Their number determines when the next collection is due, and is counted only here. Between two collections the
-    number would include garbage, and much garbage would put off the collection that frees it.
+    The number of objects left determines when the next full collection is due. It is counted only here: between
+    collections it would include garbage, and much garbage would delay the collection that frees it.
     """
     global _freezes, _due
     _freezes = 0

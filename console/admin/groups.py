@@ -1,9 +1,10 @@
-"""Groups of all protocols: listings, members, lag and offsets, and their changes.
+"""Groups of all types: their listings, members, lag and offsets, and changes of these.
 
-The lag is the distance from a group's committed offset to the end of the partition. A poll of n groups takes one
-FindCoordinator for each thousand; for each coordinator one describe and one OffsetFetch for each batch of groups; and
-one ListOffsets for each leader and batch of partitions. A partition that several groups read is requested once. Changes
-commit and delete offsets (KIP-496), also those of share groups (KIP-932), and delete groups (KIP-229).
+The lag of a group in a partition is the number of offsets from the committed offset to the end of the log. A poll of n
+groups sends a FindCoordinator for each thousand groups; to each coordinator, a describe and an OffsetFetch for each
+batch of groups; and to each leader a ListOffsets for each batch of partitions. A partition that several groups read is
+requested once. Changes commit and delete offsets (KIP-496), also those of share groups (KIP-932), and delete groups
+(KIP-229).
 """
 
 from __future__ import annotations
@@ -37,31 +38,33 @@ from console.wire.assignments import consumer_assignment, consumer_subscription
 from console.wire.fields import Fields
 
 SETTLE_SECONDS = 10.0
-"""Seconds within which requests are repeated while a group's coordinator moves or loads."""
+"""Maximum seconds for which a request is repeated while the group's coordinator moves or loads."""
 
 FOUND_AT_ONCE = 1_000
 """Number of groups in one FindCoordinator request."""
 SINGLE_AT_ONCE = 8
-"""Number of concurrent requests to an old broker, which takes one group in each."""
+"""Number of concurrent requests to an old broker, whose API takes one group in each request."""
 DESCRIBED_AT_ONCE = 100
-"""Number of groups in one request to describe them. kac reads answers up to 100 MiB, and each group may have a megabyte
-of members and assignments."""
+"""Number of groups in one describe request. kac reads responses up to 100 MiB, and each group may have a megabyte of
+members and assignments.
+"""
 
 
 class CoordinatorsOf(NamedTuple):
-    """A kind of coordinators: those of groups, or those of transactional ids."""
+    """A kind of coordinator: of groups, or of transactional ids."""
 
     type: int
-    """The number of FindCoordinatorRequest.CoordinatorType."""
+    """Kafka's number of the kind (FindCoordinatorRequest.CoordinatorType)."""
     topic: str
-    """The internal topic whose leaders are the coordinators; brokers create it at the first FindCoordinator."""
+    """The internal topic whose partition leaders are the coordinators. Brokers create it at the first FindCoordinator.
+    """
     absent: ErrorCode
-    """The error with which a coordinator answers an unknown name."""
+    """The error with which a coordinator answers for an unknown name."""
     listed: Callable[[Link], Awaitable[bool]]
-    """Returns whether any broker lists a name, in case the topic can't be described."""
+    """Returns whether any broker lists a name of this kind. It is used if the topic can't be described."""
     denied: Callable[[Link, Sequence[str]], Awaitable[Mapping[str, Failure]]] | None = None
-    """Returns the names that the principal may not describe, for APIs whose brokers report this without being the
-    coordinator."""
+    """Returns name -> failure for the names that the principal may not describe. None if only the coordinator can tell.
+    """
 
 
 async def _any_group(link: Link) -> bool:
@@ -70,8 +73,9 @@ async def _any_group(link: Link) -> bool:
 
 
 async def _denied_groups(link: Link, names: Sequence[str]) -> dict[str, Failure]:
-    """Return group -> failure for groups that the principal may not describe. Any broker checks this before it checks
-    whether it is the group's coordinator; unlike FindCoordinator, the request never creates the offsets topic.
+    """Return group -> failure for the groups that the principal may not describe. Any broker can answer this, because
+    it checks the right before it checks whether it is the coordinator. Unlike FindCoordinator, the request never
+    creates the offsets topic.
     """
     found: dict[str, Failure] = {}
     for some in parts(tuple(names), DESCRIBED_AT_ONCE):
@@ -86,10 +90,11 @@ NO_TYPES: Mapping[str, str] = {}
 COORDINATOR_MOVES = frozenset(
     {ErrorCode.coordinator_load_in_progress, ErrorCode.coordinator_not_available, ErrorCode.not_coordinator}
 )
-"""Retriable errors while the coordinator loads or moves."""
+"""Retriable errors while a coordinator loads or moves to another broker."""
 _NOT_OF_THIS_KIND = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupported_version, ErrorCode.invalid_group_id})
-"""Errors of a description of a group with another protocol; the newer protocols refuse the empty name with them,
-too."""
+"""Errors of a describe request for a group of another type. The newer group types also refuse the empty group name with
+these.
+"""
 OF_GROUPS = CoordinatorsOf(0, OFFSETS, ErrorCode.group_id_not_found, _any_group, _denied_groups)
 _DEAD = "Dead"
 
@@ -102,14 +107,15 @@ log = logging.getLogger(__name__)
 
 
 async def list_groups(link: Link, states: Sequence[str] = ()) -> cluster.GroupListing:
-    """Return all groups of all brokers (KIP-518, KIP-848). The failure of an unreachable broker has the key ``broker
-    N``. If a partition of the offsets topic has no leader, its groups are not listed and the topic has a failure.
+    """Return all groups of all brokers (KIP-518, KIP-848). An unreachable broker has a failure under the key ``broker
+    N``. If a partition of the offsets topic has no leader, its groups are missing and the topic's name has a
+    failure.
 
     Args:
-        states: the states of the returned groups, by Kafka's names; brokers before 2.6 list all.
+        states: Kafka's names of the states of the wanted groups; empty for all. Brokers before 2.6 return all groups.
 
     Raises:
-        AdminError: the cluster is unreachable; or the first broker's error if no broker can list.
+        AdminError: the cluster is unreachable; or, if no broker can list groups, the first broker's error.
     """
     ids = sorted((await link.refresh()).brokers)
     asked = asyncio.gather(*(_groups_at(link, broker_id, tuple(states)) for broker_id in ids))
@@ -120,7 +126,7 @@ async def list_groups(link: Link, states: Sequence[str] = ()) -> cluster.GroupLi
 
 
 async def _topic_of_offsets(link: Link) -> cluster.Topic | None:
-    """Return the offsets topic; None if it does not exist or can't be described."""
+    """Return the offsets topic (__consumer_offsets); None if it does not exist or can't be described."""
     try:
         return (await describe_topics(link, [OFFSETS])).topics.get(OFFSETS)
     except errors.AdminError as error:
@@ -130,7 +136,7 @@ async def _topic_of_offsets(link: Link) -> cluster.Topic | None:
 
 def _unled(topic: cluster.Topic | None) -> dict[str, Failure]:
     """Return the name of the offsets topic -> a failure, if some of its partitions have no leader, so that their groups
-    can't be listed; empty if all partitions have a leader, or the topic is unknown.
+    are not listed. Empty if all partitions have a leader, or the topic is None.
     """
     down = [each.number for each in topic.partitions if each.leader < 0] if topic is not None else []
     if topic is None or not down:
@@ -141,8 +147,8 @@ def _unled(topic: cluster.Topic | None) -> dict[str, Failure]:
 
 
 async def listed_at(link: Link, api: str, fields: Fields, broker_id: int) -> Any:
-    """Return the listing of one coordinator; repeat the request for at most 10 s (`SETTLE_SECONDS`) while coordinators
-    move.
+    """Send a request that lists groups or transactions to one coordinator and return its response. Repeat it for at
+    most `SETTLE_SECONDS` (10 s) while the coordinator loads or moves.
     """
     return await until_settled(
         lambda: link.call(api, fields, to=broker(broker_id)),
@@ -163,7 +169,7 @@ async def _groups_at(link: Link, broker_id: int, states: tuple[str, ...]) -> lis
 
 
 def listed_groups(response: Any, broker_id: int) -> list[cluster.Group]:
-    """Return the groups of a ListGroups response, any version. Before version 5 all groups are classic."""
+    """Return the groups of a ListGroups response of any version. Before version 5, all groups are classic."""
     return [
         cluster.Group(
             group.group_id,
@@ -182,11 +188,11 @@ def listed_groups(response: Any, broker_id: int) -> list[cluster.Group]:
 async def describe_groups(
     link: Link, names: Sequence[str], types: Mapping[str, str] = NO_TYPES
 ) -> cluster.GroupListing:
-    """Return each group with its members and their assignments, or its failure. Raises AdminError.
+    """Return each group with its members and their assignments, or the failure to read it. Raises AdminError.
 
     Args:
-        types: group -> its type from a listing, if known. For a group of unknown type each protocol is tried until the
-            coordinator knows the group: consumer (KIP-848), classic, share (KIP-932), streams (KIP-1071).
+        types: group -> its type, as far as a listing has shown it. For other groups, the APIs of all types are tried
+            until one knows the group: consumer (KIP-848), classic, share (KIP-932), streams (KIP-1071).
     """
     coordinators, failures = await find_coordinators(link, names)
     return await describe_at_coordinators(link, coordinators, failures, types)
@@ -195,8 +201,12 @@ async def describe_groups(
 async def describe_at_coordinators(
     link: Link, coordinators: Mapping[str, int], missing: Mapping[str, Failure], types: Mapping[str, str]
 ) -> cluster.GroupListing:
-    """Describe groups with known coordinators, as `describe_groups` does. missing: the failures of groups without a
-    known coordinator, which the result repeats.
+    """Describe groups whose coordinators are known, as `describe_groups` does.
+
+    Args:
+        coordinators: group -> the broker id of its coordinator.
+        missing: group -> the failure to find its coordinator; the result repeats these.
+        types: group -> its type, if known.
     """
 
     async def at_coordinator(id_: int, names: Sequence[str]) -> dict[str, cluster.Group | Failure]:
@@ -213,8 +223,8 @@ async def describe_at_coordinators(
 async def _describe_some(
     link: Link, broker_id: int, names: Sequence[str], types: Mapping[str, str]
 ) -> dict[str, cluster.Group | Failure]:
-    """Return the groups, or their failures, that one coordinator describes. Each group is tried first by the protocol
-    of its known type, then by the others; a group that none of them knows has the failure GROUP_ID_NOT_FOUND.
+    """Return group -> the group or its failure, from one coordinator. Each group is requested by the API of its known
+    type first, then by the others. If none of them knows a group, its failure is GROUP_ID_NOT_FOUND.
     """
     found: dict[str, cluster.Group | Failure] = {}
     left = dict.fromkeys(names)
@@ -241,8 +251,8 @@ async def _describe_some(
 
 
 def dead_group(name: str, coordinator: int) -> cluster.Group:
-    """Return a group that its coordinator reports as Dead although it has offsets: some servers report groups without
-    members this way.
+    """Return the model of a group that its coordinator reports as Dead although it has committed offsets. Some servers
+    report groups without members in this way.
     """
     return cluster.Group(name, _DEAD, "classic", coordinator=coordinator, members=())
 
@@ -250,8 +260,8 @@ def dead_group(name: str, coordinator: int) -> cluster.Group:
 async def _describe_by(
     link: Link, protocol: _Protocol, broker_id: int, names: Sequence[str]
 ) -> Mapping[str, Any | Failure]:
-    """Return group -> its description by one protocol, or its failure; empty if the coordinator does not support the
-    protocol. Raises AdminError.
+    """Return group -> its description by the API of one group type, or its failure. Empty if the coordinator does not
+    have the API. Raises AdminError.
     """
     to = broker(broker_id)
     if await link.version(protocol.api, to) is None:
@@ -269,7 +279,7 @@ async def _describe_by(
 
 
 async def _described_by(link: Link, protocol: _Protocol, to: Route, names: Sequence[str]) -> dict[str, Any]:
-    """Send one describe; return group -> its part of the response."""
+    """Send one describe request, and return group -> its part of the response."""
 
     fields = {
         "group_ids": tuple(names),
@@ -286,7 +296,9 @@ async def _described_by(link: Link, protocol: _Protocol, to: Route, names: Seque
 
 
 def consumer_group(described: Any, coordinator: int) -> cluster.Group:
-    """Return the group of a ConsumerGroupDescribe response."""
+    """Convert a group in a ConsumerGroupDescribe response to the model. coordinator: the broker id of its
+    coordinator.
+    """
     members = (
         cluster.GroupMember(
             member.member_id,
@@ -307,11 +319,13 @@ def consumer_group(described: Any, coordinator: int) -> cluster.Group:
 
 _CLASSIC = "classic"
 _MEMBER_TYPES: Mapping[int, str] = {0: _CLASSIC, 1: "consumer"}
-"""MemberType of ConsumerGroupDescribe (KIP-1099) -> the protocol of the member."""
+"""Member type in a ConsumerGroupDescribe response (KIP-1099) -> the protocol that the member uses."""
 
 
 def share_group(described: Any, coordinator: int) -> cluster.Group:
-    """Return the group of a ShareGroupDescribe response. Members of share groups have no target (KIP-932)."""
+    """Convert a group in a ShareGroupDescribe response to the model. Members of share groups have no target assignment
+    (KIP-932).
+    """
     members = (
         cluster.GroupMember(
             member.member_id,
@@ -327,8 +341,8 @@ def share_group(described: Any, coordinator: int) -> cluster.Group:
 
 
 def streams_group(described: Any, coordinator: int) -> cluster.Group:
-    """Return the group of a StreamsGroupDescribe response. A task stands for its partition of each of its source
-    topics.
+    """Convert a group in a StreamsGroupDescribe response to the model. A task of a member becomes a partition of each
+    source topic of its subtopology.
     """
     topology = _topology(described.topology)
     sources = {part.id: (*part.sources, *part.repartition_sources) for part in topology or ()}
@@ -361,13 +375,13 @@ _NO_NODES: Mapping[int, str] = {
     1: "brokers have no description of the topology: without a plug-in that keeps it they store none (KIP-1331)",
     2: "the brokers' plug-in failed to give the topology's description: see the coordinator's server.log",
 }
-"""TopologyDescriptionStatus -> the text shown for it."""
+"""Status of a topology description (TopologyDescriptionStatus) -> the text that is shown for it."""
 _ROLES: Mapping[int, str] = {1: "source", 2: "processor", 3: "sink"}
 
 
 def _nodes(described: Any) -> tuple[cluster.StreamsNode, ...]:
-    """Return the nodes of a topology description by subtopology, those of global stores last; empty without a
-    description.
+    """Return the nodes of a topology description, by subtopology and then those of global stores. Empty if the group
+    has no topology description.
     """
     if described is None:
         return ()
@@ -382,7 +396,7 @@ def _node(part: str, node: Any) -> cluster.StreamsNode:
 
 
 def _topology(described: Any) -> tuple[cluster.Subtopology, ...] | None:
-    """Return the subtopologies by id; None if the coordinator has no topology to assign."""
+    """Return the subtopologies sorted by id; None if the coordinator has no topology for assignments."""
     if described is None or described.subtopologies is None:
         return None
     return tuple(
@@ -421,12 +435,14 @@ def _tasks(assignment: Any) -> cluster.StreamsTasks:
 
 
 def _read_places(sources: Mapping[str, Sequence[str]], tasks: cluster.StreamsTasks) -> cluster.Places:
-    """Return the partitions that active tasks read."""
+    """Return the partitions that active tasks read. sources: subtopology id -> its source topics."""
     return tuple(sorted((topic, number) for part, number in tasks.active for topic in sources.get(part, ())))
 
 
 def classic_group(described: Any, coordinator: int) -> cluster.Group:
-    """Return the group of a DescribeGroups response. Only the format of consumers' assignments is known."""
+    """Convert a group in a DescribeGroups response to the model. Assignments are decoded for protocol type ``consumer``
+    only.
+    """
     of_consumers = described.protocol_type == "consumer"
     members = (
         cluster.GroupMember(
@@ -459,7 +475,7 @@ def _members_by_client(members: Iterable[cluster.GroupMember]) -> tuple[cluster.
 
 
 class _Protocol(NamedTuple):
-    """The API that describes groups of one type, and the reader of a group in its response."""
+    """The API that describes groups of one type, and the function that converts a group in its response."""
 
     type: str
     api: str
@@ -477,7 +493,7 @@ _PROTOCOLS = (
 # The lag of groups.
 
 FETCHED_AT_ONCE = 200
-"""Number of groups in one OffsetFetch request; the answer has all their partitions, about 20 bytes each."""
+"""Number of groups in one OffsetFetch request. The response has about 20 bytes for each partition with an offset."""
 SHARE_OFFSETS, SHARE_OFFSETS_SINCE = "describe_share_group_offsets", "4.1"
 SHARE = "share"
 """The type of share groups."""
@@ -487,11 +503,11 @@ _NO_TOPIC = errors.error_name(ErrorCode.unknown_topic_or_partition)
 
 
 async def poll_groups(link: Link, names: Sequence[str], types: Mapping[str, str] = NO_TYPES) -> cluster.GroupPolls:
-    """Return the members and the lag of each group, or its failure. A group that its coordinator does not know counts
-    as dead if it has committed offsets. Raises AdminError.
+    """Return the members and the lag of each group, or the failure to read it. A group that its coordinator does not
+    know, but that has committed offsets, is returned as dead. Raises AdminError.
 
     Args:
-        types: the types of the groups, as in `describe_groups`.
+        types: group -> its type, as in `describe_groups`.
     """
     coordinators, missing = await find_coordinators(link, names)
     described = await describe_at_coordinators(link, coordinators, missing, types)
@@ -535,27 +551,27 @@ def _told(answer: Sequence[_Position] | Failure | None) -> Sequence[_Position]:
 
 
 class _Position(NamedTuple):
-    """A group's position in a partition."""
+    """A group's committed offset in a partition."""
 
     topic: str | UUID
     """The name or the id of the topic."""
     partition: int
     offset: cluster.CommittedOffset | None
-    """The committed offset; None without one."""
+    """The committed offset; None if the group has none."""
     lag: int = -1
-    """The lag; -1 if the coordinator does not report it."""
+    """The lag that the coordinator reports, as a number of offsets; -1 if it reports none."""
     code: int = 0
-    """The error code if the position can't be read."""
+    """Kafka's error code, 0 without an error."""
     message: str | None = None
-    """The error message; None if there is no error, or the brokers send none."""
+    """The broker's error message; None if there is no error, or the broker sent no message."""
 
 
 _Positions = Mapping[str, Sequence[_Position] | Failure]
-"""Group -> its positions, or its failure."""
+"""Group -> its committed offsets, or the failure to read them."""
 
 
 class _Committed(NamedTuple):
-    """The offsets of a group, the lags that the coordinator reports, and the failures."""
+    """The committed offsets of a group, the lags that the coordinator reports, and the failures of partitions."""
 
     offsets: dict[Place, cluster.CommittedOffset]
     lags: dict[Place, int]
@@ -565,8 +581,12 @@ class _Committed(NamedTuple):
 async def offsets_of_group(
     link: Link, group: str, coordinator: int, *, is_share: bool
 ) -> tuple[dict[Place, cluster.CommittedOffset], list[Failure]]:
-    """Return (topic, partition) -> the committed offset, and the failures of the others. For a share group the offset
-    is the start of its records in flight; partitions that no member has used are missing.
+    """Return (topic, partition) -> the committed offset, and the failures of partitions that can't be read. For a share
+    group the offset is its share-partition start offset; partitions that no member has used are missing.
+
+    Args:
+        coordinator: the broker id of the group's coordinator.
+        is_share: whether the group is a share group.
 
     Raises:
         Unsupported: a share group before Kafka 4.1.
@@ -630,11 +650,15 @@ def lags(
     members: Mapping[Place, str],
     told: Mapping[Place, int] | None = None,
 ) -> tuple[cluster.PartitionLag, ...]:
-    """Return a row for each partition. The lag is -1 if the committed offset or the end is unknown, else at least 0.
+    """Return the lag of each partition as a number of offsets, at least 0; -1 if the committed offset or the end offset
+    is unknown.
 
     Args:
-        told: the lags of a share group, which are not the distance to the end: records after its start offset may be
-            acknowledged already. None for other groups.
+        committed: partition -> the committed offset.
+        ends: partition -> the end offset of the log.
+        members: partition -> the member to which it is assigned.
+        told: partition -> the lag that the coordinator of a share group reports. It is not the distance to the end,
+            since records after the start offset may be acknowledged already. None for other groups.
     """
     rows = []
     for place in places:
@@ -650,7 +674,9 @@ def lags(
 
 
 async def _positions_at(link: Link, broker_id: int, names: Sequence[str], is_share: bool) -> _Positions:
-    """Return the positions of one coordinator's groups; a lost connection is the failure of the groups still unread."""
+    """Return group -> its committed offsets or its failure, for groups of one coordinator. If the connection is lost,
+    the groups that are not read yet have that failure.
+    """
     found: dict[str, Sequence[_Position] | Failure] = {}
     if not names:
         return found
@@ -675,14 +701,14 @@ async def _positions_at(link: Link, broker_id: int, names: Sequence[str], is_sha
 
 
 _Answers = dict[str, tuple[Failure | None, Sequence[_Position]]]
-"""Group -> the coordinator's refusal, None without one, and the group's positions."""
+"""Group -> the coordinator's refusal, None without one, and the group's committed offsets."""
 
 
 async def _settled(
     link: Link, broker_id: int, names: Sequence[str], ask: Callable[[Link, int, Sequence[str]], Awaitable[_Answers]]
 ) -> _Positions:
-    """Return the answers for some groups; retry those whose coordinator moves or whose offsets are unstable, at
-    most for `SETTLE_SECONDS`. A group that the answers leave out has a failure.
+    """Return the committed offsets of groups. Repeat the request, for at most `SETTLE_SECONDS`, for groups whose
+    coordinator moves or whose offsets are in an open transaction. A group that the responses omit has a failure.
     """
     found: _Answers = {}
 
@@ -702,7 +728,9 @@ _UNSETTLED = frozenset(errors.error_name(code) for code in (*COORDINATOR_MOVES, 
 
 
 async def _fetched(link: Link, broker_id: int, names: Sequence[str]) -> _Answers:
-    """Send OffsetFetch, and return its answers; before version 8 for the first group only (KIP-709)."""
+    """Send OffsetFetch and return the response's content. Before version 8 a request has only one group, the first
+    (KIP-709).
+    """
     groups = [{"group_id": name, "topics": None} for name in names]
     fields = {**groups[0], "groups": groups, "require_stable": False}
     response = await link.call("offset_fetch", fields, to=broker(broker_id))
@@ -716,7 +744,9 @@ def _refusal(code: int, message: str | None = None) -> Failure | None:
 
 
 def _fetched_of(topics: Iterable[Any]) -> list[_Position]:
-    """Return the offsets of an answer: since version 10 topics have ids instead of names (KIP-848)."""
+    """Return the committed offsets in a part of a response. Since version 10, topics have ids instead of names
+    (KIP-848).
+    """
     return [
         _Position(
             topic.topic_id if hasattr(topic, "topic_id") else topic.name,
@@ -734,7 +764,9 @@ def _fetched_of(topics: Iterable[Any]) -> list[_Position]:
 
 
 async def _share_offsets(link: Link, broker_id: int, names: Sequence[str]) -> _Answers:
-    """Send DescribeShareGroupOffsets (KIP-932), with lags since version 1 (KIP-1226)."""
+    """Send DescribeShareGroupOffsets (KIP-932) and return the response's content; it has lags since version 1
+    (KIP-1226).
+    """
     groups = [{"group_id": name, "topics": None} for name in names]
     response = await link.call(SHARE_OFFSETS, {"groups": groups}, to=broker(broker_id))
     return {
@@ -758,7 +790,7 @@ async def _share_offsets(link: Link, broker_id: int, names: Sequence[str]) -> _A
 
 
 async def _topics_of(link: Link, answers: _Positions) -> dict[UUID, cluster.Topic]:
-    """Return the topics of the positions that name them by id. A deleted topic is missing."""
+    """Return topic id -> topic, for the offsets whose topic has only an id. A deleted topic is missing."""
     positions = (each for each in answers.values() if not isinstance(each, Failure))
     return await topics_by_id(link, {at.topic for each in positions for at in each if isinstance(at.topic, UUID)})
 
@@ -766,11 +798,13 @@ async def _topics_of(link: Link, answers: _Positions) -> dict[UUID, cluster.Topi
 # Positions of groups.
 
 _AT_ONCE = 16
-"""Number of groups whose offsets are read concurrently."""
+"""Number of groups whose committed offsets are read concurrently."""
 
 
 async def group_position(link: Link, name: str) -> cluster.GroupPosition:
-    """Read one group. Raises BrokerError if the brokers refuse it, and other AdminErrors."""
+    """Return one group with its members and committed offsets. Raises BrokerError if the brokers refuse, and other
+    AdminErrors.
+    """
     found, failures = await group_positions(link, [name])
     if name in failures:
         raise errors.BrokerError(failures[name])
@@ -780,8 +814,8 @@ async def group_position(link: Link, name: str) -> cluster.GroupPosition:
 async def group_positions(
     link: Link, names: Iterable[str]
 ) -> tuple[dict[str, cluster.GroupPosition], dict[str, Failure]]:
-    """Return groups with their members and offsets, and the failures of the others. A group that does not exist has
-    neither members nor offsets. Raises AdminError.
+    """Return group -> its members and committed offsets; and group -> the failure to read it. A group that does not
+    exist is returned without members and offsets. Raises AdminError.
     """
     wanted = tuple(dict.fromkeys(names))
     coordinators, failures = await find_coordinators(link, wanted)
@@ -791,7 +825,9 @@ async def group_positions(
     failures = {name: why for name, why in failures.items() if name not in found}
 
     async def dead(name: str) -> cluster.GroupPosition:
-        """Return the position of a group that its coordinator does not know; the group exists if it has offsets."""
+        """Return the committed offsets of a group that its coordinator does not know. If it has some, the group
+        exists.
+        """
         try:
             async with few:
                 committed, problems = await offsets_of_group(link, name, coordinators[name], is_share=False)
@@ -837,7 +873,7 @@ _JOINED = frozenset(
         ErrorCode.stale_member_epoch,
     }
 )
-"""Errors of coordinators for a change that a group with members does not allow."""
+"""The errors with which coordinators refuse a change because the group has members."""
 
 
 G = TypeVar(
@@ -851,18 +887,18 @@ D = TypeVar("D", bound=changes.DeleteOffsets | changes.DeleteShareGroupOffsets)
 
 
 class _OfGroup(Sender[G, changes.GroupOffsetTarget]):
-    """A change sent to the group's coordinator. A coordinator that refuses the whole change because the group has moved
-    has applied nothing, so the change is sent to the next coordinator.
+    """The base class of changes that go to the group's coordinator. A coordinator that refuses the whole change because
+    the group has moved has applied nothing, so the change is sent to the new coordinator.
     """
 
     is_share: ClassVar[bool] = False
 
     async def require(self) -> None:
-        """Raise nothing: `send` checks the coordinator's versions."""
+        """Do nothing: `send` checks whether the coordinator has the API."""
 
     async def offsets(self) -> dict[TopicPartition, cluster.CommittedOffset]:
-        """Return the present offsets of the group. Raises BrokerError if some can't be read, since a missing one may
-        exist.
+        """Return the present committed offsets of the group. Raises BrokerError if one of them can't be read, because a
+        missing partition would count as one without an offset.
         """
         group = self.request.group
         coordinators, failures = await find_coordinators(self.link, [group])
@@ -881,11 +917,11 @@ class _OfGroup(Sender[G, changes.GroupOffsetTarget]):
         return self.answers(response, targets)
 
     def codes(self, response: Any) -> Iterable[int]:
-        """Return the error codes of a response that show whether the group has moved."""
+        """Return the error codes in a response that may say that the group has moved."""
         return (response.error_code,)
 
     def explained(self, each: Any) -> Answer:
-        """Return the answer in a part of a response."""
+        """Return the result in a part of a response."""
         return _explained(self.request.group, each.error_code, getattr(each, "error_message", None))
 
     def answers(
@@ -902,13 +938,13 @@ class _OfGroup(Sender[G, changes.GroupOffsetTarget]):
         }
 
     def topic_of(self, topic: Any) -> str:
-        """Return the name of a topic in a response."""
+        """Return the name of a topic in a response, which may have only its id."""
         name: str = topic.name if hasattr(topic, "name") else topic.topic_name
         return name
 
 
 class _Commit(_OfGroup[changes.CommitOffsets]):
-    """Commits offsets without a member id and generation; brokers refuse this while the group has members."""
+    """Commits offsets without a member id and generation. Brokers refuse this while the group has members."""
 
     of = "offsets"
     _ids: dict[str, UUID | None]
@@ -970,7 +1006,7 @@ class _Deletion(_Forgetting[changes.DeleteOffsets]):
 
 
 class _ShareReset(_OfGroup[changes.AlterShareGroupOffsets]):
-    """Resets share offsets: brokers start the records in flight again at the offset, with new delivery counts."""
+    """Sets the share-partition start offset: the group reads the records from there again, with new delivery counts."""
 
     of = "offsets"
     needs = SHARE_OFFSETS_SINCE
@@ -989,8 +1025,8 @@ class _ShareReset(_OfGroup[changes.AlterShareGroupOffsets]):
 
 
 class _ShareDeletion(_Forgetting[changes.DeleteShareGroupOffsets]):
-    """Deletes share offsets of whole topics, as brokers do. A topic is refused if the group has an offset in it that
-    the change does not name.
+    """Deletes a share group's offsets of whole topics, since brokers can't delete those of single partitions. kac
+    refuses a topic if the group has an offset in a partition that the change does not name.
     """
 
     needs = SHARE_OFFSETS_SINCE
@@ -1023,8 +1059,8 @@ class _ShareDeletion(_Forgetting[changes.DeleteShareGroupOffsets]):
 
 
 class _GroupDeletion(Sender[changes.DeleteGroups, changes.GroupTarget]):
-    """Deletes groups of all kinds. Sends one request to each coordinator; if groups of one coordinator move meanwhile,
-    all of them are sent to the coordinator of the first one.
+    """Deletes groups of all types, by one request to each coordinator. If some groups of a coordinator move meanwhile,
+    all of its groups are requested again from the new coordinator of the first one.
     """
 
     _coordinators: Mapping[str, int]
@@ -1077,16 +1113,16 @@ def offset_at(
     target: changes.GroupOffsetTarget,
     wanted: cluster.CommittedOffset,
 ) -> bool:
-    """Return whether a group has the wanted offset and metadata in a partition. Leader epochs are not compared: the
-    broker may have added one that was not committed.
+    """Return whether a group has the wanted committed offset and metadata in a partition. Leader epochs are ignored,
+    because the broker may have added one.
     """
     there = known.get((target.topic, target.number))
     return there is not None and (there.offset, there.metadata) == (wanted.offset, wanted.metadata)
 
 
 def _explained(group: str, code: int, message: str | None = None) -> Answer:
-    """Return a coordinator's answer, with a text if the coordinator refuses to change a group with members, since such
-    an answer has only a code.
+    """Return a coordinator's result. If the coordinator refuses because the group has members, add a text, since the
+    response has only a code.
     """
     if code in _JOINED:
         return ErrorCode.non_empty_group, f"group {group} has members now ({errors.error_name(code)}): one has joined"
@@ -1102,8 +1138,12 @@ async def _at_coordinator(
     *,
     since: str = "",
 ) -> Any:
-    """Return the answer of the group's coordinator to a change. A coordinator that refuses the whole change because the
-    group has moved has applied nothing, so the change is sent to the next coordinator. Raises AdminError.
+    """Send a change to the group's coordinator and return the response. A coordinator that refuses the whole change
+    because the group has moved has applied nothing, so the change is sent to the new coordinator. Raises AdminError.
+
+    Args:
+        codes: function that returns the error codes in a response.
+        since: the first Kafka release that has the API, for the error message.
     """
 
     if link.settings.read_only:
@@ -1125,8 +1165,8 @@ async def _at_coordinator(
 
 
 async def _topic_ids(link: Link, request: changes.CommitOffsets) -> dict[str, UUID | None]:
-    """Return topic -> its id, which OffsetCommit uses since version 10 (KIP-848); None if the brokers have no topic
-    ids. Topics that do not exist are missing.
+    """Return topic -> its id, which OffsetCommit needs since version 10 (KIP-848); None as id if the brokers have no
+    topic ids. Topics that do not exist are missing.
     """
     known: dict[str, UUID | None] = {name: uuid_of(text) for name, text in request.topic_ids.items()}
     unknown = list(dict.fromkeys(target.topic for target in request.offsets if target.topic not in known))
@@ -1142,10 +1182,10 @@ _Read = tuple[Mapping[TopicPartition, cluster.CommittedOffset], list[Failure]]
 
 
 async def topic_readers(link: Link, topics: Collection[str], most: int) -> dict[str, TopicReaders]:
-    """Return topic -> the positions of its groups. If there are more than `most` groups, only the first by name are
+    """Return topic -> the groups with committed offsets in it. Of more than `most` groups, only the first by name are
     read.
 
-    Groups that the principal may not describe are missing without an error. Raises AdminError if the connection is
+    Groups that the principal may not describe are missing, without an error. Raises AdminError if the connection is
     lost.
     """
     try:
@@ -1186,7 +1226,7 @@ async def topic_readers(link: Link, topics: Collection[str], most: int) -> dict[
 
 
 def _members_of(groups: Iterable[cluster.Group], topics: Collection[str]) -> dict[str, dict[str, int]]:
-    """Return topic -> group -> the number of its members to which the topic is assigned."""
+    """Return topic -> group -> the number of the group's members that have a partition of the topic."""
     found: dict[str, dict[str, int]] = {topic: {} for topic in topics}
     for group in groups:
         for member in group.members or ():
@@ -1201,12 +1241,12 @@ def _members_of(groups: Iterable[cluster.Group], topics: Collection[str]) -> dic
 async def find_coordinators(
     link: Link, names: Iterable[str], of: CoordinatorsOf = OF_GROUPS, *, is_change: bool = False
 ) -> tuple[dict[str, int], dict[str, Failure]]:
-    """Return name -> its coordinator's broker id, for groups or transactional ids, and name -> failure for the others.
-    Raises AdminError.
+    """Return name -> the broker id of its coordinator, and name -> the failure to find it. A name is a group or a
+    transactional id, according to `of`. Raises AdminError.
 
     Args:
-        is_change: whether brokers may create the coordinators' topic. A read sends no FindCoordinator before the topic
-            exists, since brokers create the topic when they receive one; without it there are no groups.
+        is_change: whether brokers may create the coordinators' internal topic, as they do when they receive
+            FindCoordinator. If False, no such request is sent before the topic exists: without it there are no groups.
     """
     wanted = tuple(dict.fromkeys(names))
     if wanted and not is_change and not await _has_coordinators(link, of):
@@ -1244,7 +1284,9 @@ async def _has_coordinators(link: Link, of: CoordinatorsOf) -> bool:
 
 
 async def _coordinators(link: Link, names: Sequence[str], of: CoordinatorsOf) -> dict[str, tuple[int, int, str | None]]:
-    """Return name -> (broker id, error code, message). Since version 4 one request has several names (KIP-699)."""
+    """Send FindCoordinator and return name -> (broker id, error code, error message). Since version 4 one request may
+    have several names (KIP-699).
+    """
     if (await link.version("find_coordinator") or 0) >= 4:
         response = await link.call("find_coordinator", {"key_type": of.type, "coordinator_keys": tuple(names)})
         return {c.key: (c.node_id, c.error_code, c.error_message) for c in response.coordinators}
@@ -1259,10 +1301,10 @@ async def _coordinators(link: Link, names: Sequence[str], of: CoordinatorsOf) ->
 
 
 def parts(items: Sequence[Item], most: int) -> Iterator[Sequence[Item]]:
-    """Return the items in batches of at most `most`, one for each request."""
+    """Divide items into batches of at most `most` items."""
     return (items[start : start + most] for start in range(0, len(items), most))
 
 
 def by_coordinator(coordinators: Mapping[str, int]) -> dict[int, list[str]]:
-    """Return broker id -> the groups that it coordinates."""
+    """Return broker id -> the names that it coordinates."""
     return grouped((broker_id, name) for name, broker_id in coordinators.items())

@@ -1,4 +1,6 @@
-"""Batched reads in which one member may fail the answer for all: halves are requested until that member is alone."""
+"""Batched reads in which one item may make the whole request fail: the batch is halved repeatedly until that item is
+alone.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +14,25 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 Ask = Callable[[Sequence[K]], Awaitable[Mapping[K, V | Failure]]]
-"""Sends one request for some members and returns the value or failure of each."""
+"""Function that sends one request for some items and returns item -> its value or its failure."""
 
 
 class Halving:
-    """The state of halving during one read. If every member fails by itself, for example for lack of a right, halves
-    fail like the whole: after a number of consecutive answers without a value, batches with that error are no longer
-    halved.
+    """The state of halving during one read.
+
+    If every item fails for itself, for example because a right is missing, halving is useless. After a number of
+    responses in a row without any value, batches with that error are no longer halved.
     """
 
     def __init__(self, name: Callable[[Any], str] = str) -> None:
-        """Make the state. name: function that returns a member's display name."""
+        """Begin a read. name: function that returns an item's display name."""
         self._name = name
         self._hopeless: set[str] = set()
         self._fruitless = 0
 
     async def read(self, members: Sequence[K], ask: Ask[K, V]) -> dict[K, V | Failure]:
-        """Return each member with its value or its failure. `ask` may raise BrokerError and BadAnswer, which are the
-        failure of all its members; other errors propagate.
+        """Return item -> its value or its failure. If `ask` raises BrokerError or BadAnswer, this is the failure of all
+        items in the request; other errors of `ask` are raised.
         """
         found = await self._asked(members, ask)
         for why, spoiled in _spoiled(found):
@@ -60,8 +63,8 @@ class Halving:
         return found
 
     async def _asked(self, members: Sequence[K], ask: Ask[K, V]) -> dict[K, V | Failure]:
-        """Ask about some members in one request. Return the value or the failure of each; a member that the answer
-        leaves out has a failure that says so.
+        """Send one request for some items. Return item -> its value or its failure; an item that the response omits has
+        a failure that says so.
         """
         try:
             found = await ask(members)
@@ -73,7 +76,9 @@ class Halving:
 
 
 def parted(found: Mapping[K, V | Failure]) -> tuple[dict[K, V], dict[K, Failure]]:
-    """Return the members with a value, and those with a failure."""
+    """Split the results of items. Return item -> value for the items with a value, and item -> failure for the
+    others.
+    """
     return (
         {member: each for member, each in found.items() if not isinstance(each, Failure)},
         {member: each for member, each in found.items() if isinstance(each, Failure)},
@@ -83,8 +88,8 @@ def parted(found: Mapping[K, V | Failure]) -> tuple[dict[K, V], dict[K, Failure]
 async def each_of(
     filters: Sequence[K], ask: Callable[[Sequence[K]], Awaitable[Sequence[V | Failure]]]
 ) -> list[V | Failure]:
-    """Return the matches of each filter of a batch, or its failure, in order. ask: a function that sends one request
-    for some of the filters.
+    """Return, for each filter in order, the matches or the failure. ask: function that sends one request for some of
+    the filters; it returns the results in order.
     """
 
     async def some(places: Sequence[int]) -> Mapping[int, V | Failure]:
@@ -95,9 +100,9 @@ async def each_of(
 
 
 def _spoiled(found: Mapping[K, V | Failure]) -> list[tuple[str, list[K]]]:
-    """Return each error that several members have, with these members; empty if any member has a value. One of these
-    members may cause the error of the others. Some may have their own error, which a server checks first, such as a
-    missing right.
+    """Return each error that several items share, with these items; an empty list if any item has a value. One of these
+    items may have caused the error for all. Others may have an error of their own, such as a missing right, which a
+    server checks first.
     """
     groups: dict[str, list[K]] = {}
     for member, each in found.items():
@@ -108,7 +113,7 @@ def _spoiled(found: Mapping[K, V | Failure]) -> list[tuple[str, list[K]]]:
 
 
 def _patience(count: int) -> int:
-    """Return twice the number of consecutive answers without a value that one failing member can cause: one for each
-    halving, and one for the member alone. count: the number of members.
+    """Return the number of responses in a row without a value after which halving ends. It is twice the number that a
+    single failing item can cause: one for each halving, and one for the item alone. count: the number of items.
     """
     return 2 * count.bit_length() + 2

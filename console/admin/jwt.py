@@ -1,7 +1,7 @@
-"""JSON Web Tokens (RFC 7519) that others verify: their claims, and unsigned tokens.
+"""JSON Web Tokens (RFC 7519) for brokers to verify: reading their claims, and making unsigned ones.
 
-joserfc, which makes assertions, can't read these: kac verifies nothing here, tokens may lack the claims that joserfc
-requires and have a header of any length, and it takes 40 ms to load.
+joserfc, which makes signed assertions, is not used here: kac verifies nothing, tokens may lack claims that joserfc
+requires and may have a header of any length, and its import takes 40 ms.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from console.model.numbers import json_text
 from console.safe_files import read_text
 
 UNSECURED_LIFE = 3600
-"""Lifetime of an unsecured token in seconds (the default of OAuthBearerUnsecuredLoginCallbackHandler)."""
+"""Lifetime of an unsigned token in seconds, the default of OAuthBearerUnsecuredLoginCallbackHandler."""
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _LONGEST_SHOWN = 80
 _LARGEST_FILE = 1 << 20
 
 
 class Token(NamedTuple):
-    """A token and its lifetime in seconds; None if unknown."""
+    """A token, and its lifetime in seconds from its receipt; None if unknown."""
 
     text: str
     life: float | None
 
 
 def checked(token: str, what: str) -> str:
-    """Return the token if it can't end its message early (RFC 7628, section 3.1). what: the token's name in the error.
-    Raises AuthenticationFailed.
+    """Return the token. Raises AuthenticationFailed if it has characters that would end its message early (RFC 7628,
+    section 3.1). what: a name of the token for the error.
     """
     if not _TOKEN.fullmatch(token):
         raise no_token(f"{what} is empty or has invalid characters", "Get a new one.")
@@ -43,8 +43,8 @@ def checked(token: str, what: str) -> str:
 
 
 def token_in_file(path: Path) -> str:
-    """Return the token in a file that has only a token. Raises OSError, and ValueError for text that can't be a
-    token.
+    """Return the token in a file that has nothing but the token. Raises OSError, and ValueError for a text that can't
+    be a token.
     """
     text = read_text(path, _LARGEST_FILE).strip()
     if not text.isascii():
@@ -53,19 +53,23 @@ def token_in_file(path: Path) -> str:
 
 
 def no_token(message: str, remedy: str) -> AuthenticationFailed:
-    """Return the error of a login without a token."""
+    """Return the error that there is no token for a login."""
     return AuthenticationFailed.of(message, remedy)
 
 
 def life_of(token: str) -> float | None:
-    """Return the seconds until the claim ``exp``; None if the token is not a JWT, lacks the claim, or has expired."""
+    """Return the seconds from now until the claim ``exp``; None if the token is not a JWT, lacks the claim, or has
+    expired.
+    """
     expires = _time(_part(token, 1).get("exp"))
     left = 0.0 if expires is None else expires - time.time()
     return left if left > 0 else None
 
 
 def shown_token(token: str) -> str:
-    """Return a line about a refused token, without the token: a broker reports only that it is invalid."""
+    """Return a line about the claims of a refused token, without the token. The broker itself says only that it is
+    invalid.
+    """
     header, claims = _part(token, 0), _part(token, 1)
     if not claims:
         return "the token is not a JWT"
@@ -83,20 +87,20 @@ def shown_token(token: str) -> str:
 
 
 def is_expired(token: str) -> bool:
-    """Return whether a JWT has expired by this host's clock; False for another token."""
+    """Return whether a JWT has expired by this host's clock; False if the token is not a JWT."""
     expires = _time(_part(token, 1).get("exp"))
     return expires is not None and expires <= time.time()
 
 
 def unsecured_token(subject: str, now: Callable[[], float] = time.time) -> str:
-    """Return an unsigned JWT, for brokers that are configured for tests (OAuthBearerUnsecuredJws)."""
+    """Return an unsigned JWT, which only brokers configured for tests accept (OAuthBearerUnsecuredJws)."""
     issued = int(now())
     parts = {"alg": "none"}, {"sub": subject, "iat": issued, "exp": issued + UNSECURED_LIFE}
     return "".join(f"{base64url(json_text(part).encode('ascii'))}." for part in parts)
 
 
 def base64url(data: bytes) -> str:
-    """Return URL-safe base64 without padding."""
+    """Encode bytes in URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
 
 
@@ -110,7 +114,9 @@ def _part(token: str, number: int) -> dict[str, Any]:
 
 
 def _time(value: object) -> float | None:
-    """Return seconds since 1970 if the calendar has their year; else None."""
+    """Return a claim's value as seconds since 1970; None if it is not a number, or not within the years 1970 to
+    9999.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value < 253_402_300_800 else None

@@ -1,8 +1,8 @@
-"""Connections to the brokers of a namespace of Kubernetes: one `kubectl port-forward` for each broker in use.
+"""Connections to the brokers in a Kubernetes namespace: one `kubectl port-forward` for each broker in use.
 
-Brokers advertise names of the namespace, ``POD.SERVICE.NAMESPACE.svc``; the first label is the pod, or the service.
-kubectl's configuration, its contexts and logins are the user's own. A forward listens on a port of 127.0.0.1, which
-other users of this host can reach, too; it ends with kac, also if kac is killed.
+Brokers advertise names within the namespace, ``POD.SERVICE.NAMESPACE.svc``; the first part is the pod or the service.
+kubectl uses the user's own configuration, contexts and logins. A forward listens on a port of 127.0.0.1, which other
+users of this host can reach, too. It ends with kac, also if kac is killed.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from console.programs import Program, finished, home_folder, of_user, started
 from console.safe_files import UntrustedPath
 
 START_SECONDS = 8.0
-"""Seconds for kubectl to answer: fewer than a connection's timeout, so that kubectl's own reason is reported."""
+"""Maximum seconds for kubectl to answer: fewer than a connection's timeout, so that kubectl's own error is reported."""
 WORDS_SECONDS = 0.3
-"""Seconds to wait for the reason why a forward closed a connection."""
+"""Maximum seconds to wait for kubectl to print why it closed a connection."""
 KNOWN_SECONDS = 10.0
-"""Seconds after which an unknown name is looked up again: the pod may be new."""
+"""Seconds for which the list of names is used before an unknown name is looked up again, since its pod may be new."""
 LONGEST_NAMES = 1 << 20
 MOST_REASON = 300
 LOOPBACK = "127.0.0.1"
@@ -45,14 +45,16 @@ _KLOG = re.compile(r"^[EWIF]\d{4} [\d:.]+\s+\d+ [\w.]+:\d+\] ?")
 
 
 class Names(NamedTuple):
-    """The pods and the services of a namespace, and the first service of each Kafka cluster of Strimzi."""
+    """The names of pods and services in a namespace, and Strimzi's name of a Kafka cluster -> its first service."""
 
     pods: frozenset[str] = frozenset()
     services: frozenset[str] = frozenset()
     clusters: Mapping[str, str] = {}
 
     def target_of(self, host: str) -> str | None:
-        """Return the resource that a name leads to, as kubectl takes it; None for another name."""
+        """Return the resource to which an advertised host name leads, in kubectl's form such as ``pod/NAME``; None if
+        the namespace has no such resource.
+        """
         first = host.lower().split(".", 1)[0]
         if first in self.pods:
             return f"pod/{first}"
@@ -62,7 +64,9 @@ class Names(NamedTuple):
 
 
 def names_in(text: str) -> Names:
-    """Return the names that kubectl printed: kind, name and Strimzi's cluster in each line, with tabs between."""
+    """Parse the names that kubectl printed: in each line the resource's kind, its name and Strimzi's name of the
+    cluster, separated by tabs.
+    """
     rows = [line.split("\t") for line in text.splitlines()]
     rows = [row for row in rows if len(row) == 3]
     pods = frozenset(name for kind, name, _ in rows if kind == "Pod")
@@ -72,7 +76,7 @@ def names_in(text: str) -> Names:
 
 
 class KubeWay:
-    """The way to one namespace. Thread-safe, and usable from any event loop."""
+    """The connections into one namespace. Any thread and any event loop may use it."""
 
     def __init__(self, namespace: KubeNamespace) -> None:
         self._namespace = namespace
@@ -83,12 +87,14 @@ class KubeWay:
         self._owner = os.getpid()
 
     def start(self, *, ask: bool) -> None:
-        """Read the namespace's names, as a login. ask: whether kubectl may prompt on the terminal. Raises WayFailed."""
+        """Read the names in the namespace, for which kubectl may log in. ask: whether kubectl may prompt on the
+        terminal. Raises WayFailed.
+        """
         with self._lock:
             self._read_names(ask=ask)
 
     async def open(self, host: str, port: int) -> socket.socket:
-        """Return a connection to a broker by a forward; start the forward if necessary. Raises AdminError."""
+        """Return a connection to a broker through a forward; start the forward if necessary. Raises AdminError."""
         for attempt in (1, 2):
             forward, local = await apart(lambda: self._forward_to(host, port), "kubectl")
             made = socket.socket(socket.AF_INET)
@@ -108,15 +114,16 @@ class KubeWay:
         raise silent((host, port), "its forward ends at once")
 
     def last_words(self, address: Address) -> str:
-        """Return the error that kubectl printed since the last connection to an address; ``""`` without one. Blocks up
-        to WORDS_SECONDS: kubectl closes the connection as it prints.
+        """Return the error that kubectl printed since the last connection to an address was opened; ``""`` if it
+        printed none. Blocks for at most WORDS_SECONDS, because kubectl prints the error while it closes the
+        connection.
         """
         target = self._names.target_of(address[0])
         forward = self._forwards.get((target or "", address[1]))
         return forward.last_words(WORDS_SECONDS) if forward is not None else ""
 
     def close(self) -> None:
-        """End all forwards. Idempotent; does nothing in a forked child."""
+        """End all forwards. A second call, or one in a forked child, does nothing."""
         if self._owner != os.getpid():
             return
         with self._lock:
@@ -172,7 +179,9 @@ class KubeWay:
         self._read_at = time.monotonic()
 
     def _program(self, *words: str) -> Program:
-        """Return a kubectl for the namespace. Raises WayFailed."""
+        """Return the kubectl command with these arguments for the namespace. Raises WayFailed if kubectl is not
+        installed.
+        """
         namespace = self._namespace
         context = () if namespace.context is None else ("--context", namespace.context)
         try:
@@ -190,7 +199,7 @@ class KubeWay:
 
 
 class _Forward:
-    """A running ``kubectl port-forward``; a thread reads what it prints."""
+    """A running ``kubectl port-forward``, whose output a thread reads."""
 
     def __init__(self, kubectl: Program) -> None:
         words = ("/bin/sh", "-c", _TIED, "sh", *kubectl.words)
@@ -208,25 +217,27 @@ class _Forward:
         threading.Thread(target=self._read, name="kubectl's words", daemon=True).start()
 
     def port(self, seconds: float) -> int | None:
-        """Return the local port once kubectl names it; None if kubectl ends before, or names none within `seconds` and
-        is ended therefore.
+        """Return the local port when kubectl prints it. If kubectl ends first or prints none within `seconds`, end it
+        and return None.
         """
         if not self._known.wait(seconds):
             self.end()
         return self._port if self.is_up else None
 
     def last_words(self, seconds: float) -> str:
-        """Return kubectl's last error; ``""`` if it prints none in time."""
+        """Return the last error that kubectl printed, after waiting for one for at most `seconds`; ``""`` if there is
+        none.
+        """
         self._complained.wait(seconds)
         return self._words
 
     def forget_words(self) -> None:
-        """Forget the errors so far: a new connection begins."""
+        """Forget the errors so far, because a new connection begins."""
         self._words = ""
         self._complained.clear()
 
     def end(self) -> None:
-        """End kubectl."""
+        """End the kubectl process."""
         self.is_up = False
         if self._process.stdin is not None and not self._process.stdin.closed:
             self._process.stdin.close()
@@ -247,14 +258,14 @@ class _Forward:
 
 
 def silent(address: Address, why: str) -> Unreachable:
-    """Return the error for a broker to which kubectl does not forward, or which does not answer behind it."""
+    """Return the error that kubectl does not forward to a broker, or that nothing answers behind the forward."""
     return Unreachable.of(
         f"{show_address(address)}: not reached by kubectl: {why}", "Look at the pod: kubectl get pods, kubectl logs."
     )
 
 
 def _reason(text: str) -> str:
-    """Return the last line of kubectl's errors without its log's prefix, printable."""
+    """Return the last line of kubectl's error output, without control characters and the prefix of its log."""
     lines = [line for line in text.strip().splitlines() if line.strip()]
     line = _KLOG.sub("", lines[-1] if lines else "").removeprefix("error: ")
     return "".join(each for each in line if each.isprintable())[:MOST_REASON]

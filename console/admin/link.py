@@ -1,4 +1,6 @@
-"""Requests to one cluster: the choice of broker, connection and version, retries, and the search for silent brokers."""
+"""Requests to one cluster: the choice of broker, connection and version; retries; and the search for brokers that do
+not answer.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +46,10 @@ class Route(NamedTuple):
 
     where: Destination
     broker_id: int = -1
-    """The broker; only for BROKER."""
+    """The id of the broker; only for the destination BROKER."""
     reads_records: bool = False
-    """Whether large answers use a connection of their own, so that other requests do not wait for them."""
+    """Whether the request uses a separate connection, because its response may be large and would delay other requests.
+    """
 
 
 ANY = Route(Destination.ANY)
@@ -54,12 +57,12 @@ CONTROLLER = Route(Destination.CONTROLLER)
 
 
 def broker(broker_id: int) -> Route:
-    """Return the route to one broker."""
+    """Return the route to the broker with this id."""
     return Route(Destination.BROKER, broker_id)
 
 
 def reading(broker_id: int) -> Route:
-    """Return the route to one broker for Fetch requests of a search."""
+    """Return the route to the broker with this id for a search's Fetch requests."""
     return Route(Destination.BROKER, broker_id, reads_records=True)
 
 
@@ -69,8 +72,8 @@ client."""
 
 
 class Turns:
-    """Turns of the searches of one client, so that many of them leave time for other requests; first come, first
-    served.
+    """Limits on the concurrent work of a client's searches, so that many searches leave time for other requests.
+    Searches wait in the order of their calls.
     """
 
     def __init__(self) -> None:
@@ -82,42 +85,45 @@ class Turns:
 
 
 Ask = Callable[[str, Asked], Awaitable[Any]]
-"""Sends one request, by kio's name of its API, and returns the decoded response."""
+"""Function of (kio's name of the API, content of the request) that sends the request once and returns the decoded
+response.
+"""
 Prepare = Callable[[str, int], object]
-"""Prepares decoding, given the API and its version."""
+"""Function of (API, version) that prepares decoding, such as by imports."""
 
 ELSEWHERE_SECONDS, WAYS = 1.0, 4
 """Seconds after which a request for the controller is sent to another broker as well, and the maximum number of brokers
 tried: a broker that waits for a controller that hangs does not notice the newly elected one."""
 LEADER_SECONDS = 5.0
-"""Seconds without a response from the leading controller after which kac asks the controllers for the leader again."""
+"""Seconds without a response from the active controller after which kac asks the controllers again which one leads."""
 ELECTION_SECONDS = 6.0
-"""Seconds for which kac keeps asking the controllers for the leader while the one that they name does not answer, or
-they name none. They elect another one within controller.quorum.fetch.timeout.ms and
-controller.quorum.election.timeout.ms, by default 2 s and 1 s."""
+"""Seconds for which kac keeps asking the controllers for the leader, if the one that they name does not answer or they
+name none. They elect another one within controller.quorum.fetch.timeout.ms plus
+controller.quorum.election.timeout.ms, by default 2 s and 1 s.
+"""
 LONGEST_CHANGE = 3600.0
-"""Seconds for which a retired connection stays open for a change that has no response yet."""
+"""Maximum seconds for which a retired connection stays open because a change on it has no response yet."""
 
 
 class Nodes(Struct, frozen=True):
-    """The nodes of a Metadata response."""
+    """The brokers (or controllers) of the cluster, from a Metadata or DescribeCluster response."""
 
     brokers: Mapping[int, tuple[str, int]]
-    """Id -> host and port."""
+    """Node id -> host and port."""
     controller_id: int = -1
-    """The id of the controller; -1 if the response names no controller."""
+    """The id of the controller; -1 if the response names none."""
     cluster_id: str | None = None
-    """The id of the cluster; None if the response has no id."""
+    """The id of the cluster; None if the response has none."""
 
 
 class _Request(NamedTuple):
-    """A request with its options. The other fields are as in `Link.call`."""
+    """A request with its options, which have the meaning of the parameters of `Link.call`."""
 
     api: str
     asked: Asked
     to: Route
     deadline: float
-    """The end of the time for the request, on the loop's clock."""
+    """The time at which the whole call ends, on the loop's clock."""
     change: bool
     proposed: int | None
     prepare: Prepare | None
@@ -125,24 +131,24 @@ class _Request(NamedTuple):
 
 
 class _NamesNodes(NamedTuple):
-    """The API whose response names the nodes, and its request."""
+    """An API whose response names the nodes, and the content of its request."""
 
     api: str
     asked: Asked
 
 
 class Sender:
-    """Sends a request once over one connection, and notes the result in a flight record.
+    """Sends a request once over one connection, and passes the result to the flight record.
 
-    was_answered: whether any broker has answered yet.
+    was_answered: whether any broker has ever answered.
     """
 
     def __init__(self, settings: ConnectionSettings, tap: Tap | None, pools: Sequence[Connections]) -> None:
-        """Make a sender without answers.
+        """Set the parameters.
 
         Args:
-            tap: receiver of the flight record's data; None to record nothing.
-            pools: connection pools; a connection that does not answer in time is retired in each of them.
+            tap: the recorder of responses; None to record nothing.
+            pools: the pools of connections. A connection that does not answer in time is retired in each of them.
         """
         self._settings, self._tap, self._pools = settings, tap, pools
         self.was_answered = False
@@ -150,7 +156,7 @@ class Sender:
         self.throttled_ms = 0
 
     async def send(self, request: _Request, connection: Connection, encoded: AiokafkaRequest) -> RawResponse:
-        """Return the answer to a request. Raises AdminError."""
+        """Send an encoded request and return the response, still encoded. Raises AdminError."""
         if self._tap is None:
             return await self._send(request, connection, encoded)
         from console.flight.tap import Sent
@@ -194,12 +200,14 @@ class Sender:
         return answer
 
     def count_throttled(self) -> int:
-        """Return the number of responses since the last call in which brokers throttled kac."""
+        """Return the number of responses since the last call in which brokers reported that they throttle kac."""
         count, self._throttled = self._throttled, 0
         return count
 
     async def ask(self, connection: Connection, api: str, asked: Asked) -> Any:
-        """Return the decoded response to one request, without a timeout. Raises AdminError and TimeoutError."""
+        """Send one request and return the decoded response, without a timeout of its own. Raises AdminError and
+        TimeoutError.
+        """
         version = connection.version(api)
         if version is None:
             raise errors.Unsupported(api, "", connection.versions)
@@ -221,43 +229,53 @@ class Sender:
         return await aside(len(answer.body), partial(decode, answer))
 
     def not_connected(self, address: Address, error: errors.AdminError, took: float) -> errors.AdminError:
-        """Note in the flight record that no connection opened. Return the error.
+        """Note in the flight record that a connection failed. Return the error unchanged.
 
         Args:
-            took: seconds until the failure was certain.
+            took: the seconds from the attempt to the failure.
         """
         if self._tap is not None:
             self._tap.not_connected(address, error, took)
         return error
 
     def keep_handshake(self, node: int, address: Address, listener: str, shown: Shown | None, took: float) -> None:
-        """Note a handshake in the flight record. shown: the certificate that the listener presented; None if it
-        presented no certificate.
+        """Note a TLS handshake in the flight record.
+
+        Args:
+            node: the node's id.
+            shown: the certificate that the listener presented; None if it presented none.
+            took: the seconds that the handshake took.
         """
         if self._tap is not None:
             self._tap.shook_hands(node, address, listener, shown, took)
 
     def keep_service(self, key: int, body: Callable[[], bytes], took: float) -> None:
-        """Note in the flight record the answer of a service next to the brokers. key: the service's pseudo API key."""
+        """Note the answer of an HTTP service in the flight record, if there is one.
+
+        Args:
+            key: the service's pseudo API key.
+            body: function that returns the answer's bytes.
+            took: the seconds that the answer took.
+        """
         if self._tap is not None:
             self._tap.service_answered(key, body(), took)
 
     def name_nodes(self, nodes: Nodes) -> None:
-        """Note in the flight record the address of each node."""
+        """Pass the address of each node to the flight record."""
         if self._tap is not None:
             self._tap.name_nodes(nodes.brokers)
 
 
 class Routes:
-    """The nodes of a cluster, and the connection for each request.
+    """The nodes of a cluster, and the choice of the connection for each request.
 
     Attributes:
-        connections: the connections to the nodes.
-        forwarding: other connections to the same nodes, for requests that wait for the controller and delay all later
-            requests on their connection.
-        reading: others, for answers with records.
-        known: the nodes of the last response.
-        cluster_id: the id of the first cluster that answered; a change is sent to no other cluster.
+        connections: the connections for most requests.
+        forwarding: separate connections for requests that brokers forward to the controller: while the controller
+            hangs, all later requests on such a connection wait.
+        reading: separate connections for responses with records, which may be large.
+        known: the nodes in the last response that names them.
+        cluster_id: the id of the first cluster that answered; no other cluster gets a change.
     """
 
     def __init__(
@@ -267,11 +285,11 @@ class Routes:
         sender: Sender,
         read: Callable[[], Awaitable[Any]],
     ) -> None:
-        """Make routes without known nodes.
+        """Set the parameters; no nodes are known yet.
 
         Args:
             pools: `connections`, `forwarding` and `reading`.
-            read: function that returns the response with the nodes (`names_nodes`).
+            read: function that sends the request for the nodes (`names_nodes`) and returns the response.
         """
         self._settings, self._sender, self._read = settings, sender, read
         self._pools = pools
@@ -282,11 +300,11 @@ class Routes:
         self._refreshing: asyncio.Task[Nodes] | None = None
 
     async def nodes(self) -> Nodes:
-        """Return the known brokers; read them on the first call."""
+        """Return the known nodes; read them at the first call."""
         return self.known if self.known.brokers else await self.refresh()
 
     async def refresh(self) -> Nodes:
-        """Read the brokers and the controller again. Concurrent callers share one request."""
+        """Read the nodes and the controller again, and return them. Concurrent callers share one request."""
         if self._refreshing is None:
             self._refreshing = asyncio.create_task(self._read_nodes(), name="refresh metadata")
             self._refreshing.add_done_callback(self._refreshed)
@@ -314,7 +332,12 @@ class Routes:
         return self.reading if to.reads_records else self.connections
 
     async def connection(self, to: Route, api: str = "") -> Connection:
-        """Return the connection for an API; without an API, for its supported versions. Raises AdminError."""
+        """Return the connection for a request; open it if necessary. Raises AdminError.
+
+        Args:
+            to: the destination.
+            api: kio's name of the API; ``""`` if the caller only needs the destination's supported versions.
+        """
         if self._settings.controllers:
             return await self._to_controller(to)
         if to.where is Destination.BROKER:
@@ -335,8 +358,8 @@ class Routes:
         return list(dict.fromkeys((*self._settings.bootstrap, *self.known.brokers.values())))
 
     async def _to_controller(self, to: Route) -> Connection:
-        """Return the connection to a controller. Controllers do not forward, and only the active one changes cluster
-        metadata.
+        """Return the connection to a controller, for a client that is connected to controllers: only the active
+        controller changes the cluster's metadata, and the others do not forward requests.
         """
         if to.where is Destination.ANY:
             return await self.connections.any_of(self._addresses())
@@ -364,9 +387,17 @@ class Routes:
             raise link_errors.not_at_its_address(broker_id, error.failure, controllers=at_controllers) from error
 
     async def _moved_to(self, broker_id: int, address: Address, refusal: errors.WrongNode) -> Address:
-        """Return the address for a node that does not answer at its known one: the new address of the node, or the same
-        address if the peer that denied being the node proves to be it. Raises the AdminError that names the node found
-        there instead.
+        """Return the address of a node whose known address answered as another node: its new address; or the same
+        address, if the node's configs prove that it is this node after all.
+
+        Args:
+            broker_id: the expected node.
+            address: its known address.
+            refusal: the peer's refusal, which is raised if nothing more can be found out.
+
+        Raises:
+            WrongNode: another node answers there.
+            WrongCluster: a node of another cluster answers there.
         """
         now = (await self.refresh()).brokers.get(broker_id)
         if now is not None and now != address:
@@ -392,10 +423,10 @@ class Routes:
 
     @asynccontextmanager
     async def apart(self, address: Address) -> AsyncIterator[Ask]:
-        """Open a separate connection to a node that Metadata does not name.
+        """Open a separate connection, for example to a node that Metadata does not name, for the ``async with`` block.
 
-        Yields a function that sends one request once and returns its decoded response; it raises AdminError and
-        TimeoutError. Raises AdminError if no connection opens.
+        Yield a function that sends one request once and returns its decoded response; it raises AdminError and
+        TimeoutError. Raises AdminError if the connection can't be opened.
         """
         connection = await self.connections.open_apart(address)
         try:
@@ -404,14 +435,14 @@ class Routes:
             await connection.close()
 
     def turn(self) -> None:
-        """Use another broker for the next requests to the controller; a change that waits on the former one may keep
-        waiting.
+        """Send the next requests for the controller through another broker. The connections used so far stay open for
+        changes that wait on them.
         """
         self.forwarding.retire_all(LONGEST_CHANGE)
         self._way += 1
 
     def retire(self, addresses: Iterable[Address] | None = None) -> None:
-        """Retire the connections to these addresses; None: all connections. Later requests open new ones."""
+        """Retire the connections to these addresses, or all connections if None: later requests open new ones."""
         gone = None if addresses is None else tuple(addresses)
         for connections in self._pools:
             if gone is None:
@@ -428,10 +459,10 @@ class Routes:
 
 
 class Link:
-    """A client of one cluster. Bound to its event loop; connects at the first request.
+    """A client of one cluster, bound to its event loop. It connects at the first request.
 
-    Methods that send raise AdminError, whose `failure` is the text for an operator, CancelledError, and the errors of
-    a function in `asked`; nothing else.
+    Its methods that send requests raise only AdminError, whose `failure` is a text for an operator; CancelledError; and
+    the errors of a function in `asked`.
     """
 
     def __init__(
@@ -441,13 +472,13 @@ class Link:
         tap: Tap | None = None,
         connections: Connections | None = None,
     ) -> None:
-        """Make a link without connections.
+        """Set the parameters; nothing is connected yet.
 
         Args:
-            record: a callback for all frames; None without one.
-            tap: the receiver of the flight record's data; None without a record.
-            connections: a replacement for the connections to the brokers, such as those of a record; None to connect to
-                the brokers of the settings.
+            record: function called with each request and its response as bytes; None to record nothing.
+            tap: the recorder for the flight record; None to record nothing.
+            connections: the connections to use, such as those of a record; None to connect to the brokers in the
+                settings.
         """
         self.settings = settings
         own = connections or Connections(settings, record, tap)
@@ -458,7 +489,7 @@ class Link:
 
     @cached_property
     def producing(self) -> Producing:
-        """The client's producer, made for its first batch."""
+        """The client's idempotent producer, created at the first use."""
         from console.admin.producer import Producing
 
         return Producing()
@@ -474,22 +505,25 @@ class Link:
         proposed: int | None = None,
         at_most: int | None = None,
     ) -> Any:
-        """Return the decoded response, in the highest version that both sides support. Error codes are plain integers.
+        """Send a request and return the decoded response, in the highest version that both sides support. Error codes
+        in it are plain integers.
 
-        A change is never sent again once its bytes may have been sent. If all errors of a CONTROLLER call are
-        NOT_CONTROLLER, it was not applied and is sent again to the new controller.
+        A change is never sent again if its bytes may have been sent. One exception: if each error in the response to a
+        call of the CONTROLLER is NOT_CONTROLLER, it was not applied, and is sent to the new controller.
 
         Args:
-            api: kio's package name ("describe_configs").
-            asked: the request.
-            timeout: the seconds for the whole call, retries included; None for the settings' request timeout.
-            change: True for a request that may change something; without it such a request is refused, unless its bytes
-                mark it as validate-only.
-            proposed: the version of a proposal to use instead (see `proposes`); None for a version of Kafka's.
-            at_most: the highest version to use, though both sides support a higher one; None for any.
+            api: kio's package name of the API ("describe_configs").
+            asked: the content of the request.
+            to: the destination.
+            timeout: the maximum seconds for the call, with its retries; None for the settings' request timeout.
+            change: whether the request may change something. If False, such a request is refused, unless its bytes mark
+                it as validate-only.
+            proposed: a version that a proposal defines, to be used instead (see `proposes`); None for a version of
+                Kafka's.
+            at_most: the highest version to use; None for no limit.
 
         Raises:
-            OutcomeUnknown: the bytes of a change may have been sent, and no answer came.
+            OutcomeUnknown: the bytes of a change may have been sent, and no response came.
         """
         loop = asyncio.get_running_loop()
         deadline = self._deadline(timeout)
@@ -508,8 +542,9 @@ class Link:
 
     async def ask_controller(self, api: str, asked: Asked) -> Any:
         """Send a read that brokers forward to the controller, and return its decoded response, as `call` does. After
-        each second (`ELSEWHERE_SECONDS`) without an answer, ask another broker too, at most four (`WAYS`). If kac
-        connects to controllers directly, ask them for the leader again while the known one does not answer.
+        each `ELSEWHERE_SECONDS` (1 s) without a response, send it through one more broker, at most `WAYS` (4). A
+        client that is connected to controllers instead asks them again for the leader while the known one does not
+        answer.
         """
         if self.settings.controllers:
             return await self._ask_leader(api, asked)
@@ -520,7 +555,7 @@ class Link:
             return await self.call(api, asked, to=CONTROLLER)
 
         async def discard(_answer: Any) -> None:
-            """Drop an answer: enough have arrived."""
+            """Ignore a further response: the first one counts."""
 
         found = await first_to_open(
             range(WAYS), ask, discard, final=lambda error: not _is_of_the_way(error), stagger=ELSEWHERE_SECONDS
@@ -530,7 +565,7 @@ class Link:
         return found
 
     async def _ask_leader(self, api: str, asked: Asked) -> Any:
-        """Send a request as `call` does, to the leading controller, or to its successor if it does not answer."""
+        """Send a request to the active controller as `call` does; if it does not answer, to the newly elected one."""
         loop, waits = asyncio.get_running_loop(), delays()
         deadline = loop.time() + ELECTION_SECONDS
         while True:
@@ -552,21 +587,21 @@ class Link:
         timeout: float | None = None,  # noqa: ASYNC109
         prepare: Prepare | None = None,
     ) -> RawResponse:
-        """Send a request as `call` does, but decode nothing: return the version and the bytes after the response
-        header, for kac's own decoders. NOT_CONTROLLER is not retried.
+        """Send a request as `call` does, and return the response without decoding its body, for kac's own decoders. It
+        is not sent again after NOT_CONTROLLER.
 
         Args:
-            timeout: seconds for everything; None for the settings' request timeout.
-            prepare: a callback after the request is written, while the broker works on it; None without one.
+            timeout: the maximum seconds for the call, with its retries; None for the settings' request timeout.
+            prepare: function called after the request was written, while the broker works on it; None to call nothing.
         """
         return await self._send(_Request(api, asked, to, self._deadline(timeout), False, None, prepare))
 
     async def call_apart(self, address: Address, api: str, asked: Asked, within: float) -> Any:
-        """Return the decoded response of a node that Metadata does not name, such as a controller, over a separate
-        connection. The request is sent once. Raises AdminError.
+        """Send a request once over a separate connection to this address, such as a controller's, and return the
+        decoded response. Raises AdminError.
 
         Args:
-            within: the seconds for everything.
+            within: the maximum seconds for connecting and for the response.
         """
         try:
             async with asyncio.timeout(within), self.routes.apart(address) as ask:
@@ -576,19 +611,25 @@ class Link:
             raise self.sender.not_connected(address, problem, within) from None
 
     async def version(self, api: str, to: Route = ANY) -> int | None:
-        """Return the version that `call` would use with this destination; None if either side lacks the API."""
+        """Return the version that `call` would use for this API and destination; None if the two sides have no version
+        in common.
+        """
         return (await self._reached(api, to)).version(api)
 
     async def advertised(self, to: Route = ANY) -> Mapping[int, tuple[int, int]]:
-        """Return the destination's API key -> (lowest, highest) version."""
+        """Return API key -> (lowest, highest version) that the destination supports."""
         return (await self._reached("api_versions", to)).versions
 
     async def proposes(self, api: str, version: int, to: Route = ANY) -> bool:
-        """Return whether the destination supports a proposal's version of an API (console.wire.proposals)."""
+        """Return whether the destination supports this version of an API as a proposal defines it
+        (console.wire.proposals).
+        """
         return (await self._reached(api, to)).proposes(api, version)
 
     async def require(self, api: str, min_version: int, needs: str, to: Route = ANY) -> int:
-        """Return the version in use, at least `min_version`. Raises Unsupported with the Kafka release needed."""
+        """Return the version that `call` would use. Raises Unsupported if it is lower than `min_version`, or if the two
+        sides have no version in common. needs: the first Kafka release with `min_version`, for the error.
+        """
         connection = await self._reached(api, to)
         version = connection.version(api)
         if version is None or version < min_version:
@@ -596,16 +637,17 @@ class Link:
         return version
 
     async def nodes(self) -> Nodes:
-        """Return the known brokers; read them on the first call."""
+        """Return the known nodes; read them at the first call."""
         return await self.routes.nodes()
 
     async def silence(self, within: float) -> Probed:
-        """Return the errors of the known brokers that do not answer ApiVersions within `within` seconds, and the times
-        of the others. After the first answer the others get less time, see `silent_nodes`.
+        """Send ApiVersions to all known brokers. Return the errors of those that do not answer within `within` seconds,
+        and the seconds that each of the others took. After the first response, the others have less time; see
+        `silent_nodes`.
 
-        kac asks all brokers at once, each on a new connection; on a very large cluster only the first 64
-        (`CONCURRENCY`), which suffices to see whether the cluster is up. It retires the connections to silent brokers.
-        Raises AdminError if the brokers are unknown, or if no broker answers.
+        The requests are concurrent, each on a new connection. In a very large cluster, only the first `CONCURRENCY`
+        (64) brokers are asked, which shows whether the cluster answers at all. Connections to brokers that don't answer
+        are retired. Raises AdminError if the brokers are unknown, or if none answers.
         """
         try:
             async with asyncio.timeout(within):
@@ -625,7 +667,9 @@ class Link:
         return probed
 
     def now_ms(self) -> int:
-        """Return the time for the evaluation of answers, in milliseconds since 1970."""
+        """Return the time to which the cluster's answers belong, milliseconds since 1970: the present, or a record's
+        time.
+        """
         return self.routes.connections.now_ms()
 
     def reconnect(self) -> None:
@@ -633,7 +677,7 @@ class Link:
         self.routes.retire()
 
     async def refresh(self) -> Nodes:
-        """Read the brokers and the controller again. Concurrent callers share one request."""
+        """Read the nodes and the controller again, and return them. Concurrent callers share one request."""
         return await self.routes.refresh()
 
     async def close(self) -> None:
@@ -644,9 +688,9 @@ class Link:
         return asyncio.get_running_loop().time() + (self.settings.request_timeout if timeout is None else timeout)
 
     async def _send(self, request: _Request) -> RawResponse:
-        """Send, and retry a connection that fails or is lost, at most `ATTEMPTS` times and until the deadline. Raises
-        ReadOnly for a change by a read-only client, AuthenticationFailed if the listener turns kac away twice, and
-        other AdminErrors.
+        """Send a request, and retry at most `ATTEMPTS` times within the deadline if a connection fails or is lost.
+        Return the response, still encoded. Raises ReadOnly for a change by a read-only client, AuthenticationFailed
+        if the listener closes the connection at the first request twice, and other AdminErrors.
         """
         if request.change and self.settings.read_only:
             raise errors.ReadOnly(request.api)
@@ -676,8 +720,8 @@ class Link:
             return await self._exchange(request)
 
     async def _reached(self, api: str, to: Route) -> Connection:
-        """Return a connection to a route, so that the caller can see which versions its node supports. Sends no request
-        of the API.
+        """Return a connection to the destination, from which the caller reads the supported versions. No request of the
+        API is sent.
         """
         async with AsyncExitStack() as held:
             if to.where is Destination.BROKER:
@@ -685,7 +729,9 @@ class Link:
             return await self.routes.connection(to)
 
     async def _limit_concurrency(self, held: AsyncExitStack, api: str, to: Route, deadline: float) -> None:
-        """Limit the number of brokers with concurrent requests. Raises RequestTimedOut."""
+        """Wait until fewer brokers have requests in flight than allowed, and enter this request into `held`. Raises
+        RequestTimedOut at the deadline.
+        """
         try:
             async with asyncio.timeout_at(deadline):
                 await held.enter_async_context(self.routes.pool(to).concurrency)
@@ -732,7 +778,9 @@ class Link:
         return await self.sender.send(request, connection, encoded)
 
     async def _refuse_another_cluster(self, connection: Connection, request: _Request) -> None:
-        """Check the cluster id of the peer on the connection that is about to carry a change. Raises AdminError."""
+        """Check, right before a change is sent on a connection, that its peer belongs to the expected cluster. Raises
+        AdminError.
+        """
         api, asked = names_nodes(self.settings)
         try:
             async with asyncio.timeout_at(request.deadline):
@@ -748,8 +796,8 @@ class Link:
 
 
 def names_nodes(settings: ConnectionSettings) -> _NamesNodes:
-    """Return the API whose response names the cluster and its nodes: brokers, or controllers if the settings have
-    addresses of controllers.
+    """Return the API and request whose response names the cluster and its nodes: the controllers if the settings have
+    controllers' addresses, otherwise the brokers.
     """
     if settings.controllers:
         return _NamesNodes("describe_cluster", CONTROLLERS_OF_CLUSTER)
@@ -757,12 +805,14 @@ def names_nodes(settings: ConnectionSettings) -> _NamesNodes:
 
 
 def _is_of_the_way(error: BaseException) -> bool:
-    """Return whether a request failed on the way to the controller, not at it."""
+    """Return whether the error arose on the way to the controller, at the broker that forwards, and not at the
+    controller.
+    """
     return isinstance(error, errors.Unreachable | errors.Disconnected | errors.RequestTimedOut)
 
 
 CONTROLLERS = 2
-"""The type of endpoints in a DescribeCluster request: 1 brokers, 2 controllers (KIP-919)."""
+"""The endpoint type in a DescribeCluster request that means controllers (KIP-919); 1 means brokers."""
 
 
 CONTROLLERS_OF_CLUSTER: Fields = {
@@ -770,15 +820,15 @@ CONTROLLERS_OF_CLUSTER: Fields = {
     "endpoint_type": CONTROLLERS,
     "include_fenced_brokers": False,
 }
-"""The DescribeCluster request to a controller, for the controllers of its cluster."""
+"""The content of a DescribeCluster request for the cluster's controllers."""
 
 
 def metadata(topics: Iterable[Fields] | None = (), *, rights: bool = False) -> Fields:
-    """Return a Metadata request that creates no topic.
+    """Return the content of a Metadata request that creates no topic.
 
     Args:
-        topics: the topics by name or id; None for all.
-        rights: whether to request the principal's operations on the cluster as well.
+        topics: the wanted topics, by name or id; None for all; empty for none, only the brokers.
+        rights: whether to request the principal's permitted operations on the cluster.
     """
     return {
         "topics": topics,
@@ -789,13 +839,17 @@ def metadata(topics: Iterable[Fields] | None = (), *, rights: bool = False) -> F
 
 
 def id_of_broker(broker_id: int) -> Fields:
-    """Return a request for the configs of one broker; a broker with another id refuses it and names its own id."""
+    """Return the content of a request that only the broker with this id answers: DescribeConfigs of that broker. Any
+    other broker refuses it, with its own id in the message.
+    """
     resource = {"resource_type": BROKER, "resource_name": str(broker_id), "configuration_keys": ("node.id",)}
     return {"resources": [resource], "include_synonyms": False, "include_documentation": False}
 
 
 def import_partition_decoders(_api: str, _version: int) -> None:
-    """Import the decoders of ListOffsets and DescribeLogDirs while the broker works on the request."""
+    """Import the decoders of ListOffsets and DescribeLogDirs while the broker works on the request. Both arguments are
+    ignored.
+    """
     import console.wire.partition_decoders  # noqa: F401
 
 
@@ -807,7 +861,7 @@ def _prepare_decoding(api: str, version: int) -> None:
 
 
 def decode(raw: RawResponse) -> Any:
-    """Return the decoded response, error codes as plain integers. Raises BadAnswer."""
+    """Decode a response; error codes in it are plain integers. Raises BadAnswer."""
     from console.wire.bounds_check import MalformedFrame
     from console.wire.frames import decode_body
     from console.wire.schemas import response_type
@@ -826,12 +880,12 @@ time, since a slow line slows all logins."""
 
 
 class Probed(NamedTuple):
-    """The nodes' answers to a probe."""
+    """The result of a probe of nodes."""
 
     silent: dict[int, errors.AdminError]
-    """Node -> its error, for nodes that did not answer in time."""
+    """Node id -> the error, for nodes that did not answer in time."""
     took: dict[int, float]
-    """Node -> the seconds until its answer, with connection and login."""
+    """Node id -> the seconds until it answered, with connecting and login."""
 
 
 async def silent_nodes(
@@ -842,13 +896,16 @@ async def silent_nodes(
     *,
     asked: str,
 ) -> Probed:
-    """Return the errors of nodes that do not answer within `within` seconds, and the times of the others. Once a node
-    has answered, the others have three times the time that it took (`OTHERS_TIMES`), at least 2.5 s (`OTHERS_SECONDS`).
+    """Probe nodes concurrently. Return the errors of those that do not answer within `within` seconds, and the seconds
+    that each of the others took. Once a node has answered, the others have only `OTHERS_TIMES` (3) times its time
+    left, at least `OTHERS_SECONDS` (2.5 s).
 
     Args:
-        ask: sends to one node, and returns the seconds until its answer; raises AdminError.
-        failed: takes the error of a node without an answer in time, and returns the error to report.
-        asked: the word for the kind of node.
+        nodes: node id -> address.
+        ask: function that sends a request to an address and returns the seconds until the response; raises AdminError.
+        failed: function of (address, error, seconds) called for a node without a response in time; it returns the error
+            to report.
+        asked: the word for the nodes in messages: ``broker`` or ``controller``.
     """
     loop = asyncio.get_running_loop()
     began, limit = loop.time(), within
@@ -880,11 +937,15 @@ async def silent_nodes(
 # Decoding outside the client's loop.
 
 LONG = 1 << 20
-"""Size in bytes from which on a response is decoded in another thread, so that the client's other requests continue."""
+"""Size in bytes of a response from which on it is decoded in another thread, so that the client's other requests
+continue.
+"""
 
 
 async def aside(size: int, decoding: Callable[[], T]) -> T:
-    """Run a decoding function, in another thread for a response of at least 1 MiB (`LONG`), and return its result."""
+    """Call a decoding function and return its result; for a response of at least `LONG` bytes (1 MiB), call it in
+    another thread. size: the size of the response in bytes.
+    """
     return decoding() if size < LONG else await asyncio.to_thread(decoding)
 
 
@@ -892,13 +953,14 @@ async def aside(size: int, decoding: Callable[[], T]) -> T:
 
 
 KRAFT_ONLY = (55, 64)
-"""The API keys of DescribeQuorum and UnregisterBroker, which only brokers in KRaft mode have
-(ApiMessageType.ListenerType)."""
+"""The keys of APIs that only brokers in KRaft mode have: DescribeQuorum and UnregisterBroker
+(ApiMessageType.ListenerType).
+"""
 
 
 def forwards_to_controller(api_keys: Container[int]) -> bool:
-    """Return whether a broker with these APIs forwards requests to the controller, as all brokers in KRaft mode do
-    (KIP-590).
+    """Return whether a broker that supports these APIs forwards requests to the controller, as all brokers in KRaft
+    mode do (KIP-590).
     """
     return any(key in api_keys for key in KRAFT_ONLY)
 
@@ -928,14 +990,16 @@ FORWARDED = frozenset(
     }
 )
 """APIs that brokers in KRaft mode forward to the active controller (KafkaApis.forwardToController). While the
-controller hangs, such a request waits for half a minute, and so do all later ones on the connection: a broker answers
-the requests of a connection in order."""
+controller hangs, such a request waits for half a minute, and so do all later requests on its connection, because a
+broker answers the requests of a connection in order.
+"""
 
 
 def refused_by_non_controller(response: Any) -> bool:
-    """Return whether the whole request, or each of its items, was refused with NOT_CONTROLLER: nothing was applied.
+    """Return whether a response refuses the whole request, or each item in it, with NOT_CONTROLLER, so that nothing was
+    applied.
 
-    Kafka 2.8 refuses each partition of an election this way, with 0 as the top-level error.
+    Kafka 2.8 refuses an election by an error at each partition, with 0 as the top-level error code.
     """
     from kio.schema.errors import ErrorCode
 
@@ -967,7 +1031,9 @@ ATTEMPTS = 5
 def delays(
     first: float = FIRST_DELAY, longest: float = LONGEST_DELAY, jitter: Callable[[], float] = random.random
 ) -> Iterator[float]:
-    """Yield the seconds to wait before each retry: a random time up to a bound that doubles to at most `longest`."""
+    """Yield the seconds to wait before each retry: a random time between 0 and a bound. The bound begins with `first`
+    and doubles up to `longest`.
+    """
     bound = first
     while True:
         yield bound * jitter()
@@ -982,12 +1048,12 @@ async def until_settled(
     attempts: int = ATTEMPTS,
     waits: Iterator[float] | None = None,
 ) -> T:
-    """Read until the answer is not `unsettled` (a retriable error code). Return the last answer in any case. For reads,
-    and for changes that were refused; never for changes that may have been applied.
+    """Call `read` until `unsettled` is False for its result, such as a retriable error code. Return the last result in
+    any case. Use it for reads, and for changes that were refused; never for changes that may have been applied.
 
     Args:
-        within: seconds; no retry starts later.
-        attempts: the maximum number of reads.
+        within: the maximum seconds; no retry begins later.
+        attempts: the maximum number of calls of `read`.
         waits: the seconds before each retry; None for `delays`.
     """
     deadline = asyncio.get_running_loop().time() + within

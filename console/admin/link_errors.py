@@ -1,4 +1,4 @@
-"""The failures of unanswered requests, for an operator."""
+"""The failures of requests without a response, as texts for an operator."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ class TurnedAway(Disconnected):
 
 
 def no_check(request: AiokafkaRequest) -> Failure:
-    """Return the failure of a request that would change something although it is not a change."""
+    """Return the failure of a request that would change something, although the caller did not declare it as a
+    change.
+    """
     return Failure(
         "NOT_A_CHECK",
         f"{request.api} in version {request.version}, which this broker has, changes the cluster: its bytes do not say "
@@ -35,11 +37,12 @@ def no_check(request: AiokafkaRequest) -> Failure:
 
 
 def timed_out(api: str, connection: Connection, change: bool, *, asked: str, is_forwarded: bool = False) -> Failure:
-    """Return the failure of a request without an answer in time.
+    """Return the failure of a request without a response in time.
 
     Args:
-        asked: the word for its destination.
-        is_forwarded: whether the destination forwards it to the active controller, and waits for that.
+        change: whether the request is a change, whose outcome is then unknown.
+        asked: the word for its destination: ``broker`` or ``controller``.
+        is_forwarded: whether the broker forwards the request to the active controller and waits for it.
     """
     remedy = WAITS_FOR_CONTROLLER if is_forwarded else f"Look at that {asked}'s load, and try again."
     if change:
@@ -50,7 +53,7 @@ def timed_out(api: str, connection: Connection, change: bool, *, asked: str, is_
 
 
 def flood(api: str, connection: Connection, error: Exception, *, asked: str) -> Failure | None:
-    """Return the failure of an answer of more than 100 MiB (`MAX_FRAME`); None if the connection was lost for another
+    """Return the failure for a response of more than `MAX_FRAME` (100 MiB); None if the connection was lost for another
     reason.
     """
     from console.wire.connection import MAX_FRAME, too_long
@@ -67,8 +70,8 @@ def flood(api: str, connection: Connection, error: Exception, *, asked: str) -> 
 
 
 def no_answer(addresses: Sequence[Address], within: float, *, asked: str) -> RequestTimedOut:
-    """Return the error for addresses that did not answer within so many seconds. asked: the word for the kind of
-    node.
+    """Return the error for addresses that did not answer within `within` seconds. asked: the word for them: ``broker``
+    or ``controller``.
     """
     where = first_few(list(map(show_address, addresses)))
     remedy = f"The {asked}s hang, or the network drops what is sent to them: look at their logs and load."
@@ -76,8 +79,8 @@ def no_answer(addresses: Sequence[Address], within: float, *, asked: str) -> Req
 
 
 def not_told(reached: Sequence[Address], within: float, api: str) -> RequestTimedOut:
-    """Return the error for open connections on which the request for the nodes got no answer within so many seconds.
-    api: name of the request.
+    """Return the error for open connections on which the request for the cluster's nodes got no response within
+    `within` seconds. api: the name of that request.
     """
     where = first_few(list(map(show_address, reached)))
     remedy = "It may be busy with a request before: it is asked again on a new connection."
@@ -85,7 +88,9 @@ def not_told(reached: Sequence[Address], within: float, api: str) -> RequestTime
 
 
 def lost(api: str, connection: Connection, change: bool) -> Failure:
-    """Return the failure of a connection that was lost before the answer arrived."""
+    """Return the failure of a request whose connection was lost before the response. change: whether it is a change,
+    whose outcome is then unknown.
+    """
     where = show_address((connection.host, connection.port))
     return Failure(
         "DISCONNECTED", f"{where} was lost before it answered {api}", _CHECK_FIRST if change else "Try again."
@@ -93,7 +98,7 @@ def lost(api: str, connection: Connection, change: bool) -> Failure:
 
 
 def turned_away(connection: Connection) -> Failure:
-    """Return the failure of a connection that was closed at its first request."""
+    """Return the failure of a connection that the broker closed at its first request."""
     return Failure(
         "AUTHENTICATION_FAILED",
         f"{show_address((connection.host, connection.port))} closes the connection at the first request: "
@@ -103,7 +108,7 @@ def turned_away(connection: Connection) -> Failure:
 
 
 def not_at_its_address(broker_id: int, failure: Failure, *, controllers: bool = False) -> Unreachable:
-    """Return the error for a broker, or a controller, that is not at its address in Metadata."""
+    """Return the error for a broker, or controller, that does not answer at the address in Metadata."""
     if controllers:
         text = f"controller {broker_id} at {failure.message}"
         remedy = (
@@ -118,10 +123,10 @@ def not_at_its_address(broker_id: int, failure: Failure, *, controllers: bool = 
 
 
 def no_such_broker(broker_id: int, alive: Iterable[int], *, controllers: bool = False) -> UnknownBroker:
-    """Return the error for an unknown broker or controller.
+    """Return the error that the cluster has no broker, or controller, with this id.
 
     Args:
-        alive: the known ids.
+        alive: the ids that the cluster has.
         controllers: whether these are ids of controllers.
     """
     if broker_id < 0:
@@ -139,8 +144,8 @@ _UNEXPECTED = re.compile(r"Unexpected (?:broker|node) id[,.] [Ee]xpected (\d{1,1
 
 
 def wrong_broker(broker_id: int, message: str | None, *, asked: str) -> Failure | None:
-    """Return the failure if another broker, or another controller, answers than the expected one; None for another
-    failure.
+    """Return the failure if a broker's error message shows that it is another broker (or controller) than the expected
+    one; None if the message is a different one. asked: ``broker`` or ``controller``.
     """
     found = _UNEXPECTED.match(message or "")
     if found is None or int(found[1]) == broker_id:
@@ -153,7 +158,9 @@ def wrong_broker(broker_id: int, message: str | None, *, asked: str) -> Failure 
 
 
 def another_node(address: Address, meant: Node, *, asked: str) -> Failure:
-    """Return the failure of a connection whose peer denies being the expected node. asked: broker or controller."""
+    """Return the failure of a connection whose peer denies being the expected node. asked: ``broker`` or
+    ``controller``.
+    """
     return Failure(
         WRONG_BROKER,
         f"{show_address(address)} says that it is not {asked} {meant.id} of cluster {meant.cluster_id}, which "
@@ -163,7 +170,9 @@ def another_node(address: Address, meant: Node, *, asked: str) -> Failure:
 
 
 def of_another_cluster(address: Address, found: str | None, expected: str | None) -> Failure:
-    """Return the failure of a request on a connection to another cluster."""
+    """Return the failure of a request whose connection leads to another cluster. found, expected: cluster ids; None if
+    unknown.
+    """
     where = show_address(address)
     answers = f"cluster {found}" if found else "a server without an id"
     message = f"{answers} answers at {where}, an address of cluster {expected}"

@@ -1,7 +1,7 @@
-"""A reader of the metadata log on the controllers' own listener, as an observer (KIP-595, KIP-630).
+"""A reader of the metadata log, as an observer, through the controllers' own listener (KIP-595, KIP-630).
 
-The records have secrets in plain text: the bytes go only to a decoder that removes them (`console.lake.kraft`). The
-principal needs ClusterAction on the cluster.
+The records contain secrets in clear text, so the bytes go only to a decoder that removes them (`console.lake.kraft`).
+The principal needs ClusterAction on the cluster.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from console.wire.record_batches import HEADER
 
 TOPIC, TOPIC_ID = "__cluster_metadata", UUID(int=1)
 MOST_BYTES = 8 << 20
-"""Maximum size in bytes of the log in one response."""
+"""Maximum size in bytes of the part of the log in one response."""
 MOST_SNAPSHOT_BYTES = 2 << 30
 ATTEMPTS, ATTEMPTS_ELECTING = 10, 60
 """Number of rounds through all controllers while none leads; the second number applies if a leader was known: busy
 controllers need many seconds to elect another one."""
 _PAUSE = 0.5
-"""Seconds between two rounds through controllers while none leads."""
+"""Seconds between two attempts at all controllers while none of them leads."""
 _AFTER_LENGTH = 12
-"""Bytes of a batch that its length field does not count: the base offset and the length itself."""
+"""Number of bytes of a batch that its length field does not count: the base offset and the length field itself."""
 _OF_ANOTHER_LEADER = {
     ErrorCode.invalid_request,
     ErrorCode.not_leader_or_follower,
@@ -41,19 +41,20 @@ _OF_ANOTHER_LEADER = {
     ErrorCode.leader_not_available,
     ErrorCode.broker_not_available,
 }
-"""Errors of a controller that has another epoch or does not lead; the response names the leader that the controller
-knows."""
+"""The errors of a controller that has another epoch or does not lead. The response names the leader as far as it is
+known.
+"""
 _NOT_SERVED = {ErrorCode.unknown_topic_id, ErrorCode.unknown_topic_or_partition}
 
 
 class LogPart(NamedTuple):
-    """Committed whole batches of the log, in order. The first may begin before the requested offset."""
+    """Whole, committed batches of the log, in order. The first batch may begin before the requested offset."""
 
     data: bytes
     next: int
-    """The offset after the batches."""
+    """The offset after the last batch, at which the next read begins."""
     high_watermark: int
-    """The end of the committed log."""
+    """The offset at which the committed part of the log ends."""
 
 
 class Snapshot(NamedTuple):
@@ -61,7 +62,7 @@ class Snapshot(NamedTuple):
 
     data: bytes
     end: int
-    """The end offset, at which the log continues."""
+    """The offset at which the snapshot ends and the log continues."""
 
 
 class _SnapshotId(NamedTuple):
@@ -70,11 +71,11 @@ class _SnapshotId(NamedTuple):
 
 
 class ControllerLog:
-    """The metadata log of a cluster, read from its controllers; call `close` at the end.
+    """The metadata log of a cluster, read from its controllers. Call `close` after the last read.
 
     Attributes:
-        controllers: the addresses of controllers' listeners; some may be down.
-        cluster_id: the id of the cluster, for which other controllers refuse the request; None for any cluster.
+        controllers: the addresses of controllers' listeners, some of which may be down.
+        cluster_id: the id that the cluster must have, since other controllers refuse the request; None for any cluster.
     """
 
     def __init__(self, link: Link, controllers: Sequence[Address], cluster_id: str | None = None) -> None:
@@ -87,11 +88,11 @@ class ControllerLog:
         self._epoch = 0
 
     async def read(self, start: int, *, wait: float = 0.0, within: float = 30.0) -> LogPart | Snapshot:
-        """Return the log from an offset on, or a snapshot if the log does not reach back so far.
+        """Return the log from the offset `start` on; return a snapshot if the log begins after that offset.
 
         Args:
-            wait: the seconds for which the leader may wait for new records; if none arrive, the part is empty.
-            within: the seconds for each request.
+            wait: the seconds for which the leader may wait for new records; if none arrive, the result has no batches.
+            within: the maximum seconds for each request.
 
         Raises:
             AdminError: no controller answers, or the leader refuses.
@@ -118,10 +119,13 @@ class ControllerLog:
     # -- the leader ----------------------------------------------------------------------------------------------------
 
     async def _from_leader(self, api: str, asked: Callable[[], Fields], part_of: Any, within: float) -> Any:
-        """Return the partition's part of the leader's response. Raises AdminError.
+        """Send a request to the leader and return the partition's part of the response. Raises AdminError.
 
         Args:
-            asked: returns the request in the known epoch, which a new leader changes.
+            asked: function that returns the content of the request with the known leader epoch, which may change
+                between attempts.
+            part_of: function that returns the partition's part of a response.
+            within: the maximum seconds for each request.
         """
         refused: AdminError | None = None
         attempts = ATTEMPTS_ELECTING if self._epoch else ATTEMPTS
@@ -160,7 +164,7 @@ class ControllerLog:
         return self._ask
 
     async def _go_to(self, address: Address | None) -> None:
-        """Use this controller from now on; None: the next known one."""
+        """Use the controller at this address from now on; None for the next known address."""
         await self.close()
         if address is None:
             self._addresses.append(self._addresses.pop(0))
@@ -168,7 +172,9 @@ class ControllerLog:
             self._addresses = [address, *(each for each in self._addresses if each != address)]
 
     async def _follow(self, leader: Any, answer: Any) -> None:
-        """Follow the leader and the epoch in a response. Without a new address or epoch, go to the next controller."""
+        """Use the leader and the epoch that a response names. If it names no new address or epoch, use the next known
+        address.
+        """
         endpoints = {each.node_id: (each.host, each.port) for each in getattr(answer, "node_endpoints", ())}
         known = self._epoch
         self._epoch = max(known, leader.leader_epoch)
@@ -240,8 +246,8 @@ class ControllerLog:
         return found
 
     async def _snapshot(self, wanted: _SnapshotId, within: float) -> Snapshot | None:
-        """Return the snapshot; None if it no longer exists. Raises BadAnswer if it has more than 2 GiB
-        (`MOST_SNAPSHOT_BYTES`) or is incomplete, and other AdminErrors.
+        """Return a snapshot; None if the leader has deleted it meanwhile. Raises BadAnswer if it exceeds
+        `MOST_SNAPSHOT_BYTES` (2 GiB) or is incomplete, and other AdminErrors.
         """
         pieces: list[bytes] = []
         position = size = 0
@@ -276,7 +282,9 @@ class ControllerLog:
 
 
 def _first_of(topics: str) -> Any:
-    """Return a function that returns the only partition of a response; None without one."""
+    """Return a function that returns the only partition in a response; None if the response has none. topics: the name
+    of the response's list of topics.
+    """
 
     def part_of(answer: Any) -> Any:
         return next((part for topic in getattr(answer, topics) for part in topic.partitions), None)
@@ -285,8 +293,8 @@ def _first_of(topics: str) -> Any:
 
 
 def _committed(data: bytes, start: int, high_watermark: int) -> LogPart:
-    """Return the whole batches below the high watermark: a fetch may end within a batch, and beyond the committed
-    log.
+    """Return the whole batches below the high watermark: a response may end within a batch, or after the committed
+    part.
     """
     at, following = 0, start
     while len(data) - at >= HEADER.size:

@@ -1,7 +1,8 @@
-"""The records of MirrorMaker 2 on the cluster that it copies to: the newest of each topic, and then those that arrive.
+"""The records that MirrorMaker 2 writes to the cluster to which it copies: the newest record of each key, and later the
+records that arrive.
 
-The topics are compacted, but a segment of them may hold a day of records: a first read begins `TAIL` offsets before the
-end. Later reads continue where the last one ended. Changes nothing.
+MirrorMaker's topics are compacted, but a segment of them may contain the records of a day. So the first read begins
+`TAIL` offsets before the end, and each later read where the last one ended. Changes nothing.
 """
 
 from __future__ import annotations
@@ -27,23 +28,23 @@ TAIL, TAIL_OF_HEARTBEATS = 20_000, 1_000
 """Number of offsets before the end of a topic at which its first read begins; the second for the topic of
 heartbeats."""
 BYTES = 1 << 20
-"""Maximum size in bytes of a Fetch."""
+"""Maximum size in bytes of one Fetch response."""
 AT_ONCE = 8
 """Number of topics that are read at the same time."""
 MOST_TOPICS = 200
 SECONDS = 5.0
-"""Maximum seconds of all reads together; the next reads continue where they end."""
+"""Maximum seconds for all topics together; the next call continues where this one ended."""
 PARTITION = 0
-"""Number of the partition that is read: MirrorMaker gives these topics one partition, and reads only the first one."""
+"""The number of the partition that is read: MirrorMaker's topics have only one, and MirrorMaker reads only this one."""
 
 
 class _At(NamedTuple):
-    """The records of MirrorMaker that were read from a topic."""
+    """The records of one of MirrorMaker's topics that were read so far."""
 
     id: str | None
     """The id of the topic; None if the brokers have no topic ids."""
     next: int
-    """The offset of the next record."""
+    """The offset at which the next read begins."""
     kept: Mapping[mirror.Key, mirror.Kept]
     is_part: bool
 
@@ -53,10 +54,10 @@ _NOTHING: Mapping[mirror.Key, mirror.Kept] = MappingProxyType({})
 
 
 async def describe_mirrors(link: Link, topics: Iterable[Topic]) -> mirror.MirrorListing:
-    """Return the newest records of MirrorMaker's topics, and the failures of topics that could not be read.
+    """Return the newest records of MirrorMaker's topics, and the failures of topics that can't be read.
 
     Args:
-        topics: the topics that MirrorMaker may write into, by their names; the first `MOST_TOPICS` are read.
+        topics: the topics that may be MirrorMaker's, by their names. Only the first `MOST_TOPICS` are read.
 
     Raises:
         AdminError: no broker answers.
@@ -93,8 +94,13 @@ async def describe_mirrors(link: Link, topics: Iterable[Topic]) -> mirror.Mirror
 async def _follow(
     link: Link, known: dict[str, _At], topic: Topic, within: tuple[int, int], deadline: float
 ) -> Failure | None:
-    """Read a topic up to its end, or as far as the time allows, and keep its records. Return the failure if a read
-    fails or the time is over first, else None.
+    """Read a topic up to its end, or until the deadline, and keep its records. Return the failure if a read fails or
+    the end is not reached in time, otherwise None.
+
+    Args:
+        known: topic -> the records read so far, which this updates.
+        within: the start and the end offset of the log.
+        deadline: a time on the loop's clock.
     """
     start, end = within
     at = known.get(topic.name)
@@ -140,8 +146,9 @@ async def _fetch(link: Link, topic: Topic, offset: int, within: float) -> bytes 
 
 
 def _after(topic: str, data: bytes, at: _At) -> tuple[Mapping[mirror.Key, mirror.Kept], int]:
-    """Return the newest records of a topic after the batches of an answer, and the offset behind these. A batch that
-    can't be decoded is left out."""
+    """Decode a response and return key -> the newest record, and the offset after the batches. A batch that can't be
+    decoded is skipped.
+    """
     from console.wire.record_batches import BatchDamage, OutOfTime, batches, records
 
     after, found = at.next, list[Record]()

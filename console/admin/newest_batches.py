@@ -1,5 +1,5 @@
-"""The newest batches of some partitions: their size, whether their records have keys, and the schemas that these name.
-Changes nothing.
+"""Facts about the newest record batches in some partitions: their size, whether their records have keys, and which
+schemas the records name. Changes nothing.
 """
 
 from __future__ import annotations
@@ -21,34 +21,39 @@ if TYPE_CHECKING:
     from console.wire.record_batches import Batch
 
 PARTITIONS = 3
-"""Number of partitions of a topic that are read: the first by number among those with a leader."""
+"""Maximum number of partitions of a topic that are read: those with the lowest numbers that have a leader."""
 OFFSETS, BYTES = 50, 64 << 10
 """Number of offsets before the end at which a read begins, and its maximum size in bytes; brokers return at least one
 whole batch."""
 SECONDS = 5.0
-"""Maximum seconds of all reads together."""
+"""Maximum seconds for all reads together."""
 
 
 T = TypeVar("T")
 
 
 async def newest_batches(link: Link, topics: Iterable[Topic]) -> dict[str, NewestBatches]:
-    """Return topic -> the properties of its newest batches. Topics that are empty, or that this principal may not read,
-    are missing.
+    """Return topic -> facts about its newest batches. Topics that are empty, or that the principal may not read, are
+    missing. The result is empty if the reads take longer than `SECONDS`, or fail.
     """
     found = await _of_topics(link, topics, counted)
     return {topic: each for topic, parts in found.items() if (each := _together(parts)).records}
 
 
 async def schema_samples(link: Link, topics: Iterable[Topic]) -> dict[str, model_samples.SchemaSample]:
-    """Return topic -> the schemas that its newest records name; missing as for `newest_batches`."""
+    """Return topic -> the schemas that its newest records name. Topics that are empty, or that the principal may not
+    read, are missing. The result is empty if the reads take longer than `SECONDS`, or fail.
+    """
     found = await _of_topics(link, topics, sampled)
     return {topic: each for topic, parts in found.items() if (each := model_samples.together(parts)).records}
 
 
 async def _of_topics(link: Link, topics: Iterable[Topic], count: Callable[[bytes, int], T]) -> dict[str, list[T]]:
-    """Return topic -> the results of `count` on the bytes of each partition, from an offset on; empty if the read of a
-    topic fails, or the reads take longer than `SECONDS`.
+    """Return topic -> the results of `count` for its partitions that could be read. The result is empty if the reads
+    take longer than `SECONDS`, or one of them fails with an AdminError.
+
+    Args:
+        count: function of (bytes of a partition, offset at which to begin).
     """
     known = list(topics)
     try:
@@ -92,8 +97,12 @@ async def _of_partition(
 
 
 def counted(data: bytes, offset: int) -> NewestBatches:
-    """Return the largest batch in the bytes of a partition, and the records from an offset on, with and without keys.
-    Control batches, and batches that can't be decoded, are left out.
+    """Return the size of the largest batch, and how many records have a key and how many have none. Control batches,
+    and batches that can't be decoded, are skipped.
+
+    Args:
+        data: the batches of a partition as fetched.
+        offset: the offset of the first record that counts.
     """
     largest = count = keyless = 0
     for batch in _batches(data, offset):
@@ -105,7 +114,7 @@ def counted(data: bytes, offset: int) -> NewestBatches:
 
 
 def sampled(data: bytes, offset: int) -> model_samples.SchemaSample:
-    """Return the schemas that the records in the bytes of a partition name, from an offset on; see `counted`."""
+    """Return the schemas that the records of a partition name. The arguments are those of `counted`."""
     count = bare = 0
     named: dict[tuple[str, SchemaKey], int] = {}
     for batch in _batches(data, offset):

@@ -1,7 +1,7 @@
-"""Tokens for SASL/OAUTHBEARER: their sources, and their renewal.
+"""Tokens for SASL/OAUTHBEARER: getting them from their sources, and renewing them.
 
-A request to a token endpoint (RFC 6749) has a client's secret (KIP-768), an assertion that the client signs with its
-own key in place of the secret (KIP-1258), or an assertion as the grant (KIP-1139, RFC 7523).
+In a request to a token endpoint (RFC 6749) kac authenticates by a client's secret (KIP-768), or by an assertion that
+the client signs with its own key (KIP-1258); or an assertion is itself the grant (KIP-1139, RFC 7523).
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey
 
 ENDPOINT_TIMEOUT = 8.0
-"""Default timeout in seconds for a response."""
+"""Default timeout in seconds for connecting to the endpoint, and for each read of its response."""
 LARGEST = 1 << 20
 """Maximum size in bytes of a response or a file."""
 RENEWED_AFTER = 0.8
-"""Share of a token's lifetime after which it is renewed (the default of sasl.login.refresh.window.factor)."""
+"""Share (0 to 1) of a token's lifetime after which it is renewed; the default of sasl.login.refresh.window.factor."""
 LEAST_SECONDS = 5.0
-"""Seconds before a token's expiry by which it is renewed in any case: with fewer, starting a session is not worth
-it."""
+"""Seconds before a token's expiry at which it is renewed at the latest. A session with fewer seconds left is not worth
+starting.
+"""
 KEPT_SHARE, KEPT_SECONDS = 0.05, 3.0
 """A token whose renewal fails is used until this share of its lifetime is left, or these seconds, whichever is more."""
 AGAIN_SECONDS = 10.0
-"""Seconds after a failed renewal until the next attempt."""
+"""Seconds from a failed renewal to the next attempt."""
 
 _EXTENSION = "extension_"
 
@@ -50,7 +51,7 @@ log = logging.getLogger(__name__)
 
 
 class TokenProvider:
-    """A source of tokens for connections; it reuses a valid one. Bound to one event loop."""
+    """A source of tokens for connections. It returns the same token as long as it is valid. Bound to one event loop."""
 
     def __init__(
         self,
@@ -68,9 +69,10 @@ class TokenProvider:
         self._renewed_at = self._good_until = float("-inf")
 
     async def token(self) -> str:
-        """Return a token, requested in another thread. If the renewal fails, return the former one while it is valid.
+        """Return a valid token; request one, in another thread, if necessary. If a renewal fails, return the former
+        token while it is valid.
 
-        Raises AdminError.
+        Raises AdminError if there is no valid token.
         """
         async with self._lock:
             asked = self._clock()
@@ -90,7 +92,9 @@ class TokenProvider:
             return self._token
 
     def refused(self, token: str) -> None:
-        """Note that a service refused this token before its expiry: the next call of `token` requests another one."""
+        """Note that a service refused this token although it has not expired. The next call of `token` requests a new
+        one.
+        """
         if token == self._token:
             self._renewed_at = self._good_until = float("-inf")
 
@@ -104,7 +108,7 @@ class TokenProvider:
             raise Unreachable.of(message, remedy) from None
 
     def shown(self) -> str:
-        """Return a line about the last token, without the token."""
+        """Return a line about the claims of the last token, without the token itself."""
         return jwt.shown_token(self._token)
 
     def is_over(self) -> bool:
@@ -112,12 +116,12 @@ class TokenProvider:
         return jwt.is_expired(self._token)
 
     def extensions(self) -> dict[str, str]:
-        """Return SASL extensions (KIP-342), sent with the token."""
+        """Return the SASL extensions to send with the token, name -> value (KIP-342)."""
         return dict(self._extensions)
 
 
 def token_provider(sasl: SaslSettings, limit: float = ENDPOINT_TIMEOUT) -> TokenProvider:
-    """Return the provider for these settings (see SaslSettings). limit: seconds for one token.
+    """Return the provider of tokens for these settings; see SaslSettings. limit: the maximum seconds to get one token.
 
     Raises AdminError for settings that can't work.
     """
@@ -141,8 +145,9 @@ def token_provider(sasl: SaslSettings, limit: float = ENDPOINT_TIMEOUT) -> Token
 
 
 def token_of_command(command: str, folder: Path, limit: float) -> jwt.Token:
-    """Return the token that a command prints: alone, or as the JSON of a token endpoint. The command runs without a
-    shell, in the folder of the file that names it. Blocks.
+    """Run a command and return the token that it prints, alone or in the JSON form of a token endpoint. The command
+    runs without a shell, in `folder`, the folder of the settings file that names it. Blocks for at most `limit`
+    seconds.
 
     Raises AdminError with the program's name, its exit code and the last line of its standard error.
     """
@@ -173,17 +178,16 @@ def _from_file(path: Path) -> jwt.Token:
 # Requests to a token endpoint.
 
 LONGEST_LIFE = 86_400.0
-"""Maximum seconds for which a token is used, whatever the endpoint returns."""
+"""Maximum lifetime of a token in seconds; a longer one from the endpoint is reduced to this."""
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 CLIENT_ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
 
 def request_token(sasl: SaslSettings, url: str, limit: float = ENDPOINT_TIMEOUT) -> jwt.Token:
-    """Request a token from the endpoint, with a client's secret or an assertion. Blocks. Raises AdminError, without the
-    secret in it.
+    """Request a token from the endpoint at `url`, and return it. Blocks. Raises AdminError, whose text has no secret.
 
     Args:
-        limit: the seconds for connecting and for each read, if the settings have no shorter time.
+        limit: the maximum seconds for connecting and for each read, unless the settings have a shorter time.
     """
     from http.client import HTTPException
     from urllib.error import HTTPError, URLError
@@ -239,13 +243,15 @@ def _headers(sasl: SaslSettings) -> dict[str, str]:
 
 
 def _timeout(options: Mapping[str, str], limit: float) -> float:
-    """Return the minimum of the limit and sasl.login.{connect,read}.timeout.ms, in seconds."""
+    """Return the smallest of `limit`, sasl.login.connect.timeout.ms and sasl.login.read.timeout.ms, in seconds."""
     given = [options[key] for key in ("connect.timeout.ms", "read.timeout.ms") if is_natural(options.get(key, ""))]
     return min([limit, *(int(text) / 1000 for text in given if int(text))])
 
 
 def no_redirects() -> Any:
-    """Return a handler that follows no redirects: the credentials are for the configured endpoint only."""
+    """Return a handler for urllib that refuses redirects, because the credentials are for the configured endpoint
+    only.
+    """
     from urllib.request import HTTPRedirectHandler
 
     class NoRedirects(HTTPRedirectHandler):
@@ -261,11 +267,12 @@ NAMES = ("access_token", "id_token")
 def token_in(
     body: bytes, source: str, remedy: str = "Is it the token endpoint's URL?", names: tuple[str, ...] = NAMES
 ) -> jwt.Token:
-    """Return the token of a JSON response (RFC 6749, section 5.1). Raises AuthenticationFailed.
+    """Return the token in an endpoint's JSON response (RFC 6749, section 5.1). Raises AuthenticationFailed.
 
     Args:
-        source: the sender of the response.
-        names: the fields that may have the token.
+        source: the sender of the response, for the error.
+        remedy: the remedy for the error.
+        names: the names of fields that may have the token.
     """
     try:
         answer = json_of(body, odd_numbers=True)
@@ -280,8 +287,8 @@ def token_in(
 
 
 def _seconds(life: object) -> float | None:
-    """Return a token's lifetime from the endpoint, a number or its digits, at most `LONGEST_LIFE`; None if invalid
-    (Python's JSON has NaN and Infinity).
+    """Return the lifetime in seconds that an endpoint gives as a number or its digits, at most `LONGEST_LIFE`; None if
+    it is invalid, since Python's JSON also has NaN and Infinity.
     """
     try:
         seconds = float(life) if isinstance(life, int | float | str) and not isinstance(life, bool) else math.nan
@@ -293,7 +300,7 @@ def _seconds(life: object) -> float | None:
 
 
 def refuse_clear_text(url: str) -> None:
-    """Raise AuthenticationFailed for an endpoint that is not https, unless it is on this host."""
+    """Raise AuthenticationFailed if the endpoint's URL is not https, unless the endpoint is on this host."""
     parts = urlsplit(url)
     if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or "")):
         return
@@ -314,7 +321,9 @@ def _refused(shown: str, status: int, body: bytes, sasl: SaslSettings) -> AdminE
 
 
 def _endpoint_error(body: bytes) -> str:
-    """Return the endpoint's error text (RFC 6749, section 5.2), made printable; ``""`` for a body of another form."""
+    """Return the error text in an endpoint's response (RFC 6749, section 5.2), without control characters; ``""`` for a
+    body of another form.
+    """
     try:
         answer = json_of(body, odd_numbers=True)
     except ValueError:
@@ -354,9 +363,10 @@ _CLAIMS = ("aud", "iss", "sub")
 
 
 def assertion(sasl: SaslSettings) -> str:
-    """Return a new assertion, or the one in ``assertion.file``; files are read each time. Blocks.
+    """Return a newly signed assertion, or the assertion in the file ``assertion.file``. All files are read again at
+    each call. Blocks.
 
-    Raises AuthenticationFailed with the file and the problem.
+    Raises AuthenticationFailed with the file's name and the problem.
     """
     options = sasl.options
     if file := options.get("assertion.file"):
@@ -375,8 +385,8 @@ def assertion(sasl: SaslSettings) -> str:
 
 
 def _template(options: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the header and the claims in ``assertion.template.file``: JSON with ``header`` and ``payload``. Both are
-    empty without such a file. Raises AuthenticationFailed for a file of another form.
+    """Return the header and the claims in the JSON file ``assertion.template.file`` (``header`` and ``payload``); both
+    are empty if the options name no such file. Raises AuthenticationFailed for a file of another form.
     """
     file = options.get("assertion.template.file")
     if not file:
@@ -394,7 +404,9 @@ def _no_template(file: str, why: str) -> AuthenticationFailed:
 
 
 def _signed_jwt(header: dict[str, Any], claims: dict[str, Any], sasl: SaslSettings) -> str:
-    """Return a JWT of the header and the claims, signed with the settings' key. Raises AuthenticationFailed."""
+    """Return a JWT with this header and these claims, signed with the key in the settings. Raises
+    AuthenticationFailed.
+    """
     from joserfc.errors import InvalidKeyCurveError, JoseError
     from joserfc.jws import JWSRegistry, serialize_compact
 

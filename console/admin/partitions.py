@@ -1,5 +1,5 @@
-"""Partitions: leader elections (KIP-183, KIP-460), reassignments (KIP-455), deleted records (KIP-107), offsets by time
-(KIP-79), and the start and end of very many logs.
+"""Partitions: leader elections (KIP-183, KIP-460), reassignments (KIP-455), deletion of records (KIP-107), offsets by
+time (KIP-79), and the start and end offsets of very many logs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ T = TypeVar("T", bound=changes.Target)
 Given = TypeVar("Given")
 
 Place = tuple[str, int]
-"""A topic and a partition number, for reads."""
+"""A topic's name and a partition number."""
 
 # Neither ElectLeaders nor AlterPartitionReassignments has a validate-only form.
 
@@ -39,8 +39,8 @@ P = TypeVar("P", bound=changes.ElectLeaders | changes.AlterReassignments)
 
 
 class _OnPartitions(Sender[P, T]):
-    """A change to partitions that brokers can't check. The outcome of a check is FAILED without the right to the
-    change, else UNCHECKED.
+    """The base class of changes to partitions, which brokers can't validate. A validation is FAILED if the principal
+    lacks the right to the change, otherwise UNCHECKED.
     """
 
     async def unchecked(self, targets: Sequence[T]) -> dict[T, changes.Outcome]:
@@ -54,7 +54,7 @@ class _OnPartitions(Sender[P, T]):
 
 
 class _Election(_OnPartitions[changes.ElectLeaders, changes.PartitionTarget]):
-    """Elects leaders. If the wanted leader leads already the outcome is APPLIED, with ELECTION_NOT_NEEDED."""
+    """Elects leaders. If the wanted replica is the leader already, the outcome is APPLIED, with ELECTION_NOT_NEEDED."""
 
     of = "partitions"
     _needless: tuple[changes.PartitionTarget, ...] = ()
@@ -105,7 +105,9 @@ class _Election(_OnPartitions[changes.ElectLeaders, changes.PartitionTarget]):
 
 
 class _Reassignment(_OnPartitions[changes.AlterReassignments, changes.MoveTarget]):
-    """Starts or cancels moves. Brokers answer once a move has begun or is cancelled; a move itself takes longer."""
+    """Starts or cancels the moves of replicas. Brokers answer when a move has started or is cancelled, not when it is
+    complete.
+    """
 
     of = "moves"
     needs = "2.4"
@@ -143,14 +145,14 @@ _MAY_NOT_ALTER = Failure(
 
 
 def _naming_right(outcome: changes.Outcome) -> changes.Outcome:
-    """Return the outcome. If a right on the cluster is missing, its failure names the right."""
+    """Return the outcome; if it failed because a right on the cluster is missing, the failure names that right."""
     if outcome.failure is not None and outcome.failure.name == _MAY_NOT_ALTER.name:
         return changes.Outcome(outcome.target, outcome.status, _MAY_NOT_ALTER)
     return outcome
 
 
 async def list_reassignments(link: admin_link.Link) -> tuple[cluster.Reassignment, ...]:
-    """Return the reassignments in progress (KIP-455). Raises AdminError; Unsupported before Kafka 2.4."""
+    """Return the reassignments in progress (KIP-455). Raises Unsupported before Kafka 2.4, and other AdminErrors."""
     await link.require("list_partition_reassignments", 0, "2.4", admin_link.CONTROLLER)
     response = await link.ask_controller("list_partition_reassignments", {"topics": None})
     check(response)
@@ -158,7 +160,7 @@ async def list_reassignments(link: admin_link.Link) -> tuple[cluster.Reassignmen
 
 
 def reassignments(response: Any) -> tuple[cluster.Reassignment, ...]:
-    """Return the moves of a ListPartitionReassignments response, sorted by topic and partition."""
+    """Return the reassignments in a ListPartitionReassignments response, sorted by topic and partition."""
     found = (
         cluster.Reassignment(topic.name, p.partition_index, p.replicas, p.adding_replicas, p.removing_replicas)
         for topic in response.topics
@@ -168,8 +170,8 @@ def reassignments(response: Any) -> tuple[cluster.Reassignment, ...]:
 
 
 def elected(partition: cluster.Partition | None, unclean: bool) -> changes.Status:
-    """Return APPLIED if the preferred replica leads, or after an unclean election any replica; UNKNOWN for a missing
-    partition.
+    """Return APPLIED if the preferred replica is the leader, or, after an unclean election, if any replica is;
+    otherwise NOT_APPLIED; UNKNOWN if `partition` is None, because it was not described.
     """
     if partition is None:
         return changes.Status.UNKNOWN
@@ -183,13 +185,14 @@ def moved(
     move: cluster.Reassignment | None,
     original: tuple[int, ...] | None = None,
 ) -> changes.Status:
-    """Return the outcome of a move: APPLIED if the partition is on the wanted replicas or moves there, else
-    NOT_APPLIED; UNKNOWN if the partition was not described.
+    """Return APPLIED if the partition is on the wanted replicas or is being moved to them, otherwise NOT_APPLIED;
+    UNKNOWN if `partition` is None, because it was not described.
 
     Args:
-        wanted: the replicas; None for a cancelled move, which is applied if the partition no longer moves, and is on
-            its original replicas if these are given.
-        move: the partition's present move; None if it does not move.
+        wanted: the broker ids of the wanted replicas. None for a cancellation, which is applied if the partition is no
+            longer being moved, and is on its original replicas if `original` is given.
+        move: the partition's present reassignment; None if it is not being moved.
+        original: the broker ids of the replicas before the move; None if unknown.
     """
     if partition is None:
         return changes.Status.UNKNOWN
@@ -203,21 +206,22 @@ def moved(
 
 
 def topics_with(places: Iterable[tuple[str, int]], name: str = "name", numbers: str = "partitions") -> list[Fields]:
-    """Return a structure of a request for each topic, with the numbers of its partitions.
+    """Group partitions by topic, in the form of a request: for each topic its name and its partition numbers.
 
     Args:
-        name: the field of the topic's name.
-        numbers: the field of the partitions' numbers.
+        name: the name of the request's field for the topic's name.
+        numbers: the name of the request's field for the partition numbers.
     """
     return [{name: topic, numbers: tuple(found)} for topic, found in grouped(places).items()]
 
 
 def topics_with_fields(places: Mapping[tuple[str, int], Fields], name: str = "name") -> list[Fields]:
-    """Return a structure of a request for each topic, with a structure for each of its partitions.
+    """Group partitions by topic, in the form of a request: for each topic its name, and a structure for each of its
+    partitions.
 
     Args:
-        places: (topic, partition) -> the partition's fields besides its number.
-        name: the field of the topic's name.
+        places: (topic, partition) -> the fields of the partition's structure, without its number.
+        name: the name of the request's field for the topic's name.
     """
     return [
         {name: topic, "partitions": [{"partition_index": each, **places[topic, each]} for each in numbers]}
@@ -236,7 +240,7 @@ async def _described(link: admin_link.Link, places: Iterable[Place]) -> dict[Pla
 
 
 class _TrimAt(Sender[changes.DeleteRecords, changes.LogTarget]):
-    """Deletes records at one leader, which waits until its followers have deleted them as well."""
+    """Deletes records at one partition leader, which answers when its followers have deleted them, too."""
 
     of = "before"
 
@@ -262,7 +266,7 @@ class _TrimAt(Sender[changes.DeleteRecords, changes.LogTarget]):
 
 
 class _Trim(_TrimAt):
-    """Deletes records with one request to each leader, concurrently."""
+    """Deletes records by one request to each partition leader, concurrently."""
 
     async def deliver(self, targets: Sequence[changes.LogTarget]) -> dict[changes.LogTarget, changes.Outcome]:
         outcomes: dict[changes.LogTarget, changes.Outcome] = {}
@@ -301,13 +305,13 @@ SENDERS: Senders = {
 
 
 def _is_moved(outcome: changes.Outcome) -> bool:
-    """Return whether a broker refused the change because it does not lead the partition."""
+    """Return whether the outcome is that the broker does not lead the partition any more."""
     names = {failure(code).name for code in _LEADER_MOVED}
     return outcome.status is changes.Status.FAILED and outcome.failure is not None and outcome.failure.name in names
 
 
 def _why_kept(topic: str, code: int) -> str | None:
-    """Return the message for an error code that brokers return without a text; None for other codes."""
+    """Return a message for an error code that brokers return without a text; None for other codes."""
     if code == ErrorCode.topic_authorization_failed:
         return f"deleting records needs DELETE on topic {topic}"
     if code == ErrorCode.policy_violation:
@@ -316,7 +320,9 @@ def _why_kept(topic: str, code: int) -> str | None:
 
 
 def deleted(before: int, start: int | None) -> changes.Status:
-    """Return APPLIED if a log starts at the wanted offset or later. start: the log's start; UNKNOWN if it is None."""
+    """Return APPLIED if the log begins at or after the offset `before`, otherwise NOT_APPLIED. start: the log's start
+    offset; None if it can't be read, for which the result is UNKNOWN.
+    """
     if start is None:
         return changes.Status.UNKNOWN
     return applied_if(start >= before)
@@ -333,7 +339,7 @@ TOPICS_AT_ONCE = 1_000
 """Number of topics in one Metadata request for the leaders of partitions."""
 
 WAIT_SECONDS = 10.0
-"""Seconds that a leader may wait for tiered storage (timeout of ListOffsets v10)."""
+"""Seconds for which a leader may wait for tiered storage: the timeout in ListOffsets v10."""
 
 _LEADER_MOVED = frozenset({ErrorCode.leader_not_available, ErrorCode.not_leader_or_follower})
 
@@ -341,9 +347,12 @@ _LEADER_MOVED = frozenset({ErrorCode.leader_not_available, ErrorCode.not_leader_
 async def log_spans(
     link: admin_link.Link, since: Mapping[Place, int], began: Mapping[Place, int]
 ) -> tuple[dict[Place, cluster.LogSpan], list[Failure]]:
-    """Return (topic, partition) -> its span with the offsets of the first records at or after two times (ms since 1970;
-    the log's end if no record is that new), and the failures of the others. Sends four requests to each leader,
-    concurrently.
+    """Return (topic, partition) -> the span of its log with the offsets of the first records at or after two times, and
+    the failures of other partitions. Send four requests to each leader, concurrently.
+
+    Args:
+        since, began: (topic, partition) -> a time, milliseconds since 1970. If no record is that new, the offset is the
+        end of the log.
     """
     earliest, latest = dict.fromkeys(since, EARLIEST), dict.fromkeys(since, LATEST)
     (first, end, found, before), failures = await _at_once(link, earliest, latest, since, began)
@@ -358,7 +367,7 @@ async def log_spans(
 
 
 async def _at_once(link: admin_link.Link, *wanted: Mapping[Place, int]) -> tuple[list[dict[Place, int]], list[Failure]]:
-    """Return the offsets of `list_offsets` for each of several mappings, read concurrently, and all failures."""
+    """Read several mappings concurrently by `list_offsets`. Return the offsets of each, and all failures together."""
     answers = await asyncio.gather(*(list_offsets(link, each) for each in wanted))
     return [found for found, _ in answers], list(dict.fromkeys(why for _, failures in answers for why in failures))
 
@@ -366,8 +375,8 @@ async def _at_once(link: admin_link.Link, *wanted: Mapping[Place, int]) -> tuple
 async def log_ranges(
     link: admin_link.Link, places: Sequence[Place]
 ) -> tuple[dict[Place, cluster.LogRange], list[Failure]]:
-    """Return (topic, partition) -> the offsets of its first record and of its end, and the failures of the others.
-    Sends two requests to each leader, concurrently.
+    """Return (topic, partition) -> its start and end offsets, and the failures of other partitions. Send two requests
+    to each leader, concurrently.
     """
     (first, end), failures = await _at_once(link, dict.fromkeys(places, EARLIEST), dict.fromkeys(places, LATEST))
     ranges = {place: cluster.LogRange(first[place], end[place]) for place in places if place in first and place in end}
@@ -382,8 +391,8 @@ LOCAL_SINCE, TIERED_SINCE, PENDING_SINCE = 8, 9, 11
 
 
 async def local_starts(link: admin_link.Link, places: Sequence[Place]) -> dict[Place, int]:
-    """Return (topic, partition) -> the offset of its first record on the leader's disk, as far as brokers answer; empty
-    if the broker is older than Kafka 3.4. Raises AdminError.
+    """Return (topic, partition) -> the offset of the first record on its leader's disk. Partitions whose brokers don't
+    answer are missing. Empty before Kafka 3.4. Raises AdminError.
     """
     if (await link.version("list_offsets") or 0) < LOCAL_SINCE:
         return {}
@@ -394,9 +403,9 @@ async def local_starts(link: admin_link.Link, places: Sequence[Place]) -> dict[P
 async def tiered_offsets(
     link: admin_link.Link, places: Sequence[Place]
 ) -> tuple[dict[Place, cluster.TieredOffsets], list[Failure]]:
-    """Return (topic, partition) -> its offsets on the leader's disk and in remote storage, and the failures of the
-    others. Sends up to three requests to each leader, concurrently; sends none if the broker is older than Kafka 3.4.
-    Raises AdminError.
+    """Return (topic, partition) -> its offsets on the leader's disk and in remote storage, and the failures of other
+    partitions. Send up to three requests to each leader, concurrently. Return nothing before Kafka 3.4, without a
+    request. Raises AdminError.
     """
     version = await link.version("list_offsets") or 0
     asked = [(LOCAL_START, LOCAL_SINCE), (TIERED_END, TIERED_SINCE), (PENDING_START, PENDING_SINCE)]
@@ -412,11 +421,12 @@ async def tiered_offsets(
 async def list_offsets(
     link: admin_link.Link, wanted: Mapping[Place, int], *, stable: bool = False
 ) -> tuple[dict[Place, int], list[Failure]]:
-    """Return (topic, partition) -> the first offset at or after a timestamp (ms, `LATEST` or `EARLIEST`), -1 if no
-    record is that new; and the failures of the others. Sends one request to each leader for each batch of partitions.
+    """Return (topic, partition) -> the offset of its first record at or after a time, -1 if no record is that new; and
+    the failures of other partitions. Send one request to each leader for each batch of partitions.
 
     Args:
-        stable: whether the latest offset is the last stable one, as for consumers with read_committed, or the high
+        wanted: (topic, partition) -> a time in milliseconds since 1970, or `LATEST` or `EARLIEST`.
+        stable: whether `LATEST` means the last stable offset, as for consumers with read_committed, instead of the high
             watermark.
     """
     found, failures = parted(await offsets_of(link, wanted, stable=stable))
@@ -430,11 +440,12 @@ async def offsets_of(
     stable: bool = False,
     topics: Mapping[str, cluster.Topic] = MappingProxyType({}),
 ) -> dict[Place, int | Failure]:
-    """Read offsets as `list_offsets` does. Return the offset or the failure of each partition.
+    """Read offsets as `list_offsets` does. Return (topic, partition) -> the offset, or the failure to read it.
 
     Args:
-        stable: whether LATEST means the last stable offset.
-        topics: topics that were just read, by name; the leaders of the others are read.
+        wanted: (topic, partition) -> a time in milliseconds since 1970, or `LATEST` or `EARLIEST`.
+        stable: whether `LATEST` means the last stable offset.
+        topics: name -> topic, for topics that were just read; other topics are read for their leaders.
     """
     found: dict[Place, int | Failure] = {}
     left = tuple(wanted)
@@ -466,10 +477,10 @@ async def offsets_of(
 async def leaders_of(
     link: admin_link.Link, places: Iterable[Place], known: Mapping[str, cluster.Topic] = MappingProxyType({})
 ) -> tuple[dict[int, list[Place]], dict[Place, Failure]]:
-    """Return leader -> its partitions, and the failures of partitions without a leader.
+    """Return broker id -> the partitions that it leads, and the failures of partitions without a leader.
 
     Args:
-        known: topics that need no request, by name.
+        known: name -> topic, for topics that need no request.
     """
     places = tuple(places)
     topics = {topic: known.get(topic) for topic, _ in places}
@@ -497,7 +508,9 @@ async def leaders_of(
 
 
 def _leaderless(place: Place, topic: cluster.Topic | None) -> Failure:
-    """Return the failure of a partition without a leader, with the brokers of its replicas."""
+    """Return the failure of a partition without a leader, with the brokers that have its replicas. topic: None if it
+    was not described.
+    """
     found = cluster.partition_in(topic, place[1])
     if found is None:
         return _failure_of(place, ErrorCode.leader_not_available)
@@ -509,7 +522,9 @@ def _leaderless(place: Place, topic: cluster.Topic | None) -> Failure:
 async def _offsets_of_leader(
     link: admin_link.Link, leader: int, wanted: Mapping[Place, int], stable: bool
 ) -> dict[Place, tuple[int | Failure, int]]:
-    """Return (topic, partition) -> (error code, or the failure of its request; offset)."""
+    """Return (topic, partition) -> (result, offset), as one broker answers. The result is 0, the error code if the
+    leader has moved, or the failure of the partition or of the whole request; the offset is then -1.
+    """
     places = list(wanted)
     found: dict[Place, tuple[int | Failure, int]] = {}
     halving = Halving(place_text)
@@ -539,8 +554,12 @@ debugger's (ListOffsetsRequest.DEBUGGING_REPLICA_ID), which each replica answers
 async def offsets_at_broker(
     link: admin_link.Link, broker_id: int, wanted: Mapping[Place, int], asker: int
 ) -> dict[Place, tuple[int, int]] | Failure:
-    """Return (topic, partition) -> (error code, offset) for a timestamp each, without partitions whose request failed;
-    or the failure, if all requests failed.
+    """Return (topic, partition) -> (Kafka's error code, offset), from one broker. Partitions whose request failed are
+    missing. If all requests failed, return the failure.
+
+    Args:
+        wanted: (topic, partition) -> a time in milliseconds since 1970, or a special timestamp.
+        asker: the replica id in the request.
     """
 
     async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[int, int] | Failure]:
@@ -573,12 +592,14 @@ async def _listed(
     stable: bool = False,
     within: float | None = None,
 ) -> dict[Place, Given]:
-    """Return a value for each partition, made of the error code, timestamp and offset in one broker's response.
+    """Return (topic, partition) -> a value that `said` makes of the result in one broker's response.
 
     Args:
-        wanted: (topic, partition) -> its timestamp in the request.
-        said: function that makes the value.
-        within: seconds for the request; None for the settings' request timeout.
+        wanted: (topic, partition) -> a time in milliseconds since 1970, or a special timestamp.
+        said: function of (Kafka's error code, timestamp in ms since 1970, offset).
+        asker: the replica id in the request.
+        stable: whether to use read_committed.
+        within: the timeout of the request in seconds; None for the settings' request timeout.
 
     Raises:
         AdminError: the broker did not answer.
@@ -608,7 +629,7 @@ async def _listed(
 
 
 def _list_offsets(kio: ModuleType, wanted: Mapping[Place, int], asker: int, stable: bool, within: float) -> Any:
-    """Return a ListOffsets request, in the classes of `kio`; the other arguments are as in `_listed`."""
+    """Make a ListOffsets request. kio: kio's module of the version; the other arguments are those of `_listed`."""
 
     @cache  # most topics have the same numbers of partitions
     def partitions(asked: tuple[tuple[int, int], ...]) -> tuple[Any, ...]:
@@ -628,11 +649,11 @@ def _list_offsets(kio: ModuleType, wanted: Mapping[Place, int], asker: int, stab
 
 
 async def ends_at_leaders(link: admin_link.Link, leaders: Mapping[int, Sequence[Place]]) -> dict[Place, int]:
-    """Return (topic, partition) -> the end of its log. Sends one request to each leader for each batch of partitions; a
-    partition whose leader is another broker is missing.
+    """Return (topic, partition) -> the end offset of its log. Send one request to each leader for each batch of
+    partitions. A partition that its broker does not lead any more is missing.
 
     Args:
-        leaders: broker -> the partitions that it leads, as far as known.
+        leaders: broker id -> the partitions that it leads, as far as known.
     """
     answers = await asyncio.gather(
         *(_offsets_of_leader(link, leader, dict.fromkeys(mine, LATEST), False) for leader, mine in leaders.items())
@@ -654,13 +675,15 @@ def _failure_of(place: Place, code: int) -> Failure:
 # without an answer is missing: the next round reads it again.
 
 MAX_TIMESTAMP = -3
-"""The special timestamp of ListOffsets for the record with the highest timestamp (KIP-734)."""
+"""The special timestamp in ListOffsets that means the record with the highest timestamp (KIP-734)."""
 MAX_TIMESTAMP_SINCE = 7
-"""The first version of ListOffsets with this timestamp, since Kafka 3.0: older brokers would take it for a time."""
+"""The first version of ListOffsets that knows `MAX_TIMESTAMP` (Kafka 3.0). Older brokers would treat it as a time."""
 LEADER_SECONDS = 5.0
-"""Seconds for a leader's answer to one request."""
+"""Timeout in seconds of one request to a leader."""
 REFUSED = (-1, -2)
-"""The result for a partition with its own error, such as that another broker leads it; it must not fail the batch."""
+"""The result, in place of timestamp and offset, for a partition with an error of its own, such as that another broker
+leads it. Other partitions in the same request are not affected.
+"""
 
 Said = TypeVar("Said")
 
@@ -668,10 +691,11 @@ Said = TypeVar("Said")
 async def log_offsets(
     link: admin_link.Link, led: Mapping[int, Sequence[Place]], *, stable: bool
 ) -> dict[Place, LogOffsets]:
-    """Return (topic, partition) -> its offsets, for the partitions that each broker leads. Sends two or three requests
-    to each leader for each batch of partitions. Raises nothing but cancellation.
+    """Return (topic, partition) -> its start and end offsets. Send two or three requests to each leader for each batch
+    of partitions. Partitions that can't be read are missing; only cancellation is raised.
 
     Args:
+        led: broker id -> the partitions that it leads.
         stable: whether to read the last stable offsets as well.
     """
 
@@ -690,7 +714,9 @@ async def log_offsets(
 
 
 async def held_back(link: admin_link.Link, led: Mapping[int, Sequence[Place]]) -> frozenset[Place]:
-    """Return the partitions, among those that each broker leads, with records that wait for an open transaction."""
+    """Return the partitions in which an open transaction holds records back from consumers with read_committed. led:
+    broker id -> the partitions that it leads.
+    """
 
     async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, int]:
         # Read stable offsets first: if one is behind the end then, it was already behind before the end was read.
@@ -702,8 +728,8 @@ async def held_back(link: admin_link.Link, led: Mapping[int, Sequence[Place]]) -
 
 
 async def newest_records(link: admin_link.Link, led: Mapping[int, Sequence[Place]]) -> dict[Place, Newest]:
-    """Return (topic, partition) -> the record with the highest timestamp, for the partitions that each broker leads;
-    empty partitions are missing, as are all partitions of a broker before Kafka 3.0.
+    """Return (topic, partition) -> its record with the highest timestamp. Partitions that are empty or can't be read
+    are missing, as are all partitions of brokers before Kafka 3.0. led: broker id -> the partitions that it leads.
     """
 
     async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, Newest]:
@@ -719,11 +745,13 @@ async def newest_records(link: admin_link.Link, led: Mapping[int, Sequence[Place
 async def offsets_at(
     link: admin_link.Link, led: Mapping[int, Sequence[Place]], times_ms: Sequence[int]
 ) -> dict[Place, dict[int, int]]:
-    """Return (topic, partition) -> time -> the offset of the first record with that time or a later one, for the
-    partitions that each broker leads; -1 if no record is so late. Partitions that could not be read are missing.
+    """Return (topic, partition) -> time -> the offset of its first record at or after that time, -1 if there is none.
+    Partitions that can't be read are missing.
 
     Args:
-        times_ms: Unix milliseconds. A request names each partition once, so that each time is a request.
+        led: broker id -> the partitions that it leads.
+        times_ms: times in milliseconds since 1970. Each needs a request of its own, since a request may name a
+            partition only once.
     """
 
     async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, dict[int, int]]:
@@ -755,7 +783,13 @@ async def _of_leaders(
 async def _timed_offsets(
     link: admin_link.Link, leader: int, places: Sequence[Place], timestamp: int, *, stable: bool = False
 ) -> dict[Place, tuple[int, int]]:
-    """Return (topic, partition) -> (timestamp, offset) for partitions without an error. Raises AdminError."""
+    """Return (topic, partition) -> (timestamp in ms since 1970, offset), from the leader; partitions with an error are
+    missing. Raises AdminError.
+
+    Args:
+        timestamp: the time in milliseconds since 1970, or a special timestamp, to request for each partition.
+        stable: whether to use read_committed.
+    """
 
     def said(code: int, when: int, offset: int) -> tuple[int, int] | Failure:
         if not code:

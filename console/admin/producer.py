@@ -1,6 +1,7 @@
-"""The idempotent producer of a client: its id, its sequence numbers, and the batches with an unknown outcome. Pure.
+"""The idempotent producer of a client: its id, its sequence numbers, and the batches whose outcome is unknown. Pure.
 
-A broker writes only one batch for a producer id, an epoch and a sequence number, so kac may send the same batch again.
+A broker writes only one batch for each combination of producer id, epoch and sequence number, so kac may send the same
+batch again.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ _SEQUENCES = 2**31
 
 
 class Numbers(NamedTuple):
-    """The producer id, epoch and sequence number by which a broker recognizes a batch that it already has."""
+    """The producer id, epoch and first sequence number of a batch, by which a broker recognizes a batch that it has
+    already.
+    """
 
     producer_id: int
     epoch: int
@@ -25,29 +28,31 @@ class Numbers(NamedTuple):
 
 
 class Producer(Struct):
-    """An id that a broker gave, and the next sequence number of each partition."""
+    """A producer id that a broker assigned, its epoch, and the next sequence number of each partition."""
 
     id: int
     epoch: int
     next: dict[Place, int] = field(default_factory=dict)
 
     def numbers(self, place: Place, count: int) -> Numbers:
-        """Return the numbers of the next batch of a partition, and count its records."""
+        """Return the numbers of the next batch of a partition, and advance its sequence number. count: the records in
+        the batch.
+        """
         sequence = self.next.get(place, 0)
         self.next[place] = (sequence + count) % _SEQUENCES
         return Numbers(self.id, self.epoch, sequence)
 
 
 class Sending(Struct):
-    """A batch on its way.
+    """The state of a batch that is being sent.
 
     Attributes:
         records: the records of the batch.
-        numbers: the sequence numbers; None until the batch is sent for the first time.
-        since: the end of the partition before the batch is first sent; None if it is not known yet.
-        timestamp: the time of records without one, ms since 1970.
-        in_doubt: whether a request with the batch got no answer, or an answer that does not show whether the broker
-            wrote it.
+        numbers: the producer's numbers; None until the batch is sent for the first time.
+        since: the end offset of the partition before the batch was first sent; None if it is not known yet.
+        timestamp: the timestamp of records that have none of their own, milliseconds since 1970.
+        in_doubt: whether a request with the batch got no response, or one that does not show whether the broker wrote
+            the batch.
     """
 
     records: Contents
@@ -58,13 +63,14 @@ class Sending(Struct):
 
 
 class Producing(Struct):
-    """The producer of a client, and the batches that may or may not have been written.
+    """The producer of a client, and the batches whose outcome is unknown.
 
     Attributes:
-        producer: the id and epoch; None before the first batch, and once an outcome is unknown: later batches have
-            another id, because their sequence numbers depend on whether that batch was written.
-        unknown: batches with an unknown outcome; each keeps its numbers when it is sent again.
-        ready_at: the time, on the loop's clock, until which brokers accept no batch because of a quota.
+        producer: the present producer. None before the first batch, and after an unknown outcome: since it is then
+            unknown which sequence number is next, later batches get another producer id.
+        unknown: the batches with an unknown outcome. A batch keeps its numbers if it is sent again.
+        ready_at: the time, on the loop's clock, before which no batch is sent because a broker reported an exceeded
+            quota.
     """
 
     producer: Producer | None = None
@@ -72,8 +78,8 @@ class Producing(Struct):
     ready_at: float = 0.0
 
     def give_back(self, place: Place, numbers: Numbers | None) -> None:
-        """Release the sequence numbers of a partition's last batch, which no broker wrote, for its next batch: brokers
-        accept no gap in them. Do nothing if the client has another producer since.
+        """Reuse the sequence numbers of a partition's last batch, which no broker wrote, for its next batch, because
+        brokers accept no gap. Do nothing if the client has another producer now.
         """
         if numbers is not None and self.producer is not None and numbers[:2] == (self.producer.id, self.producer.epoch):
             self.producer.next[place] = numbers.sequence

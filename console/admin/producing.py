@@ -1,7 +1,7 @@
 """Writing records: Produce with the numbers of an idempotent producer (KIP-98), sent again until a broker answers.
 
-A batch keeps its numbers, so a broker writes it once however often it arrives. If no answer comes in time, the
-partition's records show whether it was written; if they don't, its outcome is unknown.
+A batch keeps its numbers, so a broker writes it once, however often it is sent. If no response comes in time, kac looks
+for the batch in its partition; if that does not show whether it was written, its outcome is unknown.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from console.wire.record_batches import batches
 
 ALL_REPLICAS = -1
 REPLICAS_SECONDS = 10.0
-"""Seconds that a leader may wait for its followers. Afterwards it answers REQUEST_TIMED_OUT, and the batch is in its
-log."""
+"""Seconds for which a leader may wait for its followers. After that it answers REQUEST_TIMED_OUT, although the batch is
+in its own log.
+"""
 ANSWER_SECONDS = 5.0
 MOST_THROTTLED = 60.0
 """Maximum seconds to wait before a request because a broker reported that the client exceeds its quota."""
@@ -52,7 +53,7 @@ AGAIN = frozenset(
         ErrorCode.not_enough_replicas,
     }
 )
-"""Errors that may pass, and that a broker returns before it wrote anything."""
+"""Temporary errors that a broker returns before it has written anything."""
 IN_DOUBT = frozenset(
     {
         ErrorCode.not_enough_replicas_after_append,
@@ -62,7 +63,7 @@ IN_DOUBT = frozenset(
         ErrorCode.kafka_storage_error,
     }
 )
-"""Errors after which the batch may be in a log, or not."""
+"""Errors after which the batch may or may not be in the log."""
 _OF_PRODUCER = frozenset(
     {
         ErrorCode.out_of_order_sequence_number,
@@ -71,7 +72,7 @@ _OF_PRODUCER = frozenset(
         ErrorCode.invalid_producer_id_mapping,
     }
 )
-"""Errors about the producer's id or numbers: kac takes another id for later batches."""
+"""Errors about the producer's id or numbers, after which later batches get another producer id."""
 _TOO_LARGE = frozenset({ErrorCode.message_too_large, ErrorCode.record_list_too_large})
 _UNKNOWN = "It may have been written: apply it again here, which writes it once, or look at the topic's records."
 
@@ -79,42 +80,42 @@ log = logging.getLogger(__name__)
 
 
 NO_CODE = -2
-"""Stands for no error code; brokers' own codes include -1."""
+"""Means that there is no error code; Kafka's own codes include -1."""
 
 
 class Transaction(NamedTuple):
-    """The transaction of a batch."""
+    """The transaction to which a batch belongs."""
 
     id: str
     """The transactional id of the producer."""
     produce_version: int | None
-    """The highest version of Produce to use; None for any."""
+    """The highest version of Produce to use; None for no limit."""
 
 
 class Answer(NamedTuple):
-    """A broker's answer about a batch, or the reason why there is none."""
+    """The result for a batch: a broker's, or the reason why there is none."""
 
     code: int
-    """The error code; `NO_CODE` without an answer."""
+    """Kafka's error code; `NO_CODE` if no broker answered."""
     offset: int = -1
     failure: Failure | None = None
     lost: bool = False
-    """Whether the batch was sent, but no answer came."""
+    """Whether the batch may have been sent but no response came."""
     is_final: bool = False
-    """Whether sending the batch again would be useless."""
+    """Whether sending the batch again would have the same result."""
 
 
 class _Passing(errors.AdminError):
-    """No broker has assigned a producer id yet; one may do so soon."""
+    """No broker has assigned a producer id yet, but one may do so soon."""
 
 
 def _no_answer(error: errors.AdminError) -> Answer:
-    """Return the answer in place of an error before a batch was sent."""
+    """Return the result for a batch that was not sent because of an error."""
     return Answer(NO_CODE, failure=error.failure, is_final=not isinstance(error, (_Passing, *errors.MAY_PASS)))
 
 
 class _Produce(Sender[ProduceRecords, NewRecords]):
-    """Writes a batch to each of some partitions."""
+    """Writes one batch to each of some partitions."""
 
     of = "batches"
 
@@ -164,8 +165,11 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
     # -- one round -----------------------------------------------------------------------------------------------------
 
     async def _round(self, sendings: Mapping[NewRecords, Sending], seconds: float) -> dict[NewRecords, Answer]:
-        """Send each batch to its leader, once. Return the answer for each batch: a failure for a batch whose partition
-        has no leader, and for all batches if the topics can't be described.
+        """Send each batch to its partition's leader, once. Return target -> result; it is a failure for a batch whose
+        partition has no leader, and for all batches if the topics can't be described.
+
+        Args:
+            seconds: the maximum seconds for the responses.
         """
         by_place = {(each.topic, each.number): each for each in sendings}
         try:
@@ -188,7 +192,7 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
         return found
 
     async def _note_ends(self, sendings: Mapping[Place, Sending], topics: Mapping[str, Topic]) -> None:
-        """Note the end of each partition before its batch is sent for the first time."""
+        """Read and store the end offset of each partition whose batch has not been sent yet."""
         wanted = {place: LATEST for place, each in sendings.items() if each.since is None}
         if wanted:
             for place, end in (await offsets_of(self.link, wanted, topics=topics)).items():
@@ -196,7 +200,9 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
                     sendings[place].since = end
 
     async def _number(self, sendings: Mapping[NewRecords, Sending]) -> None:
-        """Give a time and the numbers of a producer to each batch without them. Raises AdminError."""
+        """Give a timestamp and a producer's numbers to each batch that has none. Raises AdminError if no producer id
+        can be got.
+        """
         new = {each: sent for each, sent in sendings.items() if sent.numbers is None}
         if not new:
             return
@@ -209,7 +215,7 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
             sent.timestamp = self.link.now_ms()
 
     async def _new_producer(self) -> Producer:
-        """Return a producer with an id that the cluster assigned. Raises AdminError."""
+        """Return a producer with an id that the cluster has assigned. Raises AdminError."""
         asked = {"transactional_id": None, "transaction_timeout": timedelta(seconds=60)}
         response = await self.link.call("init_producer_id", asked, to=ANY, change=True)
         if errors.is_retriable(response.error_code):
@@ -220,7 +226,7 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
     # -- outcomes ------------------------------------------------------------------------------------------------------
 
     def _ended(self, target: NewRecords, sent: Sending, answer: Answer) -> Outcome | None:
-        """Return the outcome of an answer; None to send the batch again."""
+        """Return the outcome of a batch from its result; None if the batch has to be sent again."""
         if answer.code in (0, ErrorCode.duplicate_sequence_number):
             offset = answer.offset if answer.offset >= 0 else None
             return Outcome(target, Status.APPLIED, offset=offset)
@@ -235,7 +241,9 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
         return _failed(target, answer.failure)
 
     async def _found_again(self, sendings: Mapping[NewRecords, Sending]) -> dict[NewRecords, Outcome]:
-        """Return the outcomes of batches in doubt that were found in their partitions, or can't be looked for."""
+        """Look in the partitions for batches in doubt. Return target -> outcome for those that were found, and for
+        those whose partition can't be searched.
+        """
         found: dict[NewRecords, Outcome] = {}
         for target, sent in sendings.items():
             seen = await self._seen(target, sent)
@@ -248,8 +256,12 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
     async def _settled(
         self, sendings: Mapping[NewRecords, Sending], why: Mapping[NewRecords, Failure]
     ) -> dict[NewRecords, Outcome]:
-        """Return the outcomes of batches that no answer has settled: APPLIED if they are found in their partitions,
-        else UNKNOWN. Batches with an unknown outcome keep their numbers; later batches get another producer id.
+        """Return target -> outcome for batches that no response has settled: APPLIED if they are found in their
+        partitions, otherwise UNKNOWN. Batches with an unknown outcome keep their numbers, and later batches get
+        another producer id.
+
+        Args:
+            why: target -> the reason why its outcome was not settled.
         """
         known = self.link.producing
         outcomes = {each: found for each, found in (await self._found_again(sendings)).items() if found.ok}
@@ -262,8 +274,8 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
         return outcomes
 
     async def _seen(self, target: NewRecords, sent: Sending) -> int | Failure | None:
-        """Return the offset of a batch in its partition, None if consumers can't read it there, or the reason why that
-        is unknown.
+        """Return the offset of a batch in its partition; None if consumers do not find it there; the failure if the
+        partition can't be read.
         """
         unseen = Failure("NOT_SEEN", "whether it was written can't be seen in the partition", _UNKNOWN)
         if sent.since is None or sent.numbers is None:
@@ -280,8 +292,8 @@ class _Produce(Sender[ProduceRecords, NewRecords]):
             return unseen
 
     async def _searched(self, topic: Topic, leader: int, number: int, since: int, numbers: Numbers) -> int | None:
-        """Return the offset of the batch with these numbers, from an offset on up to the high watermark; None without
-        one. Raises AdminError, and ValueError if not all of the range can be read.
+        """Return the offset of the batch with these numbers, between the offset `since` and the high watermark; None if
+        it is not there. Raises AdminError, and ValueError if not all of that range can be read.
         """
         offset = since
         for _ in range(MOST_FETCHED // FETCHED):
@@ -312,11 +324,13 @@ async def at_leader(
     seconds: float,
     transaction: Transaction | None = None,
 ) -> dict[NewRecords, Answer]:
-    """Send batches to their leader, once. Return the answers; a batch that got none has an answer with the failure.
+    """Send batches to their leader, once. Return target -> result; a batch without a response has the failure as its
+    result.
 
     Args:
-        topics: the topics of the batches, by name.
-        seconds: the seconds that are left for the answers.
+        leader: the broker id.
+        topics: name -> topic, for the topics of the batches.
+        seconds: the maximum seconds for the response.
         transaction: the transaction of the batches; None without one.
     """
     waits = min(REPLICAS_SECONDS, max(seconds, 1.0))
@@ -350,8 +364,8 @@ async def at_leader(
 
 
 def _is_sure(outcomes: Mapping[NewRecords, Outcome], target: NewRecords) -> bool:
-    """Return whether an outcome counts although an answer was lost: a refusal proves nothing about the batch that was
-    sent before.
+    """Return whether an outcome is certain although an earlier response for the batch was lost. A refusal is not, since
+    it says nothing about the batch as it was sent before.
     """
     found = outcomes.get(target)
     return found is not None and found.status is not Status.FAILED
@@ -366,7 +380,7 @@ def _failed(target: NewRecords, why: Failure) -> Outcome:
 
 
 def _answer(target: NewRecords, part: Any) -> Answer:
-    """Return a broker's answer about a batch."""
+    """Convert the result for a batch in a Produce response."""
     if not part.error_code:
         return Answer(0, part.base_offset)
     text = getattr(part, "error_message", None) or ""
@@ -392,11 +406,11 @@ def produce_request(
     seconds: float,
     transactional_id: str | None = None,
 ) -> Fields:
-    """Return the fields of a Produce request with batches, all for one leader.
+    """Return the content of a Produce request with batches that all go to one leader.
 
     Args:
-        topics: the topics of the batches, by name: newer brokers know a topic by its id.
-        seconds: the time for which the leader may wait for its followers.
+        topics: name -> topic, for the topics of the batches; newer brokers need a topic's id.
+        seconds: the seconds for which the leader may wait for its followers.
         transactional_id: the transactional id of the producer; None without a transaction.
     """
     by_topic: dict[str, list[Fields]] = {}
@@ -419,7 +433,7 @@ def produce_request(
 
 
 def batch_bytes(sent: Sending, *, is_transactional: bool = False) -> bytes:
-    """Return the bytes of a batch that has its numbers, by aiokafka's builder."""
+    """Encode a batch that has its numbers, by aiokafka's builder."""
     assert sent.numbers is not None
     records = sent.records.reveal()
     builder = import_alone("aiokafka.record._crecords.default_records").DefaultRecordBatchBuilder(

@@ -1,4 +1,4 @@
-"""Protobuf sources to descriptors, by Google's compiler in its own process with limits."""
+"""Compiles Protobuf sources to descriptors, by Google's compiler in a separate process with limits."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from console.programs import finished, python
 from console.wire.protobuf import missing
 
 SECONDS = 8
-"""Maximum seconds for the compiler, of wall time and of processor time."""
+"""Maximum seconds for the compiler, both of elapsed and of processor time."""
 MEMORY = 1 << 30
 """Maximum size in bytes of the compiler's address space."""
 LARGEST = 16 << 20
 """Maximum size in bytes of the descriptors."""
 MAIN = "kac_schema.proto"
-"""The name of the file with the schema itself."""
+"""The file name that the schema itself gets."""
 # The new process sets its own limits: a function between fork and exec may hang in a program with threads. It runs
 # isolated (-I), so the compiler's path is an argument.
 _LIMITED = f"""
@@ -62,14 +62,15 @@ package confluent.type;
 message Variant { bytes metadata = 1; bytes value = 2; }
 """,
 }
-"""Files that Confluent's serializers use without registering a reference, apart from Google's own
-(ProtobufSchema.KNOWN_DEPENDENCIES)."""
+"""File name -> text, of files that Confluent's serializers import without registering a reference
+(ProtobufSchema.KNOWN_DEPENDENCIES). Google's own files are not among them.
+"""
 
 
 def compiled(schema: SchemaText) -> bytes:
-    """Return the descriptors of a schema and its imports, a FileDescriptorSet. Blocks.
+    """Return the descriptors of a schema and its imports, as a serialized FileDescriptorSet. Blocks.
 
-    Some serializers register descriptors in base64 instead of a text: then only imports without a reference are
+    Some serializers register descriptors in base64 instead of a source. Then only the imports without a reference are
     compiled.
 
     Raises:
@@ -87,13 +88,15 @@ def imports_of(text: str) -> list[str]:
     """Return the names of the files that a Protobuf source imports.
 
     Raises:
-        NotDecoded: a name leads out of the folder.
+        NotDecoded: a name has a path out of its folder.
     """
     return [str(_relative(name)) for name in _IMPORTS.findall(text)]
 
 
 def _compiled(main: str, references: Sequence[tuple[str, str]]) -> bytes:
-    """Return the descriptors of the text of `MAIN`. Raises NotDecoded."""
+    """Compile the source `main`, which becomes the file `MAIN`, and return the descriptors. references: (name, text) of
+    the files that it may import. Raises NotDecoded.
+    """
     tools = _folder_of("grpc_tools")
     assert tools is not None
     common = _folder_of("google.type")
@@ -133,7 +136,7 @@ def _folder_of(package: str) -> Path | None:
 
 
 def _descriptor_in(text: str) -> Any:
-    """Return the FileDescriptorProto in a base64 text; None for a Protobuf source."""
+    """Return the FileDescriptorProto that a base64 text has; None if the text is a Protobuf source."""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
     from google.protobuf.message import DecodeError
 
@@ -144,7 +147,9 @@ def _descriptor_in(text: str) -> Any:
 
 
 def _descriptor_set(main: Any, references: Sequence[SchemaText]) -> bytes:
-    """Return a schema's own descriptor after those of its imports. Raises NotDecoded."""
+    """Return a schema's own descriptor, after those of its imports, as a serialized FileDescriptorSet. Raises
+    NotDecoded.
+    """
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
     found: dict[str, Any] = {}
@@ -165,17 +170,17 @@ def _descriptor_set(main: Any, references: Sequence[SchemaText]) -> bytes:
 
 
 def _importable(name: str) -> str:
-    """Return the name of an imported file. Raises NotDecoded if it is invalid in a source."""
+    """Return the name of a file, if it may stand in an import statement. Raises NotDecoded otherwise."""
     if not _IMPORTED.fullmatch(name):
         raise NotDecoded(f"its schema imports {name[:100]!r}, which is no file's name")
     return name
 
 
 def _relative(name: str) -> PurePosixPath:
-    """Return the path of an imported file below its folder.
+    """Return the path of an imported file, relative to the folder of the schema.
 
     Raises:
-        NotDecoded: the name leads out of the folder.
+        NotDecoded: the path leads out of that folder.
     """
     path = PurePosixPath(name)
     odd = path.is_absolute() or ".." in path.parts or not path.parts or len(path.parts) > 20 or len(name) > 300
@@ -185,6 +190,6 @@ def _relative(name: str) -> PurePosixPath:
 
 
 def _why(errors: bytes) -> str:
-    """Return the compiler's first line about a position in a file, else its last line."""
+    """Return the compiler's first error with a position in a file; without one, its last line."""
     lines = errors.decode("utf-8", "replace").strip().splitlines()
     return next((each for each in lines if _AT_PLACE.search(each)), lines[-1] if lines else "it ended without a word")

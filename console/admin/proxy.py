@@ -1,4 +1,4 @@
-"""Connections by a SOCKS5 or HTTP proxy (RFC 1928, RFC 9110 CONNECT); the proxy looks up the names."""
+"""Connections through a SOCKS5 or HTTP proxy (RFC 1928; CONNECT in RFC 9110). The proxy resolves the host names."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from console.admin.errors import AdminError, NothingListens, Unreachable, WayFai
 from console.admin.settings import Proxy, show_address
 
 OPEN_SECONDS = 20.0
-"""Seconds for a proxy to connect. Connections have a shorter limit of their own; this one ends attempts that they leave
-behind."""
+"""Maximum seconds for the proxy to connect. A caller's own timeout is shorter; this one ends the attempts that a caller
+has left.
+"""
 _REFUSED = 5
 _NOT_ALLOWED = 2
 _TO_LOG_IN = 407
 
 
 class ProxyWay:
-    """The way by one proxy. Usable from any thread and event loop."""
+    """The connections through one proxy. Any thread and any event loop may use it."""
 
     def __init__(self, proxy: Proxy) -> None:
         self._proxy = proxy
 
     def start(self, *, ask: bool) -> None:
-        """Do nothing: each connection logs in by itself. ask: unused; `SshWay.start` needs it."""
+        """Do nothing: there is no login before a connection. ask: ignored; `SshWay.start` has the same parameter."""
 
     async def open(self, host: str, port: int) -> socket.socket:
-        """Return a connection from the proxy to this address. Raises AdminError."""
+        """Return a connection to this address through the proxy. Raises AdminError."""
         from python_socks import ProxyConnectionError, ProxyError, ProxyTimeoutError, ProxyType
         from python_socks.async_.asyncio import Proxy as Dialer
 
@@ -51,11 +52,15 @@ class ProxyWay:
             raise WayFailed.of(f"the proxy {proxy} ends the connection: {_printable(error)}", _CHECK_PROXY) from None
 
     def close(self) -> None:
-        """Do nothing: each connection ends by itself."""
+        """Do nothing: the proxy keeps no state between connections."""
 
     def _refused(self, code: int | None, said: str, address: tuple[str, int]) -> AdminError:
-        """Return the error for an answer of the proxy. code: a code of SOCKS5 below 100, a status of HTTP above; None
-        if the answer has neither.
+        """Return the error for a refusal by the proxy.
+
+        Args:
+            code: a code of SOCKS5 (below 100) or a status of HTTP; None if the answer has neither.
+            said: the proxy's text.
+            address: the address to which it should connect.
         """
         proxy, where = self._proxy, show_address(address)
         if code == _TO_LOG_IN or (code is None and "uthentication" in said):
@@ -81,5 +86,5 @@ _LOG_IN = 'Set it in the context: via = { url = "…", username = "…", passwor
 
 
 def _printable(said: object) -> str:
-    """Return a text of the proxy for a message, without control characters."""
+    """Return a text of the proxy's without control characters."""
     return "".join(each for each in str(said) if each.isprintable())[:200]

@@ -1,4 +1,6 @@
-"""Client quotas (KIP-546): description, in one request if the broker supports many filters, and changes."""
+"""Client quotas (KIP-546): reading them, with many filters in one request if the broker supports that; and changing
+them.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,16 @@ from console.wire.fields import Fields
 
 EVERYTHING = QuotaFilter()
 BATCHED = 2
-"""The version of DescribeClientQuotas with many filters, from a proposal that no Kafka release has."""
+"""The version of DescribeClientQuotas that takes many filters. Only a proposal defines it; no Kafka release has it."""
 
 
 class _LastAnswer(NamedTuple):
-    """The last answer on a link for all quotas."""
+    """The last response with all quotas on a link, decoded."""
 
     known_by: tuple[int, int, int]
-    """The version, and the body's size and hash."""
+    """The version of the API, and the size in bytes and the hash of the response body, by which an equal response is
+    recognized.
+    """
     quotas: dict[QuotaEntity, QuotaValues]
 
 
@@ -39,7 +43,8 @@ async def describe_quotas(
     link: Link,
     filter: QuotaFilter | None = None,
 ) -> dict[QuotaEntity, QuotaValues]:
-    """Return the quotas of all entities, or of those that match the filter; the same object if nothing has changed.
+    """Return entity -> its quotas, for all entities or those that match the filter. If nothing has changed, return the
+    same object as before.
 
     Raises BrokerError if the broker refuses the filter or the principal, Unsupported before Kafka 2.6, and other
     AdminErrors.
@@ -76,12 +81,15 @@ def _import_decoder(_api: str, _version: int) -> None:
 async def describe_quotas_of(
     link: Link, filters: Sequence[QuotaFilter], *, batched: bool = True
 ) -> list[dict[QuotaEntity, QuotaValues] | Failure]:
-    """Return the matches of each filter, or its failure, in the order of the filters. batched: False for filters with
-    very many matches: kio decodes a batch in one call, which blocks all other threads.
+    """Return, for each filter in order, entity -> quotas for the entities that match it, or the failure to read them.
 
-    Sends one request (one for the strict filters, one for the others) if the broker supports DescribeClientQuotas v2;
-    else one for each filter, all in flight concurrently. Raises AdminError if the cluster is unreachable, and
-    Unsupported before Kafka 2.6.
+    If the broker supports DescribeClientQuotas v2, send one request for the strict filters and one for the others;
+    otherwise send one for each filter, concurrently. Raises AdminError if the cluster is unreachable, and Unsupported
+    before Kafka 2.6.
+
+    Args:
+        batched: whether v2 may be used. False for filters with very many matches, because kio decodes v2 in one call,
+            which blocks all other threads.
     """
     if batched and len(filters) > 1 and await link.proposes("describe_client_quotas", BATCHED):
         try:
@@ -100,7 +108,9 @@ async def describe_quotas_of(
 
 
 async def _in_batches(link: Link, filters: Sequence[QuotaFilter]) -> list[dict[QuotaEntity, QuotaValues] | Failure]:
-    """Send two requests, since `strict` applies to all filters of a request."""
+    """Return, for each filter in order, its matches or its failure, by two requests: `strict` applies to all filters of
+    a request.
+    """
     kinds = [[wanted for wanted in filters if wanted.strict is strict] for strict in (True, False)]
     results = await asyncio.gather(*(each_of(kind, partial(_batched, link)) for kind in kinds if kind))
     strict, others = iter(results[0] if kinds[0] else ()), iter(results[-1])
@@ -147,17 +157,19 @@ class QuotaSender(Sender[AlterQuotas, QuotaEntity]):
     has_check = True
 
     async def refused(self) -> dict[QuotaEntity, Outcome]:
-        """Return the refusals of values that brokers would accept although they would limit nothing or everything."""
+        """Return entity -> the refusal of values that brokers would accept although they limit nothing or
+        everything.
+        """
         found = {entity: _refusal(entity, values) for entity, values in self.request.ops.items()}
         return {entity: outcome for entity, outcome in found.items() if outcome is not None}
 
     def fields(self, targets: Sequence[QuotaEntity]) -> Fields:
-        """Return the fields of the request for these entities."""
+        """Return the fields of the request with the changes of these entities."""
         entries = [_altered_entry(entity, self.request.ops[entity]) for entity in targets]
         return {"entries": entries, "validate_only": self.validate_only}
 
     def answers(self, response: Any, _targets: Sequence[QuotaEntity]) -> dict[QuotaEntity, Answer]:
-        """Return entity -> its answer."""
+        """Return entity -> the broker's result."""
         return {
             QuotaEntity.of({part.entity_type: part.entity_name for part in entry.entity}): (
                 entry.error_code,
@@ -167,8 +179,8 @@ class QuotaSender(Sender[AlterQuotas, QuotaEntity]):
         }
 
     async def describe_again(self, targets: Sequence[QuotaEntity]) -> dict[QuotaEntity, Status]:
-        """Return whether the entities' values are as requested. For more than 16 entities (`_FEW`), read the quotas of
-        all entities in one request.
+        """Return entity -> whether its quotas are as requested. For more than `_FEW` (16) entities, read all quotas of
+        the cluster in one request.
         """
         few = len(targets) <= _FEW
         known = await _quotas_of(self.link, targets) if few else await describe_quotas(self.link)
@@ -188,13 +200,15 @@ async def _quotas_of(link: Link, entities: Sequence[QuotaEntity]) -> dict[QuotaE
 
 
 def quota_verdict(wanted: Mapping[str, float | None], seen: Mapping[str, float]) -> Status:
-    """Return APPLIED if an entity's values are as requested, else NOT_APPLIED."""
+    """Return APPLIED if an entity's quotas are as requested, otherwise NOT_APPLIED. wanted: key -> its value; None for
+    a removed key.
+    """
     return applied_if(all(seen.get(key) == value for key, value in wanted.items()))
 
 
 def _refusal(entity: QuotaEntity, values: Mapping[str, float | None]) -> Outcome | None:
-    """Return the outcome of values that kac refuses to send, None if it sends them: brokers accept NaN and infinity,
-    then limit nothing or everything. An entity with two components of one type is refused too.
+    """Return the outcome that refuses values that kac does not send; None if it sends them. Brokers accept NaN and
+    infinity, and then limit nothing or everything. An entity with two components of the same type is refused, too.
     """
     for key, value in values.items():
         if value is not None and not math.isfinite(value):

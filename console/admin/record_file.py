@@ -1,4 +1,6 @@
-"""Found records that exceed the memory for them: in a private file without a name, which is gone when its owner is."""
+"""Storage for found records that exceed the memory for them: a private file without a name, which disappears with the
+process that has it open.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,9 @@ from console.model.built_types import built
 from console.model.records import Record
 
 MOST_KEPT = 64 << 20
-"""Maximum size in bytes of the records in memory."""
+"""Maximum size in bytes of the records that are kept in memory."""
 _OVERHEAD = 400
-"""Approximate size in bytes of a record in memory in addition to its contents."""
+"""Approximate size in bytes of a record in memory, without its key, value and headers."""
 
 
 def weight(record: Record) -> int:
@@ -25,7 +27,7 @@ def weight(record: Record) -> int:
 
 
 class RecordFile:
-    """A file of records that no other user can open: it has the mode 0600, and no name."""
+    """A file of records that no other user can open: its mode is 0600 and it has no name."""
 
     def __init__(self) -> None:
         self._file: BinaryIO = cast("BinaryIO", tempfile.TemporaryFile(prefix="kac-records-"))  # noqa: SIM115 open as long as this object
@@ -34,7 +36,7 @@ class RecordFile:
         self._decoder = msgspec.msgpack.Decoder(built(Record))
 
     def append(self, record: Record) -> int:
-        """Write a record, and return its position. Raises OSError: the disk is full."""
+        """Write a record, and return its position in the file. Raises OSError, for example if the disk is full."""
         data = self._encoder.encode(record)
         at = self._end
         self._file.seek(at)
@@ -43,14 +45,16 @@ class RecordFile:
         return at
 
     def read(self, at: int) -> Record:
-        """Return the record at a position."""
+        """Return the record at a position that `append` has returned."""
         self._file.seek(at)
         size = int.from_bytes(self._file.read(4), "big")
         return self._decoder.decode(self._file.read(size))
 
 
 class FoundRecords(Sequence[Record]):
-    """Records in the order in which they were added, or sorted: the first in memory, the others in a file."""
+    """The records that a search found, in the order of their addition, or sorted. The first ones are in memory, the
+    rest in a file.
+    """
 
     def __init__(self) -> None:
         self._kept: list[Record] = []
@@ -61,7 +65,7 @@ class FoundRecords(Sequence[Record]):
         self._order: array[int] | None = None
 
     def extend(self, records: Iterable[Record]) -> None:
-        """Add records. Raises OSError: the disk is full."""
+        """Add records. Raises OSError, for example if the disk is full."""
         for record in records:
             if self._file is None:
                 self._weight += weight(record)
@@ -72,7 +76,7 @@ class FoundRecords(Sequence[Record]):
             self._places.append(self._file.append(record))
 
     def in_order_of_time(self) -> Sequence[Record]:
-        """Return all records by time, then topic, partition and offset. No records may be added afterwards."""
+        """Return all records sorted by timestamp, then topic, partition and offset. Don't add records afterwards."""
 
         def key(record: Record) -> tuple[int, str, int, int]:
             return record.timestamp, record.topic, record.partition, record.offset

@@ -1,4 +1,6 @@
-"""Scans of partitions: ranges, aborted transactions, the search through the batches of an answer. No I/O."""
+"""The state of a search in single partitions (*scans*): the offsets to read, aborted transactions, and the search
+through the batches of a response. No I/O.
+"""
 
 from __future__ import annotations
 
@@ -23,35 +25,37 @@ FIRST_STRETCH, GROWTH = 200, 4
 FIRST_BYTES, FEW = 64 << 10, 100
 """Maximum size in bytes of the first Fetch if at most FEW records are wanted."""
 LONGEST_STRETCH = 1 << 20
-"""Maximum number of offsets in such a range: matching records are kept until the range is searched."""
+"""Maximum number of offsets in a range of a backward scan: its matching records are kept until the range is searched.
+"""
 MOST_LINES = 100
-"""Maximum number of lines about batches of a partition that can't be decoded."""
+"""Maximum number of lines about batches of one partition that can't be decoded."""
 CHUNK_RECORDS, CHUNK_BYTES = 2_000, 2 << 20
 """Number of records, and bytes of their contents, after which a part of the results is passed on."""
 MOST_KEYS = 1_000_000
-"""Maximum number of keys, of all partitions, whose newest record is kept."""
+"""Maximum number of keys, in all partitions together, whose newest record is kept."""
 SLICE = 0.1
-"""Seconds after which a part is passed on even if it is empty, so that other searches of the client have their turn."""
+"""Seconds after which `look` yields even if nothing was found, so that other searches of the client have their turn."""
 SAMPLED_RANGES, LEAST_SAMPLED = 20, 100
 """Maximum number of ranges of a partition in a sample, and the minimum number of offsets of a range, so that small
 samples have fewer ranges."""
 SPARE = 1.2
-"""Factor of the estimated size of a range's rest for a Fetch of a sample."""
+"""Factor by which a sample's Fetch exceeds the estimated size of the rest of its range."""
 NO_END = 2**63 - 1
-"""The end of a scan that waits for new records."""
+"""The end offset of a scan that waits for new records."""
 
 
 class Scan:
-    """A partition that is read forwards from an offset."""
+    """A scan that reads a partition forwards from an offset."""
 
     def __init__(self, place: model.Place, start: int, end: int, at: int, until: int | None = None) -> None:
-        """Make a scan.
+        """Create a scan.
 
         Args:
-            start: the start of the log.
-            end: the end of the log.
+            place: the topic and the partition number.
+            start: the start offset of the log.
+            end: the end offset of the log.
             at: the offset at which to begin.
-            until: the offset at which to stop (excluded); None for the end of the log.
+            until: the offset before which to stop; None for the end of the log.
         """
         self.place = place
         self.topic, self.number = place
@@ -65,70 +69,74 @@ class Scan:
         """Whether the rest of the partition can't be read."""
 
     keeps = False
-    """Whether the records that match are kept to the end."""
+    """Whether matching records are kept until the end of the scan, instead of being yielded at once."""
     jumps = False
-    """Whether the scan has several ranges: the next one is known only once the range before it is searched."""
+    """Whether the scan consists of several ranges, and the next range depends on the result of the one before it."""
     first_bytes = 0
-    """Maximum size in bytes of the first Fetch; 0 for the usual limit."""
+    """Maximum size in bytes of the first Fetch response; 0 for the usual limit."""
 
     def is_over(self) -> bool:
-        """Return whether nothing is left to read."""
+        """Return whether the scan has read all that it has to."""
         return self.broken or self.is_full or self.position >= self.until
 
     @property
     def is_full(self) -> bool:
-        """Whether enough records were found, so that the rest of a batch can be skipped."""
+        """Return whether enough records were found, so that the rest of a batch may be skipped."""
         return False
 
     def kept(self) -> int:
-        """Return the number of records that are kept."""
+        """Return the number of records that the scan keeps."""
         return 0
 
     def forget(self) -> None:
-        """Forget the records that were kept."""
+        """Drop the records that the scan keeps."""
 
     def keep(self, found: Sequence[model.Record]) -> Sequence[model.Record]:
-        """Take records that passed the filter; return those to yield at once."""
+        """Take records that passed the filter, and return those to yield at once: all of them, for a scan that keeps
+        none.
+        """
         return found
 
     def result(self) -> Iterable[model.Record]:
-        """Return the records that were kept, by offset."""
+        """Return the records that the scan kept, by offset."""
         return ()
 
     def scanned(self) -> model.Scanned:
-        """Return the range that was read."""
+        """Return the range of offsets that was read."""
         return model.Scanned(self.topic, self.number, self.first, self.position, self.start, self.end)
 
     def further(self, cut: Sequence[model.Record]) -> int | None:
-        """Return the offset for the next read; None at the end. cut: records found but left out of the answer."""
+        """Return the offset at which a later search continues; None if nothing is left. cut: records that were found
+        but left out of the result because of its limit.
+        """
         at = min((record.offset for record in cut), default=self.position)
         return at if at < self.until and not self.broken else None
 
     def most_bytes(self, most: int) -> int:
-        """Return the largest number of bytes for the answer to the next Fetch.
-
-        Args:
-            most: the search's own limit for one answer.
-        """
+        """Return the maximum size in bytes of the next Fetch response. most: the search's own limit."""
         return most
 
     def answered(self, size: int, offsets: int) -> None:
-        """Note the size of an answer in bytes, and the number of offsets in it."""
+        """Learn from a response: its size in bytes, and the number of offsets in it."""
 
     def size(self) -> int:
-        """Return the number of offsets to read."""
+        """Return the total number of offsets to read."""
         return max(0, min(self.until, self.end) - self.first)
 
     def done(self) -> int:
-        """Return the number of offsets that were read."""
+        """Return the number of offsets that were read so far."""
         return self.position - self.first
 
     def gap(self) -> str:
-        """Return, as text, the offsets that were skipped although later records are in the answer; ``""`` for none."""
+        """Return, as text, the offsets that were skipped although the result has records after them; ``""`` if none
+        were skipped.
+        """
         return ""
 
     def damaged(self, first: int, last: int, why: str) -> None:
-        """Note that offsets can't be decoded; beyond `MOST_LINES` of such notes, only count them."""
+        """Note that the offsets from `first` to `last` can't be decoded; after `MOST_LINES` such notes, only count
+        them.
+        """
         self.lines += 1
         if self.lines <= MOST_LINES:
             last = max(first, min(last, self.until - 1))
@@ -136,7 +144,7 @@ class Scan:
 
 
 class KeepingScan(Scan):
-    """A scan that keeps the first records that pass the filter, to be merged with those of other partitions."""
+    """A scan that keeps the first matching records, because they are merged with those of other partitions."""
 
     keeps = True
 
@@ -148,34 +156,36 @@ class KeepingScan(Scan):
 
     @property
     def is_full(self) -> bool:
-        """Whether enough records were found."""
+        """Return whether enough records were found."""
         return len(self._found) >= self._count
 
     def kept(self) -> int:
-        """Return the number of records that are kept."""
+        """Return the number of records that the scan keeps."""
         return len(self._found)
 
     def forget(self) -> None:
-        """Forget the records that were kept."""
+        """Drop the records that the scan keeps."""
         self._found = []
 
     def keep(self, found: Sequence[model.Record]) -> Sequence[model.Record]:
-        """Keep all of these records; return an empty sequence."""
+        """Keep these records; return an empty sequence."""
         self._found += found
         return ()
 
     def result(self) -> list[model.Record]:
-        """Return the records found, by offset."""
+        """Return the records that the scan kept, by offset."""
         return self._found
 
 
 class LatestScan(Scan):
-    """A scan that keeps the newest record of each key, of the records that pass the filter."""
+    """A scan that keeps, for each key, the newest matching record."""
 
     keeps = True
 
     def __init__(self, place: model.Place, start: int, end: int, at: int, keys: int, until: int | None = None) -> None:
-        """Make a scan. keys: the number of keys after which the scan ends; the other arguments are as in `Scan`."""
+        """Create a scan. keys: the number of keys above which the scan ends; the other arguments are those of
+        `Scan`.
+        """
         super().__init__(place, start, end, at, until)
         self._keys = keys
         self._latest: dict[bytes, model.Record | int] = {}
@@ -185,16 +195,16 @@ class LatestScan(Scan):
 
     @property
     def is_full(self) -> bool:
-        """Whether there are too many keys."""
+        """Return whether there are more keys than allowed."""
         return len(self._latest) > self._keys
 
     def kept(self) -> int:
-        """Return the number of keys."""
+        """Return the number of keys for which the scan keeps a record."""
         return len(self._latest)
 
     def keep(self, found: Sequence[model.Record]) -> Sequence[model.Record]:
-        """Keep each record in place of the former one of its key; return an empty sequence. Records without a key are
-        left out.
+        """Keep each record, in place of an older one with the same key; ignore records without a key. Return an empty
+        sequence.
         """
         for record in found:
             if record.key is None:
@@ -220,12 +230,13 @@ class LatestScan(Scan):
                 yield self._file.read(each)
 
     def forget(self) -> None:
-        """Forget the records that were kept."""
+        """Drop the records that the scan keeps."""
         self._latest, self._file, self._weight = {}, None, 0
 
     def gap(self) -> str:
-        """Return, as text, the part that was not searched because there are too many keys; ``""`` if all was
-        searched."""
+        """Return, as text, the offsets that were not searched because there are too many keys; ``""`` if all were
+        searched.
+        """
         if not self.is_full:
             return ""
         place = f"{self.topic}-{self.number}"
@@ -233,11 +244,11 @@ class LatestScan(Scan):
 
 
 class BackwardScan(Scan):
-    """The newest records before an offset: ranges from last to first, each read forwards.
+    """A scan for the newest records before an offset. It reads ranges from the last to the first, each range forwards.
 
     Attributes:
-        before: the end of the last range (excluded).
-        first: the start of the current range.
+        before: the offset after the last range.
+        first: the first offset of the current range.
     """
 
     keeps = jumps = True
@@ -254,16 +265,16 @@ class BackwardScan(Scan):
         self.first = self.position = max(start, self.until - self._size)
 
     def kept(self) -> int:
-        """Return the number of records that are kept."""
+        """Return the number of records that the scan keeps."""
         return min(self._count, len(self._found) + len(self._later))
 
     def forget(self) -> None:
-        """Forget the records that were kept."""
+        """Drop the records that the scan keeps."""
         self._found, self._later = [], []
 
     def is_over(self) -> bool:
-        """Return whether nothing is left. After a complete range, continue with the one before it as long as records
-        are missing.
+        """Return whether nothing is left to read. When a range is complete and more records are wanted, continue with
+        the range before it.
         """
         while not self.broken and self.position >= self.until:
             self._later, self._found = [*self._found, *self._later], []
@@ -275,7 +286,7 @@ class BackwardScan(Scan):
         return self.broken
 
     def keep(self, found: Sequence[model.Record]) -> Sequence[model.Record]:
-        """Keep the newest records; return an empty sequence."""
+        """Keep the newest of these records, as many as wanted; return an empty sequence."""
         self._found += found
         if len(self._found) > 2 * self._count:
             self._forgotten = self._found[-self._count - 1].offset + 1
@@ -283,42 +294,46 @@ class BackwardScan(Scan):
         return ()
 
     def result(self) -> list[model.Record]:
-        """Return the records found, by offset."""
+        """Return the records that the scan kept, by offset."""
         return [*self._found, *self._later]
 
     def scanned(self) -> model.Scanned:
-        """Return the range that was read, without the rest of an incomplete range."""
+        """Return the range of offsets that was read completely."""
         last = self.before if self._later or self.position >= self.until else self.position
         return model.Scanned(self.topic, self.number, self.first, last, self.start, self.end)
 
     def further(self, cut: Sequence[model.Record]) -> int | None:
-        """Return the offset before which a search that continues this one has to look; None at the start of the log."""
+        """Return the offset before which a later search continues; None if the start of the log was reached. cut:
+        records that were found but left out of the result.
+        """
         reached = self.until if self.position == self.first else self.first
         at = max((record.offset + 1 for record in cut), default=max(reached, self._forgotten))
         return at if at > self.start and not self.broken else None
 
     def size(self) -> int:
-        """Return the number of offsets down to the start of the log."""
+        """Return the number of offsets from the start of the log to the beginning of the search."""
         return self.before - self.start
 
     def done(self) -> int:
-        """Return the number of offsets that were read."""
+        """Return the number of offsets that were read so far."""
         return self.before - self.until + self.position - self.first
 
     def gap(self) -> str:
-        """Return the rest of an incomplete range, as text; ``""`` between two ranges."""
+        """Return, as text, the offsets of the current range that were not read; ``""`` if the range is complete."""
         if self.position >= self.until or self.position == self.first:
             return ""
         return f"{self.topic}-{self.number}: offsets {self.position}..{self.until - 1} were not searched"
 
 
 class SampleScan(Scan):
-    """Evenly spread ranges of a partition, each read forwards."""
+    """A scan of ranges that are evenly spread over the partition, each read forwards."""
 
     jumps = True
 
     def __init__(self, place: model.Place, start: int, end: int, at: int, until: int, share: float) -> None:
-        """Make a scan. share: the share of the offsets between `at` and `until` that is read."""
+        """Create a scan. share: the share, above 0 and at most 1, of the offsets between `at` and `until` to read; the
+        other arguments are those of `Scan`.
+        """
         super().__init__(place, start, end, at, until)
         self._whole = model.Scanned(self.topic, self.number, self.first, self.first, start, min(until, end))
         self._ranges = sample_ranges(self.first, self.until, share)
@@ -336,7 +351,7 @@ class SampleScan(Scan):
         self.until = until
 
     def is_over(self) -> bool:
-        """Return whether nothing is left. After a complete range, go to the next one."""
+        """Return whether nothing is left to read. When a range is complete, continue with the next one."""
         while not self.broken and self.position >= self.until:
             if self._number + 1 >= len(self._ranges):
                 return True
@@ -346,34 +361,37 @@ class SampleScan(Scan):
         return self.broken
 
     def most_bytes(self, most: int) -> int:
-        """Return the approximate bytes of the rest of the range, so that a small sample reads little beyond it."""
+        """Return the maximum size in bytes of the next Fetch response: approximately that of the rest of the range, so
+        that a small sample reads little more. most: the search's own limit.
+        """
         size, offsets = self._sizes
         wanted = FIRST_BYTES if not offsets else round(SPARE * size / offsets * (self.until - self.position))
         return min(most, max(FIRST_BYTES, wanted))
 
     def answered(self, size: int, offsets: int) -> None:
-        """Note the size of the partition's records."""
+        """Learn the average size of a record from a response: its size in bytes, and the number of offsets in it."""
         self._sizes = self._sizes[0] + size, self._sizes[1] + max(0, offsets)
 
     def scanned(self) -> model.Scanned:
-        """Return the range in which the sample lies, up to the scan's position."""
+        """Return the range of offsets over which the sample is spread, up to the present position."""
         return self._whole._replace(next=max(self._whole.first, self.position))
 
     def size(self) -> int:
-        """Return the number of offsets to read."""
+        """Return the total number of offsets in the sample."""
         return self._wanted
 
     def done(self) -> int:
-        """Return the number of offsets that were read."""
+        """Return the number of offsets of the sample that were read so far."""
         return self._read + self.position - self.first
 
 
 def sample_ranges(first: int, until: int, share: float) -> list[tuple[int, int]]:
-    """Return evenly spread ranges that together contain a share of the offsets.
+    """Return evenly spread ranges, as pairs of the first offset and the one after the last, that together have a share
+    of the offsets.
 
     Args:
-        first: the first offset.
-        until: the offset behind the last one.
+        first: the first offset of all.
+        until: the offset after the last one.
         share: the share of the offsets, above 0 and at most 1.
     """
     size = max(0, until - first)
@@ -388,8 +406,8 @@ def sample_ranges(first: int, until: int, share: float) -> list[tuple[int, int]]
 
 
 class Sieve:
-    """The state that all calls of `look` for one search share: the filter, the bytes that it needs, and the counts.
-    Used in threads.
+    """The state that all calls of `look` in one search share: the filter, and counts of what was searched. Several
+    threads use it.
     """
 
     def __init__(
@@ -399,11 +417,13 @@ class Sieve:
         await_schemas: Callable[[model.Record], None] | None = None,
         topics: Iterable[str] = (),
     ) -> None:
-        """Make a sieve.
+        """Set the parameters.
 
         Args:
+            wanted: the filter.
+            decoder: decodes and masks the records that the filter sees.
+            await_schemas: function that waits until the schemas of a record are known; None without a registry.
             topics: the topics of the search.
-            await_schemas: function that waits for the missing schemas of a record; None without a registry.
         """
         self.wanted = wanted
         self._decoder = decoder
@@ -419,7 +439,7 @@ class Sieve:
         """Texts that every matching record contains; empty if masks or schemas change the bytes of contents."""
 
     def passing(self, found: Iterable[model.Record], scan: Scan) -> Iterator[model.Record]:
-        """Yield the records before the end of a scan that pass the filter, and move the scan's position."""
+        """Yield the records that pass the filter, up to the end of a scan, and advance the scan's position."""
         is_wanted, until = self.wanted.matches, scan.until
         for record in found:
             if record.offset >= until or self.stopping:
@@ -430,7 +450,9 @@ class Sieve:
                 yield record
 
     def all_of(self, found: Iterable[model.Record], scan: Scan, count: int) -> Sequence[model.Record]:
-        """Return the next records before the end of a scan, at most `count`, and move the scan's position."""
+        """Return the next records, at most `count`, up to the end of a scan, without filtering, and advance the scan's
+        position.
+        """
         part = list(islice(found, count))
         if part and part[-1].offset >= scan.until:
             part = [record for record in part if record.offset < scan.until]
@@ -440,7 +462,7 @@ class Sieve:
         return part
 
     def _shown(self, record: model.Record) -> model.Record:
-        """Return a record in the form that may be shown; the filter must see no other."""
+        """Return a record as it may be shown, decoded and masked: only this form may be passed to the filter."""
         if self._is_plain:
             return record
         if self._await_schemas is not None:
@@ -455,17 +477,18 @@ class Sieve:
         return shown
 
     def stop(self) -> None:
-        """Make the running calls of `look` end soon."""
+        """Make all running calls of `look` end soon."""
         self.stopping = self._allowance.ended = True
 
 
 def look(scan: Scan, data: bytes, aborted: Iterable[tuple[int, int]], sieve: Sieve) -> Iterator[Sequence[model.Record]]:
-    """Search the batches of an answer from the scan's position on, and move the position.
+    """Search the batches of a Fetch response from a scan's position on, and advance the position.
 
-    Yield the records that pass in parts, some of them empty. When a part is yielded, the position is behind it.
+    Yield the matching records in parts, some of them empty. At each part, the scan's position is after its records.
 
     Args:
-        aborted: producer id and first offset of each aborted transaction in this range (read_committed only).
+        data: the batches of the partition.
+        aborted: producer id and first offset of each aborted transaction in the response; empty without read_committed.
     """
     from console.wire.record_batches import BatchDamage, OutOfTime, batches
 
@@ -505,7 +528,7 @@ def look(scan: Scan, data: bytes, aborted: Iterable[tuple[int, int]], sieve: Sie
 
 
 class _Looking:
-    """The search through the batches of one answer."""
+    """The search through the batches of one response."""
 
     def __init__(self, scan: Scan, sieve: Sieve) -> None:
         from console.wire.compression import Scratch
@@ -517,7 +540,7 @@ class _Looking:
         self._since = time.monotonic()
 
     def through(self, batch: Batch) -> Iterator[Sequence[model.Record]]:
-        """Search a batch, and yield parts of the results. Raises BatchDamage."""
+        """Search one batch and yield parts of the result. Raises BatchDamage."""
         from console.wire import record_batches
 
         scan, sieve, scratch = self._scan, self._sieve, self._scratch
@@ -550,27 +573,30 @@ class _Looking:
                 return
 
     def _after(self, size: int) -> Iterator[Sequence[model.Record]]:
-        """Yield the found records if they are at least `CHUNK_RECORDS` or `CHUNK_BYTES`, or if the last part was
-        yielded more than `SLICE` (0.1 s) ago. size: bytes that were found since the last call.
+        """Yield the records found since the last part if they are at least `CHUNK_RECORDS` or `CHUNK_BYTES`; yield a
+        part in any case if the last one is more than `SLICE` (0.1 s) ago. size: the bytes of the records found since
+        the last call.
         """
         self._size += size
         if len(self._found) >= CHUNK_RECORDS or self._size >= CHUNK_BYTES or time.monotonic() - self._since > SLICE:
             yield self.rest()
 
     def rest(self) -> Sequence[model.Record]:
-        """Return the records that were found and not yielded yet."""
+        """Return the records that were found and are not in a part yet."""
         found, self._found, self._size, self._since = self._found, [], 0, time.monotonic()
         return self._scan.keep(found)
 
 
 def _count(batch: Batch, position: int, size: int) -> int:
-    """Return an estimate, by its header, of the number of a batch's records from a position on; at most `size`."""
+    """Return the estimated number of records of a batch from the offset `position` on, by the batch's header; at most
+    `size`.
+    """
     return max(0, min(batch.facts.claimed, batch.last_offset + 1 - position, size))
 
 
 def next_offset(data: bytes) -> int | None:
-    """Return the offset after the complete batches of an answer, by their headers alone; None if the
-    headers show none.
+    """Return the offset after the complete batches in a Fetch response, by their headers alone; None if it has no
+    complete batch, or the headers are invalid.
     """
     from console.wire.record_batches import end_of_batches
 
@@ -578,9 +604,9 @@ def next_offset(data: bytes) -> int | None:
 
 
 def merged(scans: Sequence[Scan], count: int, *, newest: bool) -> tuple[tuple[model.Record, ...], model.Start | None]:
-    """Return the kept records of all partitions by time, then topic, partition and offset (those of a single partition
-    by offset alone), at most `count`, with `newest` the last ones; and the start of a search for the rest, None if no
-    record is left.
+    """Combine the records that the scans of all partitions kept: sort them by timestamp, topic, partition and offset,
+    or by offset alone for a single partition. Return the first `count` of them (with `newest`, the last), and the
+    start of a search for the rest; None if nothing is left.
     """
     found = sorted(
         (record for scan in scans for record in scan.result()),

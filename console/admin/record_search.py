@@ -1,9 +1,10 @@
-"""A search for records: start positions, Fetch without a session (KIP-227) from the leaders, until the end of the logs.
+"""A search for records: finding the start offsets, then Fetch without a session (KIP-227) from the partitions' leaders,
+until the end of the logs.
 
-One task for each leader sends the next Fetch while a thread searches the answer before it. Bounded in memory: the bytes
-of answers (`MOST_AT_ONCE`), the decompressed size of a batch (`console.wire.record_batches`), and the parts of the
-results that wait for the reader. Records of aborted transactions and control batches are skipped as consumers skip
-them (CompletedFetch): by the list of aborted transactions in each response, and the abort markers between records.
+A task for each leader sends the next Fetch while a thread searches the previous response. Memory is limited: the bytes
+of responses (`MOST_AT_ONCE`), the decompressed size of a batch (`console.wire.record_batches`), and the parts of the
+result that wait for the caller. Control batches and records of aborted transactions are skipped as consumers do
+(CompletedFetch): by the list of aborted transactions in each response, and by the abort markers among the records.
 """
 
 from __future__ import annotations
@@ -37,33 +38,36 @@ from console.model.record_filter import RecordFilter
 from console.model.schemas import SchemaKey
 
 MOST_AT_ONCE = 32 << 20
-"""Maximum size in bytes of one search's answers that are requested or wait to be searched."""
+"""Maximum total size in bytes of one search's responses that are requested, or wait to be searched."""
 PARTITION_BYTES, LEAST_BYTES = 2 << 20, 16 << 10
 """Bytes to fetch from a partition, and their minimum; brokers return at least one whole batch."""
 ANSWER_BYTES = 4 << 20
-"""Maximum size in bytes of one answer."""
+"""Maximum size in bytes of one Fetch response."""
 PARTITIONS_AT_ONCE = 1_000
-"""Maximum number of partitions in one request."""
+"""Maximum number of partitions in one Fetch request."""
 PATIENCE = 30.0
-"""Seconds without records, or without a leader that answers, after which a partition is given up."""
+"""Seconds without records, or without a leader that answers, after which the search of a partition ends with a failure.
+"""
 WAITS_FOR_SCHEMAS = 6.0
-"""Seconds in total that the filter of one search waits for schemas; afterwards it sees undecoded contents."""
+"""Total seconds for which the filter of one search waits for schemas; after that, it sees contents undecoded."""
 MOST_SCHEMAS = 1_000
 """Maximum number of schemas that one search waits for."""
 FOLLOW_WAIT = 0.5
-"""Seconds that a broker waits for new records if the search follows the logs."""
+"""Maximum seconds for which a broker waits for new records, in a search that follows the logs."""
 MOST_MERGED = 10_000
-"""Maximum limit of a search whose records are merged by time: each partition keeps as many records as the limit."""
+"""Maximum limit of a search whose records are merged by time, because each partition keeps as many records as the
+limit.
+"""
 CREDIT = 0.5
-"""Seconds of its rate that a search that fell behind may make up for."""
+"""Maximum seconds of delay that a search with a rate limit may make up for by exceeding the rate."""
 BEAT = 0.25
-"""Seconds between two portions if nothing is found: they report the progress."""
+"""Maximum seconds between two portions: if nothing is found, an empty portion reports the progress."""
 LAST_SECONDS = 0.5
-"""Seconds for the last results of a search that is ended early: it does not wait for a leader that does not answer."""
+"""Maximum seconds to wait for the last results of a search that is ended early: some leader may not answer."""
 _GLANCE = 0.1
-"""Seconds between two checks of the readers at leaders."""
+"""Seconds between two checks of the tasks and leaders."""
 _WAITING = 4
-"""Maximum number of parts of the results that wait for the caller."""
+"""Maximum number of parts of the result that wait for the caller."""
 _MOVED = frozenset(
     {
         ErrorCode.not_leader_or_follower,
@@ -85,11 +89,13 @@ _PASSING = frozenset(
         ErrorCode.request_timed_out,
     }
 )
-"""Errors of a broker that may pass."""
+"""Temporary errors of brokers, after which a Fetch is sent again."""
 
 
 class Halt:
-    """A switch with which the reader of a search ends it early, from any thread; what was found is still delivered."""
+    """A switch by which the caller of a search ends it early, from any thread. Records found by then are still
+    delivered.
+    """
 
     def __init__(self) -> None:
         self.asked = False
@@ -97,7 +103,7 @@ class Halt:
         """Called on the thread that ends the search: the search itself checks the switch only from time to time."""
 
     def ask(self) -> None:
-        """End the search soon."""
+        """Have the search end soon."""
         self.asked = True
         self.wake()
 
@@ -110,22 +116,22 @@ async def search(
     registry: SchemaRegistry | None = None,
     halt: Halt | None = None,
 ) -> AsyncGenerator[model.Portion, None]:
-    """Search topics, and yield the results in parts, as the brokers sent them; never changes anything.
+    """Search topics and yield the results in portions, with records as the brokers sent them. Changes nothing.
 
-    It yields at least every `BEAT` seconds, and goes on only as far as its reader takes the portions. The last portion
-    has the final progress. Records are in the order of offsets within each partition; those of `Last`, and of a limit
-    without a filter on several partitions, are in the order of time.
+    A portion comes at least every `BEAT` seconds, and the search pauses if the caller does not take the portions. The
+    last portion has the final progress. Records are sorted by offset within each partition. They are sorted by time for
+    a search of the last records, and for a limit without a filter on several partitions.
 
     Args:
-        search: the topics and ranges.
-        wanted: the filter, which gets records in the form that may be shown; None for all records.
-        decoder: decodes and masks the records for display; None for neither schemas nor masks.
-        registry: the registry of the decoder, for whose schemas the filter waits; None to wait for no schemas.
-        halt: a switch that ends the search early; None without one.
+        search: the topics, the beginning and the limits.
+        wanted: the filter, which sees records as they may be shown; None for all records.
+        decoder: decodes and masks records for the filter; None to do neither.
+        registry: the registry whose schemas the filter waits for; None to wait for none.
+        halt: a switch that ends the search early; None if it can't be ended early.
 
     Raises:
-        BrokerError: a group, or all the topics or partitions, can't be read.
-        AdminError: the connection to the cluster is lost at the start.
+        BrokerError: a group can't be read, or none of the topics or partitions can.
+        AdminError: the connection to the cluster was lost at the beginning.
     """
     wanted = wanted or RecordFilter()
     topics, problems = await _topics(link, search)
@@ -146,23 +152,27 @@ async def search(
 
 
 async def begin(link: Link, *about: Any) -> AsyncGenerator[model.Portion, None]:
-    """Return a search that has not begun. A caller on another loop reads it with `advance`, and ends it with `end`."""
+    """Return a search that has not begun. about: the arguments of `search`. A caller on another event loop reads it by
+    `advance` and ends it by `end`.
+    """
     return search(link, *about)
 
 
 async def advance(_link: Link, portions: AsyncGenerator[model.Portion, None]) -> model.Portion | None:
-    """Return the next portion of a search; None at its end."""
+    """Return the next portion of a search; None after its end."""
     return await anext(portions, None)
 
 
 async def end(_link: Link, portions: AsyncGenerator[model.Portion, None]) -> None:
-    """End a search."""
+    """End a search early."""
     with suppress(RuntimeError):  # if the caller that awaits a portion was cancelled, that ends the search
         await portions.aclose()
 
 
 async def _topics(link: Link, search: model.Search) -> tuple[dict[str, Topic], list[Failure]]:
-    """Return the topics that exist, and the failures of the others. Raises BrokerError if no topic exists."""
+    """Return name -> topic for the topics that exist, and the failures of the others. Raises BrokerError if no topic
+    exists.
+    """
     listing = await describe_topics(link, search.topics)
     problems = []
     for name in search.topics:
@@ -179,17 +189,17 @@ async def _topics(link: Link, search: model.Search) -> tuple[dict[str, Topic], l
 
 
 class _Plan(NamedTuple):
-    """The scans of a search, in the order of their phases, and the differences from the request."""
+    """The scans of a search, in the order in which they run, and notes about differences from the request."""
 
     scans: Sequence[Scan]
     notes: Sequence[str]
     problems: Sequence[Failure]
     likely: frozenset[model.Place]
-    """The partitions to search first; empty for no order."""
+    """The partitions that are searched first; empty if the order does not matter."""
 
 
 def _places(search: model.Search, topics: Mapping[str, Topic]) -> list[model.Place]:
-    """Return the partitions to search. Raises BrokerError."""
+    """Return the partitions to search. Raises BrokerError if the search names one that does not exist."""
     found: list[model.Place] = []
     for name, topic in topics.items():
         numbers = [partition.number for partition in topic.partitions]
@@ -212,7 +222,7 @@ def _places(search: model.Search, topics: Mapping[str, Topic]) -> list[model.Pla
 
 
 async def _planned(link: Link, search: model.Search, wanted: RecordFilter, topics: Mapping[str, Topic]) -> _Plan:
-    """Return the scans of a search."""
+    """Read the offsets that the search needs, and return its scans."""
     places = _places(search, topics)
     likely, notes = _likely(search, wanted, topics)
     if wanted.key_only and likely:
@@ -253,8 +263,8 @@ async def _planned(link: Link, search: model.Search, wanted: RecordFilter, topic
 
 def _is_merged(search: model.Search, wanted: RecordFilter, partitions: int) -> bool:
     """Return whether a search merges the first records of all partitions by time: if it has several partitions, a limit
-    of at most `MOST_MERGED` (10,000) records and no filter, and does not follow. With a filter, each partition would be
-    searched for that many records.
+    of at most `MOST_MERGED` (10,000) records and no filter, and does not follow the logs. With a filter, each
+    partition would have to be searched until it had that many records.
     """
     return bool(0 < search.limit <= MOST_MERGED and not wanted and not search.follow and partitions > 1)
 
@@ -268,14 +278,16 @@ def _scan(
     merging: bool,
     keys: int,
 ) -> Scan:
-    """Return the scan of a partition.
+    """Create the scan of a partition.
 
     Args:
-        span: start and end of the log.
-        at: start offset; for the newest records, their end (excluded). None for the start, or the end, of the log.
-        until: the offset at which to stop (excluded); None for the end of the log, or, with `follow`, for no end.
+        span: the start and end offsets of the log.
+        at: the offset at which to begin; in a search for the newest records, the offset before which to look. None for
+            the start (or the end) of the log.
+        until: the offset before which to stop; None for the end of the log, or, if the search follows the logs, for no
+            end.
         merging: whether the first records of all partitions are merged.
-        keys: the largest number of keys whose newest record is kept.
+        keys: the maximum number of keys whose newest record is kept.
     """
     start, end = span
     if search.latest_by_key:
@@ -304,8 +316,8 @@ def _odd_start(place: model.Place, at: int, start: int, end: int) -> list[str]:
 
 
 def _in_remote_storage(scans: Sequence[Scan], local: Mapping[model.Place, int]) -> list[str]:
-    """Return a line for each topic with partitions whose search begins in remote storage. local: partition -> the first
-    offset on its leader's disk.
+    """Return a line for each topic with partitions whose search begins in remote storage, which is slow. local:
+    partition -> the first offset on its leader's disk.
     """
     remote: dict[str, list[int]] = {}
     for scan in scans:
@@ -328,9 +340,9 @@ def _name(place: model.Place) -> str:
 def _likely(
     search: model.Search, wanted: RecordFilter, topics: Mapping[str, Topic]
 ) -> tuple[set[model.Place], list[str]]:
-    """Return the partitions in which the usual clients put the key, and notes about them; for a search of the key alone
-    also all partitions of topics in which no partition is likelier. Empty if the filter has no whole key, or if the
-    search names a partition or continues another search.
+    """Return the partitions to which usual producers write the key that the filter names, and notes about them. In a
+    search for the key alone, add all partitions of topics for which no partition is likelier. Empty if the filter
+    does not name a whole key, or if the search names a partition or continues another search.
     """
     key = wanted.whole_key
     if key is None or search.partition is not None or isinstance(search.start, model.FromOffsets):
@@ -358,8 +370,8 @@ def _likely(
 
 
 def _held_back(ends: Mapping[model.Place, tuple[int, int]]) -> str:
-    """Return a note about the partitions with records that open transactions hold back; ``""`` without such partitions.
-    ends: partition -> (last stable offset, end).
+    """Return a note about partitions in which open transactions hold records back; ``""`` if there are none. ends:
+    partition -> (last stable offset, end offset).
     """
     held = {place: span for place, span in ends.items() if span[0] < span[1]}
     if not held:
@@ -374,8 +386,8 @@ _Begin = tuple[Mapping[model.Place, int], Sequence[str], Sequence[Failure]]
 
 
 async def _begin(link: Link, search: model.Search, places: Sequence[model.Place]) -> _Begin:
-    """Return partition -> its start position, with notes and failures. Raises BrokerError if a group has no offset in
-    any of the partitions, and other AdminErrors.
+    """Return partition -> the offset at which to begin, with notes and failures. Raises BrokerError if a group has no
+    committed offset in any of the partitions, and other AdminErrors.
     """
     match search.start:
         case model.Last(before=before):
@@ -410,7 +422,9 @@ async def _begin(link: Link, search: model.Search, places: Sequence[model.Place]
 async def _at_time(
     link: Link, timestamp: int, places: Sequence[model.Place]
 ) -> tuple[dict[model.Place, int], list[Failure]]:
-    """Return the offset of the first record at or after a time; `NO_END` without one: the end, wherever it is."""
+    """Return partition -> the offset of the first record at or after a time in ms since 1970, and failures. If there is
+    no such record, the offset is `NO_END`, since records may still arrive.
+    """
     at, problems = await list_offsets(link, dict.fromkeys(places, timestamp))
     return {place: offset if offset >= 0 else record_scans.NO_END for place, offset in at.items()}, problems
 
@@ -418,7 +432,7 @@ async def _at_time(
 async def _until(
     link: Link, search: model.Search, places: Sequence[model.Place]
 ) -> tuple[dict[model.Place, int], list[Failure]]:
-    """Return partition -> the offset at which to stop, without partitions that have no such end; and the failures."""
+    """Return partition -> the offset before which to stop, and failures. Partitions without such an end are missing."""
     match search.until:
         case model.ToOffset(offset=offset):
             return dict.fromkeys(places, offset), []
@@ -430,7 +444,7 @@ async def _until(
 
 
 class _Waits:
-    """Waits for schemas of records, in the threads that search."""
+    """Waits, in the threads of the search, until schemas of records are known."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, decoder: RecordDecoder | None, registry: SchemaRegistry
@@ -441,8 +455,9 @@ class _Waits:
         self.sieve: Sieve | None = None
 
     def await_schemas(self, record: model.Record) -> None:
-        """Wait for the unknown schemas of a record, without which the filter can't judge it. Do nothing once all waits
-        of the search together have taken `WAITS_FOR_SCHEMAS` seconds, or it has asked for `MOST_SCHEMAS`.
+        """Block this thread until the registry has answered about the schemas that a record names and the decoder
+        lacks. Do nothing if the waits of this search have taken `WAITS_FOR_SCHEMAS` seconds in total, or it has
+        waited for `MOST_SCHEMAS` schemas.
         """
         if self._decoder is None or self._left <= 0 or len(self._asked) >= MOST_SCHEMAS:
             return
@@ -467,7 +482,7 @@ class _Waits:
 
 
 class _Reader:
-    """The reading of one scan."""
+    """The state of fetching for one scan."""
 
     def __init__(self, scan: Scan, leader: int, phase: int) -> None:
         self.scan = scan
@@ -494,11 +509,13 @@ class _Reader:
 
     @property
     def lane(self) -> tuple[int, int]:
-        """The leader and the half that identify the task which fetches for this scan."""
+        """The id of the leader, and a number that divides its partitions in two halves: a task fetches for each such
+        pair.
+        """
         return self.leader, self.half
 
     def wants(self, now: float) -> bool:
-        """Return whether to fetch now."""
+        """Return whether to fetch for this scan now. now: the time on the loop's clock."""
         if self.failed or self.scan.broken or self.ahead is None or now < self.not_before:
             return False
         if self.scan.jumps:
@@ -506,7 +523,7 @@ class _Reader:
         return self.ahead < self.scan.until and not self.scan.is_full
 
     def is_active(self) -> bool:
-        """Return whether the partition is neither complete nor given up."""
+        """Return whether the scan is neither complete nor ended with a failure."""
         if self.failed:
             return False
         if self.looks:
@@ -520,7 +537,7 @@ class _Reader:
 
 
 class _Answer(NamedTuple):
-    """A part of a response that is to be searched."""
+    """The part of a Fetch response for one scan, which has to be searched."""
 
     reader: _Reader
     data: bytes
@@ -566,7 +583,7 @@ class _Searching:
     # -- results
 
     async def portions(self) -> AsyncGenerator[model.Portion, None]:
-        """Search, and yield the results. Raises BrokerError if no partition can be read."""
+        """Run the search and yield the results. Raises BrokerError if no partition can be read."""
         turns, follows = self._link.turns, int(self._search.follow)
         turns.followers += follows
         running = asyncio.create_task(self._run(), name="search records")
@@ -605,7 +622,7 @@ class _Searching:
             yield portion
 
     async def _next(self) -> Sequence[model.Record]:
-        """Return the next part of the results; an empty one after 0.25 s (`BEAT`) without results."""
+        """Return the next part of the result; an empty one if none comes within `BEAT` (0.25 s)."""
         try:
             async with asyncio.timeout(BEAT):
                 return await self._found.get()
@@ -617,7 +634,7 @@ class _Searching:
             self._found.put_nowait(())
 
     def _up_to_limit(self, records: Sequence[model.Record]) -> Sequence[model.Record]:
-        """Return the records up to the limit, and end the search there."""
+        """Return the records up to the search's limit; if the limit is reached, end the search."""
         limit = self._search.limit
         if not limit or not records:
             self._count += len(records)
@@ -664,12 +681,12 @@ class _Searching:
         )
 
     def _delivered(self, scanned: model.Scanned) -> model.Scanned:
-        """Return a range without the part behind the limit, which a search that continues this one delivers."""
+        """Return a range without the offsets after the limit, which a continuing search delivers."""
         cut = self._cut.get((scanned.topic, scanned.partition), scanned.next)
         return scanned._replace(next=min(cut, scanned.next))
 
     def _last_portions(self) -> Iterator[model.Portion]:
-        """Yield the records that were kept to the end, and the final progress."""
+        """Yield the records that the scans kept, and finally the progress."""
         self.notes += _last_notes([reader.scan for reader in self._readers], self._sieve, self._throttled)
         self._is_last = True
         scans = [reader.scan for reader in self._readers]
@@ -696,8 +713,8 @@ class _Searching:
         yield self._portion(records[max(0, len(records) - 1) // size * size :], more)
 
     def _latest(self, scans: Sequence[Scan]) -> Iterator[model.Portion]:
-        """Yield the newest records of all keys, and the final progress: one partition after another, as each may have
-        more than memory holds.
+        """Yield the newest records of all keys, and finally the progress. Partitions are read one after another,
+        because each may have more records than memory holds.
         """
         limit, size = self._search.limit, record_scans.CHUNK_RECORDS
         found = islice((record for scan in scans for record in scan.result()), limit or None)
@@ -710,7 +727,7 @@ class _Searching:
         yield self._portion((), None)
 
     def _further(self) -> model.Start | None:
-        """Return the start of a search that continues this one; None if no partition has more that can be read."""
+        """Return the start of a search that continues this one; None if no partition has more to read."""
         places = {}
         for reader in self._readers:
             at = self._cut.get(reader.scan.place, reader.scan.position)
@@ -721,7 +738,9 @@ class _Searching:
     # -- reading
 
     async def _run(self) -> None:
-        """Keep a task for each leader with records to fetch, until all partitions are complete or given up."""
+        """Run a task for each leader from which records have to be fetched, until all scans are complete or have
+        failed.
+        """
         try:
             while not self._sieve.stopping:
                 active = [reader for reader in self._readers if reader.is_active()]
@@ -743,7 +762,7 @@ class _Searching:
             await asyncio.gather(*self._lanes.values(), return_exceptions=True)
 
     async def _one_ends(self) -> None:
-        """Wait until the task of a leader ends, at most `_GLANCE` (0.1 s), and raise its error."""
+        """Wait until a task ends, at most `_GLANCE` (0.1 s). If it failed, raise its error."""
         if not self._lanes:
             await asyncio.sleep(_GLANCE)
             return
@@ -752,7 +771,9 @@ class _Searching:
             self._lanes.pop(ended).result()
 
     async def _in_lane(self, lane: tuple[int, int], phase: int) -> None:
-        """Fetch from a leader as long as there are records, and search each answer while the next one is fetched."""
+        """Fetch from a leader as long as its scans want records, and search each response while the next one is
+        fetched.
+        """
         looking: asyncio.Task[None] | None = None
         try:
             while not self._sieve.stopping:
@@ -777,7 +798,9 @@ class _Searching:
                 looking.cancel()
 
     async def _fetch(self, leader: int, mine: list[_Reader]) -> list[_Answer]:
-        """Fetch once from a leader; return the parts with records, and note those without."""
+        """Send one Fetch to a leader. Return the parts with records; for scans without records, note when to try
+        again.
+        """
         # The rate, or a broker's quota, may require a pause.
         wait = self._due - self._clock()
         while wait > 0 and not self._sieve.stopping:
@@ -849,7 +872,7 @@ class _Searching:
         return answers
 
     async def _look(self, answers: Sequence[_Answer]) -> None:
-        """Search answers in a thread, so that other requests of the client continue."""
+        """Search parts of a response in a thread, so that the client's other requests continue."""
         for reader, data, aborted in answers:
             before = reader.scan.position
             parts = record_scans.look(reader.scan, data, aborted, self._sieve)
@@ -873,11 +896,11 @@ class _Searching:
             self._give_up(reader, _failure(reader.scan, code))
 
     def _again(self, reader: _Reader, why: Failure | None) -> None:
-        """Note an answer without records, and try again after a pause; give up the partition after 30 s (`PATIENCE`)
-        without records.
+        """Note that a fetch returned no records for a scan, and try again after a pause. After `PATIENCE` (30 s)
+        without records, end the scan with a failure.
 
         Args:
-            why: the reason; None if the leader returned none.
+            why: the failure; None if the leader just returned no records.
         """
         now = self._clock()
         if reader.silent_since is None:
@@ -900,7 +923,7 @@ class _Searching:
         self.problems.append(reader.failed)
 
     async def _look_up_leaders(self) -> None:
-        """Read the leaders again, unless they were read less than `_GLANCE` seconds ago."""
+        """Read the partitions' leaders again, unless they were read less than `_GLANCE` seconds ago."""
         if self._clock() - self._refreshed < _GLANCE:
             return
         self._moved, self._refreshed = False, self._clock()
@@ -915,10 +938,10 @@ class _Searching:
                 self._by_place[place].leader = leader
 
     async def _deleted(self, reader: _Reader) -> None:
-        """Continue at the log's new start, as records were deleted during the search.
+        """Continue a scan at the new start of the log, because records were deleted during the search.
 
-        Give up the partition if that start is above the end of the search. Without an answer that is still to be
-        searched, give up as well if the start is unknown, or not above the search's position.
+        End the scan with a failure if that start is after the scan's end. If no response of the scan waits to be
+        searched, also end it if the start can't be read or is not after the scan's position.
         """
         scan = reader.scan
         starts, problems = await list_offsets(self._link, {scan.place: EARLIEST})
@@ -935,7 +958,9 @@ class _Searching:
 
 
 def _answer(reader: _Reader, part: Any, now: float) -> _Answer:
-    """Return a part with records, and note the offset of the next Fetch."""
+    """Return the part of a response for a scan, and note the offset of the next Fetch. now: the time on the loop's
+    clock.
+    """
     before, reader.ahead = reader.ahead or 0, record_scans.next_offset(part.records)
     if reader.ahead is not None:
         reader.scan.answered(len(part.records), reader.ahead - before)
@@ -951,7 +976,7 @@ def _leaders(topics: Mapping[str, Topic]) -> dict[model.Place, int]:
 
 
 def _parts(response: Any, topics: Mapping[str, Topic]) -> dict[model.Place, Any]:
-    """Return the parts of a response by partition; newer versions name topics by their ids."""
+    """Return partition -> its part of a Fetch response; newer versions name topics by their ids."""
     names = {uuid_of(topic.topic_id): name for name, topic in topics.items() if topic.topic_id is not None}
     found: dict[model.Place, Any] = {}
     for each in response.responses:
@@ -979,7 +1004,9 @@ def _silent(scan: Scan) -> Failure:
 
 
 def _last_notes(scans: Sequence[Scan], sieve: Sieve, throttled: float) -> list[str]:
-    """Return the notes at the end of a search. throttled: seconds for which brokers held it back."""
+    """Return the notes at the end of a search. throttled: the total seconds for which brokers delayed it because of
+    quotas.
+    """
     notes = [gap for scan in scans if (gap := scan.gap())]
     if lines := sum(max(0, scan.lines - record_scans.MOST_LINES) for scan in scans):
         notes.append(f"batches that can't be decoded, besides those that are listed: {lines:,}")

@@ -1,8 +1,7 @@
-"""The timestamps of the records at some offsets: kac sends a small Fetch for each, and keeps only the timestamp.
+"""The timestamps of the records at given offsets, by a small Fetch for each; only the timestamp is kept.
 
-It reads as a consumer without a group would (read_uncommitted, so that an open transaction hides nothing). If the
-record at an offset is gone (compaction, a transaction's marker) it reads the next one, as a consumer at that
-offset does.
+It reads as a consumer without a group does, with read_uncommitted, so that an open transaction hides nothing. If an
+offset has no record any more, because of compaction or a transaction marker, the next record counts.
 """
 
 from __future__ import annotations
@@ -24,10 +23,11 @@ from console.wire.fields import Fields
 AT_ONCE = 8
 """Number of concurrent Fetch requests."""
 BYTES = 4 << 10
-"""Maximum size in bytes to fetch from a partition; brokers return at least a whole batch, whose size the topic
-limits."""
+"""Maximum size in bytes to fetch from a partition. Brokers return at least one whole batch, whose size the topic
+limits.
+"""
 ROUNDS = 4
-"""Maximum number of Fetch requests for a partition: the batches at an offset may have no records any more."""
+"""Maximum number of Fetch requests for one offset, since the batches after it may have no records any more."""
 GONE, NO_RECORD, NOT_DECODED, NO_LEADER = (
     "the record was deleted",
     "no record is there",
@@ -39,12 +39,12 @@ GONE, NO_RECORD, NOT_DECODED, NO_LEADER = (
 async def record_times(
     link: Link, asked: Iterable[Spot], topics: Mapping[str, Topic], within: float
 ) -> dict[Spot, Written]:
-    """Return the timestamp of the first record at or after each offset. Changes nothing.
+    """Return offset -> the timestamp of the first record at or after it. Changes nothing.
 
     Args:
-        asked: the offsets, each once.
-        topics: the known topics, by name; others are described first.
-        within: seconds for everything; offsets without an answer by then are missing.
+        asked: the offsets to look up, each once.
+        topics: name -> topic, as far as known; other topics are described first.
+        within: the maximum seconds in total. Offsets without a response by then are missing in the result.
 
     Raises:
         AdminError: an unknown topic can't be described.
@@ -64,8 +64,12 @@ async def record_times(
 
 
 async def _written(link: Link, topic: Topic | None, spot: Spot, deadline: float) -> Written | None:
-    """Return the timestamp of a record, or the reason why the partition does not show it; None if no answer comes
-    before the deadline, which is on the loop's clock.
+    """Return the timestamp of the first record at or after an offset, or the reason why the partition does not show it.
+    Return None if the leader can't be reached, or does not answer before the deadline.
+
+    Args:
+        topic: the topic; None if it does not exist.
+        deadline: a time on the loop's clock.
     """
     leader = -1 if topic is None else next((p.leader for p in topic.partitions if p.number == spot.partition), -1)
     offset = at = spot.offset
@@ -94,8 +98,8 @@ async def _written(link: Link, topic: Topic | None, spot: Spot, deadline: float)
 
 
 async def _fetch(link: Link, leader: int, topic: Topic, number: int, offset: int, within: float) -> bytes | int:
-    """Return a partition's batches from an offset on, ``b""`` if the response has none, or an error code. Raises
-    AdminError.
+    """Fetch a partition's batches from an offset on; return ``b""`` if the response has none, or Kafka's error code.
+    Raises AdminError. within: the maximum seconds.
     """
     wanted = {"partition": number, "fetch_offset": offset, "partition_max_bytes": BYTES}
     response = await link.call("fetch", fetch_request([(topic, [wanted])], BYTES), to=broker(leader), timeout=within)
@@ -110,13 +114,13 @@ async def _fetch(link: Link, leader: int, topic: Topic, number: int, offset: int
 def fetch_request(
     wanted: Iterable[tuple[Topic, list[Fields]]], most: int, *, committed: bool = False, wait: float = 0.0
 ) -> Fields:
-    """Return a consumer's Fetch.
+    """Return the content of a Fetch request such as a consumer sends.
 
     Args:
-        wanted: topics with partitions.
-        most: the largest number of bytes in the answer.
-        committed: whether to leave out open and aborted transactions.
-        wait: seconds for which the broker waits for records if there are none.
+        wanted: each topic with the fields of its partitions.
+        most: the maximum size in bytes of the response.
+        committed: whether to use read_committed, which leaves out open and aborted transactions.
+        wait: the seconds for which the broker waits if there are no records.
     """
     return {
         "replica_id": -1,
@@ -137,8 +141,8 @@ def fetch_request(
 
 
 def first_timestamp(data: bytes, offset: int) -> Written | int:
-    """Return the timestamp of the first record at or after an offset, or the reason if a batch can't be decoded;
-    without such a record, the offset at which the batches end.
+    """Return the timestamp of the first record at or after an offset, or the reason if a batch can't be decoded. If the
+    batches have no such record, return the offset after them, as an int.
     """
     from console.wire.record_batches import BatchDamage, OutOfTime, batches, records
 

@@ -1,7 +1,8 @@
-"""Connections that answer from a record in place of brokers: all layers above them work as on a live cluster.
+"""Connections that answer from a flight record instead of brokers, so that all layers above work as with a live
+cluster.
 
-`RecordedConnections` replaces `Connections` in a link, `InstantLoop` replaces the client's event loop: a wait for a
-lost answer, or before a retry, takes no time.
+`RecordedConnections` replaces `Connections` in a link. `InstantLoop` replaces the client's event loop: waiting for a
+missing response, or before a retry, takes no time on it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ NOT_RECORDED = "NOT_RECORDED"
 
 
 class NotRecorded(BrokerError):
-    """The record has no answer to the request at its present time."""
+    """The record has no answer to this request up to its present time."""
 
     def __init__(self, api: str) -> None:
         super().__init__(
@@ -46,7 +47,9 @@ class NotRecorded(BrokerError):
 
 
 class RecordedConnection:
-    """The connection to one broker of the record, or to any. Has the methods of `Connection` that `Link` calls."""
+    """A connection to one broker of the record, or to any broker. It has those methods of `Connection` that `Link`
+    calls.
+    """
 
     is_open = is_idle = True
 
@@ -58,8 +61,8 @@ class RecordedConnection:
         self._prepared: tuple[AiokafkaRequest, bytes | Problem] | None = None
 
     def version(self, api: str) -> int | None:
-        """Return the recorded version of the API; without one, the highest that both sides support; None if both have
-        no version in common.
+        """Return the version in which the record has requests of this API; if it has none, the highest that both sides
+        support; None if they have no version in common.
         """
         key = api_key(api)
         lowest, highest = version_range(api)
@@ -73,11 +76,11 @@ class RecordedConnection:
         return chosen if chosen >= max(lowest, theirs[0]) else None
 
     def proposes(self, api: str, version: int) -> bool:
-        """Return whether the record has a proposal's version of the API."""
+        """Return whether the record has requests of this API in this version, which a proposal defines."""
         return version > version_range(api)[1] and version in self._tape.versions(api_key(api))
 
     def prepare(self, api: str, version: int, asked: Asked) -> AiokafkaRequest:
-        """Return the encoded request. Raises NotRecorded, and the errors of a function in `asked`."""
+        """Encode a request in this version. Raises NotRecorded, and any error that the function in `asked` raises."""
         request = AiokafkaRequest(api, version, asked, encode=_encode)
         found = self._found(request)
         if found is None:
@@ -86,8 +89,8 @@ class RecordedConnection:
         return request
 
     async def send(self, request: AiokafkaRequest) -> RawResponse:
-        """Return the recorded answer; wait forever if none came in time. Raises ConnectionError if the connection was
-        lost.
+        """Return the recorded response; wait forever if the record has a missing response. Raises ConnectionError if
+        the connection was lost at that time.
         """
         prepared, self._prepared = self._prepared, None
         is_known = prepared is not None and prepared[0] is request
@@ -107,8 +110,8 @@ class RecordedConnection:
 
 
 def _encode(payload: RequestPayload) -> bytes:
-    """Return an encoded payload, cached: polls repeat the same requests, and long lists take far longer to encode than
-    to hash.
+    """Encode a payload, with a cache: polls repeat the same requests, and encoding a long list takes much longer than
+    hashing it.
     """
     return _encoded(cast("Hashable", payload))
 
@@ -119,7 +122,9 @@ def _encoded(payload: Hashable) -> bytes:
 
 
 def _versions(tape: Tape, address: Address | None) -> Mapping[int, tuple[int, int]]:
-    """Return API key -> (lowest, highest version) of a broker; empty if the record does not have them."""
+    """Return API key -> (lowest, highest version) of the broker at an address, None for any; empty if the record does
+    not have them.
+    """
     greeting = tape.greeting(address)
     return _versions_in(greeting) if greeting is not None else {}
 
@@ -137,21 +142,23 @@ def _versions_in(greeting: bytes) -> Mapping[int, tuple[int, int]]:
 
 
 class RecordedConnections(Connections):
-    """The connections of a record. No connection is ever opened."""
+    """The connections to a record's brokers. No network connection is ever opened."""
 
     def __init__(self, settings: ConnectionSettings, tape: Tape) -> None:
         super().__init__(settings)
         self._tape = tape
 
     async def to(self, address: Address, meant: Node | None = None) -> Any:  # noqa: ARG002
-        """Return the connection to this address. Raises the recorded AdminError."""
+        """Return the connection to this address. Raises the AdminError with which connecting failed in the record."""
         problem = self._tape.refusal(address)
         if problem is not None:
             raise error_of(problem)
         return RecordedConnection(self._tape, address)
 
     async def any_of(self, addresses: Iterable[Address]) -> Any:
-        """Return a connection to any broker that answers. Raises AdminError if the record has only refusals."""
+        """Return a connection to any broker of the record that answers. Raises AdminError if all connections failed in
+        the record.
+        """
         asked = tuple(addresses)
         problems = [problem for each in asked if (problem := self._tape.refusal(each)) is not None]
         if asked and len(problems) == len(asked):
@@ -159,14 +166,18 @@ class RecordedConnections(Connections):
         return RecordedConnection(self._tape, None)
 
     async def try_anew(self, address: Address) -> float:
-        """Return the seconds that a new connection to this address took. Raises the recorded AdminError."""
+        """Return the seconds that the last new connection to this address took in the record. Raises the AdminError
+        with which it failed there.
+        """
         await self.to(address)
         return self._tape.connect_ms(address) / 1000
 
     open_apart = to
 
     def service_recorded(self, key: int) -> bytes:
-        """Return the last answer of a service. Raises NotRecorded, and the recorded AdminError."""
+        """Return the last recorded answer of an HTTP service. Raises NotRecorded without one, and the AdminError with
+        which it failed in the record.
+        """
         found = self._tape.service(key)
         if found is None:
             raise NotRecorded(SERVICES[key])
@@ -175,7 +186,7 @@ class RecordedConnections(Connections):
         return found.body
 
     def now_ms(self) -> int:
-        """Return the record's time."""
+        """Return the record's present time, milliseconds since 1970."""
         return self._tape.now()
 
     def retire(self, connection: Any, longest: float | None = None) -> None:
@@ -183,7 +194,9 @@ class RecordedConnections(Connections):
 
 
 def error_of(problem: Problem) -> AdminError:
-    """Return the recorded error; as `Unreachable` if its class is unknown, or can't be made from a failure."""
+    """Return the AdminError that a recorded problem describes; an `Unreachable` if the problem's class is unknown, or
+    can't be made from a failure.
+    """
     kind = getattr(errors, problem.kind, Unreachable)
     found = Failure(problem.name, problem.message, problem.remedy)
     if not (isinstance(kind, type) and issubclass(kind, AdminError)) or kind in (errors.ReadOnly, errors.Unsupported):
@@ -192,12 +205,14 @@ def error_of(problem: Problem) -> AdminError:
 
 
 class _Impatient(selectors.DefaultSelector):
-    """A selector that skips waits. skipped: seconds skipped."""
+    """A selector that skips timeouts. skipped: the total seconds skipped."""
 
     skipped = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Select as usual, but let a timeout pass at once."""
+        """Return the events that are ready. Don't wait for the timeout: if nothing is ready, add it to `skipped`. With
+        None, wait for an event, as usual.
+        """
         if timeout is None or timeout <= 0:
             return super().select(timeout)
         found = super().select(0)
@@ -207,12 +222,12 @@ class _Impatient(selectors.DefaultSelector):
 
 
 class InstantLoop(asyncio.SelectorEventLoop):
-    """An event loop on which waits take no time: if only timers are left, its clock advances to the next."""
+    """An event loop on which waiting takes no time: if only timers are left, its clock advances to the next one."""
 
     def __init__(self) -> None:
         self._impatient = _Impatient()
         super().__init__(self._impatient)
 
     def time(self) -> float:
-        """Return the loop's time in seconds, skipped ones included."""
+        """Return the loop's time in seconds, which includes the skipped waits."""
         return super().time() + self._impatient.skipped

@@ -1,5 +1,5 @@
-"""Replicas: the ends and sizes of their logs, their eligibility as leader (KIP-966), and moves between the log
-directories of their broker (KIP-113).
+"""Replicas: the end offsets and sizes of their logs, which of them may become leader (KIP-966), and moves between the
+log directories of a broker (KIP-113).
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ MOST = 1_000
 """Maximum number of partitions in one read, and in one page of DescribeTopicPartitions."""
 
 Eligible = tuple[tuple[int, ...], tuple[int, ...]]
-"""The eligible leader replicas of a partition, and the last known ones (KIP-966)."""
+"""The broker ids of a partition's eligible leader replicas, and of its last known eligible ones (KIP-966)."""
 
 
 async def replica_logs(
     link: Link, replicas: Mapping[partitions.Place, Sequence[int]]
 ) -> dict[partitions.Place, ReplicaLogs]:
-    """Return the logs of each partition's replicas, from their brokers' answers; unanswered ones are missing. Sizes
-    need DESCRIBE on the cluster, ends DESCRIBE on the topic.
+    """Return (topic, partition) -> the logs of its replicas, from the brokers that have them; replicas without an
+    answer are missing. Reading the sizes needs Describe on the cluster, the end offsets Describe on the topic.
 
     Args:
-        replicas: the brokers of each partition; partitions after the first `MOST` are left out.
+        replicas: (topic, partition) -> the broker ids of its replicas. Partitions after the first `MOST` are ignored.
 
     Raises:
         AdminError: the connection to the cluster is lost.
@@ -62,7 +62,9 @@ async def replica_logs(
 
 
 async def _ends(link: Link, broker_id: int, places: Iterable[partitions.Place]) -> dict[partitions.Place, int]:
-    """Return the end of the broker's own log of each partition; partitions without an answer are missing."""
+    """Return (topic, partition) -> the end offset of this broker's own replica; partitions without an answer are
+    missing.
+    """
     found = await partitions.offsets_at_broker(
         link, broker_id, dict.fromkeys(places, partitions.LATEST), partitions.ANY_REPLICA
     )
@@ -72,7 +74,9 @@ async def _ends(link: Link, broker_id: int, places: Iterable[partitions.Place]) 
 
 
 async def _eligible(link: Link, places: Iterable[partitions.Place]) -> dict[partitions.Place, Eligible]:
-    """Return the replicas that may lead; empty if brokers lack the API (before 3.7) or refuse."""
+    """Return (topic, partition) -> the replicas that may become leader. Empty if the read fails, for example because
+    brokers refuse or lack the API (before Kafka 3.7).
+    """
     wanted = frozenset(places)
 
     async def ask(some: Sequence[str]) -> Mapping[str, dict[partitions.Place, Eligible] | Failure]:
@@ -88,8 +92,9 @@ async def _eligible(link: Link, places: Iterable[partitions.Place]) -> dict[part
 async def _pages(
     link: Link, topics: Sequence[str], wanted: Collection[partitions.Place]
 ) -> dict[str, dict[partitions.Place, Eligible] | Failure]:
-    """Return topic -> the replicas by partition, or its failure; read page by page. If a broker returns the same cursor
-    again, or an empty page, the read ends. Raises AdminError.
+    """Read the eligible leader replicas page by page. Return topic -> (topic, partition) -> its replicas, or the
+    topic's failure. If a broker returns an empty page or does not advance the cursor, the topics that are not
+    complete get a failure. Raises AdminError.
     """
     found: dict[str, dict[partitions.Place, Eligible] | Failure] = {name: {} for name in topics}
     left = list(topics)
@@ -136,11 +141,11 @@ _EXPLAINED: Mapping[int, str] = {
     ErrorCode.not_leader_or_follower: "the broker has no replica of it; one that it gets later goes there",
     ErrorCode.invalid_replica_assignment: "the log directory is cordoned: it takes no new replicas",
 }
-"""Messages for error codes that brokers return without a text."""
+"""Error code -> a message, for codes that brokers return without a text."""
 
 
 class _ToDirectories(Sender[AlterReplicaDirs, ReplicaTarget]):
-    """Moves replicas between directories. The broker answers once the copy has begun; the copy continues."""
+    """Moves replicas to other log directories of their broker. The broker answers when it has begun to copy."""
 
     of = "paths"
 
@@ -176,8 +181,9 @@ SENDERS: Senders = {AlterReplicaDirs: _ToDirectories}
 
 
 def _placed(target: ReplicaTarget, path: str, dirs: Sequence[LogDir] | None) -> Status:
-    """Return APPLIED if a replica is being copied into a directory, or is there and not being copied into another one;
-    UNKNOWN if `dirs`, the broker's directories, is None.
+    """Return APPLIED if a replica is being copied to the directory `path`, or is there and is not being copied
+    elsewhere; otherwise NOT_APPLIED. dirs: the broker's log directories; None if they can't be read, for which the
+    result is UNKNOWN.
     """
     if dirs is None:
         return Status.UNKNOWN

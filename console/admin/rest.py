@@ -1,8 +1,9 @@
-"""HTTP to the services next to the brokers: a schema registry, Connect's workers. One exchange for each connection.
+"""HTTP requests to services next to the brokers: a schema registry, and Connect's workers. Each request has its own
+connection.
 
-Exchanges run on the client's loop, so they use the same SSH host as the brokers. Each response is bounded in bytes and
-time, redirects are not followed, so that a login goes only to the configured host, and proxies of the environment are
-not used for the same reason. The standard library parses the responses; httpx and aiohttp bring their own connections,
+Requests run on the client's event loop, so they use the same SSH host as the brokers' connections. Each response has a
+limit of bytes and time. Redirects are not followed, and proxies in the environment are not used, so that credentials go
+only to the configured host. The standard library parses responses; httpx and aiohttp open connections of their own,
 which would bypass the SSH host.
 """
 
@@ -30,18 +31,18 @@ if TYPE_CHECKING:
     from console.admin.oauth import TokenProvider
 
 SECONDS = 5.0
-"""Seconds for one response, including the time to connect."""
+"""Default timeout in seconds of one request, including the time to connect."""
 LARGEST_ANSWER = 2 << 20
 """Maximum size in bytes of a response."""
 _INTERIM = re.compile(rb"HTTP/1\.[01] 1(?!01)\d\d(?=[ \r]).*?\r\n\r\n", re.DOTALL)
-"""Matches an interim response such as 100 Continue or 103 Early Hints. 101 is a final response."""
+"""Matches an interim response, such as 100 Continue or 103 Early Hints. Status 101 is a final response."""
 
 
 class RestFailed(Exception):
-    """An exchange without a usable response.
+    """A request got no usable response.
 
     Args:
-        why: the reason, one line.
+        why: the reason, in one line.
         was_sent: whether the request may have reached the service.
     """
 
@@ -51,14 +52,14 @@ class RestFailed(Exception):
 
 
 class Answer(NamedTuple):
-    """A response: its status and its body."""
+    """The status and the body of a response."""
 
     status: int
     body: bytes
 
     @property
     def said(self) -> str:
-        """The message of an error response, printable, with ``: `` before it; ``""`` without one."""
+        """The message of an error response, without control characters, after ``: ``; ``""`` if it has none."""
         try:
             text = json_as(self.body, _Problem).message
         except ValueError:
@@ -67,16 +68,16 @@ class Answer(NamedTuple):
 
     @property
     def is_ok(self) -> bool:
-        """Whether the service carried out the request."""
+        """Whether the status says that the service carried out the request."""
         return 200 <= self.status < 300
 
     def refusal(self, who: str, hints: Mapping[int, str], otherwise: str) -> Failure:
-        """Return the failure of a response that refuses.
+        """Return the failure for an error response.
 
         Args:
             who: the service, as the subject of a sentence.
-            hints: status -> the next step.
-            otherwise: the next step for another status.
+            hints: status -> the remedy.
+            otherwise: the remedy for any other status.
         """
         text = without_secrets(f"{who} answers {self.status}{self.said}", delivery.DOTS)
         return Failure(f"HTTP_{self.status}", text, hints.get(self.status, otherwise))
@@ -89,18 +90,18 @@ class _Problem(Struct, frozen=True):
 
 
 class Service(NamedTuple):
-    """The name and the media type of a service, for its requests and messages."""
+    """The names and the media types of a kind of service."""
 
     who: str
     """The service as the subject of a sentence, such as ``the registry``."""
     kind: str
-    """The kind of server that should be at the address."""
+    """The kind of server that is expected at the address, for messages."""
     media: str = "application/json"
     """The media types that kac accepts in a response."""
 
 
 class RestClient:
-    """A client of the service at one address. Call it on the client's loop."""
+    """A client of the HTTP service at one address. Call it on the client's event loop."""
 
     def __init__(self, settings: HttpSettings, service: Service) -> None:
         self.settings = settings
@@ -118,19 +119,19 @@ class RestClient:
         seconds: float | None = None,
         wants_body: bool = True,
     ) -> Answer:
-        """Send a request once and return its response. If the service refuses a fetched token (401), which changes
-        nothing, fetch another token, and send the request once more with it.
+        """Send a request once and return its response. If the service refuses a token that kac has fetched (401), the
+        request changed nothing, so fetch another token and send the request once more.
 
         Args:
             path: the absolute path with its query, percent-encoded.
-            body: JSON; None for a request without one.
-            largest: the largest number of bytes in the response.
-            seconds: the time for the response, from the connection on; None for `SECONDS`.
-            wants_body: False to read no more than the status and the headers.
+            body: the JSON to send; None for a request without a body.
+            largest: the maximum size in bytes of the response.
+            seconds: the timeout, including the time to connect; None for `SECONDS`.
+            wants_body: whether to read the body; if False, read only the status and the headers.
 
         Raises:
-            RestFailed: the service is unreachable or too slow; its response is too large, is not HTTP, or redirects; or
-                no token can be fetched.
+            RestFailed: the service is unreachable or too slow; its response is too large, is not HTTP, or is a
+                redirect; or no token can be fetched.
         """
         limit = SECONDS if seconds is None else seconds
         token = await self._token()
@@ -144,7 +145,9 @@ class RestClient:
         return answer if answer.status < 400 else self._without_login(answer, token)
 
     async def _token(self) -> str:
-        """Return the token of a request, which may be fetched; ``""`` without one. Raises RestFailed."""
+        """Return the token for a request: the configured one, or one that is fetched if necessary; ``""`` if the login
+        uses none. Raises RestFailed.
+        """
         if self.settings.token is not None:
             return self.settings.token.reveal()
         if self.settings.oauth is None:
@@ -160,7 +163,7 @@ class RestClient:
             raise RestFailed(f"{self.service.who} is not asked: {error.failure.message}") from None
 
     def _without_login(self, answer: Answer, token: str) -> Answer:
-        """Return a response without the login of its request, which an error may repeat."""
+        """Return a response with the credentials of its request removed, since an error message may repeat them."""
         body = answer.body
         password = self.settings.password.reveal() if self.settings.password is not None else ""
         for secret in (token.strip(), password, _basic(self.settings)):
@@ -169,7 +172,7 @@ class RestClient:
         return answer._replace(body=body)
 
     async def _timed(self, request: bytes, method: str, largest: int, limit: float, wants_body: bool) -> Answer:
-        """Send a request once, and return its response within `limit` seconds. Raises RestFailed."""
+        """Send an encoded request once, and return its response within `limit` seconds. Raises RestFailed."""
         who = self.service.who
         sent = [False]
         try:
@@ -236,10 +239,10 @@ class RestClient:
         ).encode("ascii") + (body or b"")
 
     def _header_safe(self, token: str) -> str:
-        """Return a token that is valid in a header.
+        """Return a token, if it is valid in an HTTP header.
 
         Raises:
-            RestFailed: it has other characters, which would end the header.
+            RestFailed: it has characters that could end the header.
         """
         text = token.strip()
         if not text.isascii() or not text.isprintable() or " " in text:
@@ -257,22 +260,24 @@ class RestClient:
 
 
 def _basic(settings: HttpSettings) -> str:
-    """Return user and password as Basic sends them; ``""`` without a password."""
+    """Return user and password in the form of Basic authentication; ``""`` without a password."""
     if settings.password is None:
         return ""
     return base64.b64encode(f"{settings.username}:{settings.password.reveal()}".encode()).decode()
 
 
 class _Received(BytesIO):
-    """Received bytes, in the form of the socket that http.client expects."""
+    """The received bytes, in the form of the socket that http.client reads."""
 
     def makefile(self, *_: Any, **__: Any) -> BytesIO:
-        """Return this object, as the file from which http.client reads the response."""
+        """Return this object, which http.client reads like a file."""
         return self
 
 
 def _unused_proxy(settings: HttpSettings) -> str:
-    """Return a note about a proxy in the environment that other tools may use for the service; ``""`` without one."""
+    """Return a note that the environment names a proxy for this service, which kac does not use; ``""`` if it names
+    none.
+    """
     wanted = "http_proxy" if settings.tls is None else "https_proxy"
     name = next((each for each in (wanted, wanted.upper()) if os.environ.get(each)), None)
     return f" ({name} is not used: kac goes to no proxy but that of via)" if name else ""

@@ -1,4 +1,4 @@
-"""Decoders by the rules of a context: of numbers, by schemas in files, and by programs."""
+"""Decoders of keys and values by a context's rules: as numbers, by schemas in files, or by programs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ LARGEST_SCHEMA = 2 << 20
 
 
 class _Ready(NamedTuple):
-    """A rule that is ready for use."""
+    """A rule whose schema is loaded or whose program is known."""
 
     decode: Callable[[Record, bytes, Allowance], bytes]
-    """(record, bytes of its key or value, allowance) -> JSON."""
+    """Function of (record, bytes of its key or value, allowance) that returns JSON."""
     aliases: Aliases = NO_ALIASES
 
 
 def rule_decoder(rules: Sequence[DecodeRule]) -> OwnDecoder:
-    """Return a decoder that applies the first rule that fits. It reads a rule's file, and starts a rule's program, at
-    their first use.
+    """Return a decoder that applies the first rule that fits a record. A rule's file is read, and its program started,
+    when the rule is first used.
     """
     known = _Known()
 
@@ -73,14 +73,16 @@ def _name(rule: DecodeRule) -> str:
 
 
 class _Known:
-    """The rules that were used, each made ready once; a rule that fails keeps its reason. Any thread may ask."""
+    """The rules that were used so far. Each is made ready once; if that fails, the reason is kept. Any thread may use
+    it.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._made: dict[DecodeRule, _Ready | NotDecoded] = {}
 
     def ready(self, rule: DecodeRule) -> _Ready:
-        """Return a rule ready for use. Raises NotDecoded if its file is unusable."""
+        """Return a rule that is ready for use. Raises NotDecoded if its file is unusable."""
         with self._lock:
             if rule not in self._made:
                 try:
@@ -125,7 +127,9 @@ def _text_of(path: Path) -> str:
 
 
 def _imported(text: str, folder: Path) -> tuple[SchemaText, ...]:
-    """Return the files next to a Protobuf file that it imports, directly or through others, at most `MOST_IMPORTS`."""
+    """Return the files in the same folder that a Protobuf file imports, directly or indirectly, at most
+    `MOST_IMPORTS`.
+    """
     from console.admin.protobuf_compiler import imports_of
 
     found: dict[str, SchemaText] = {}

@@ -1,7 +1,8 @@
-"""A schema registry with Confluent's API (Confluent's own, Karapace, Apicurio's ccompat): schemas by their id.
+"""A client that gets schemas by their ids from a registry with Confluent's API (Confluent's own, Karapace, Apicurio's
+ccompat).
 
-Requests run on the client's loop (`console.admin.rest`), and never while a caller waits to draw. An id never changes
-its schema, so schemas are cached, within bounds, and parsed once.
+Requests run on the client's event loop (`console.admin.rest`), and the screen never waits for them. A schema id never
+gets another schema, so schemas are cached up to a limit, and parsed once.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ from console.model.record_decoding import OwnDecoder, RecordDecoder
 from console.model.record_masks import NO_ALIASES, MaskPath
 
 ALL_SECONDS = 20.0
-"""Seconds for getting and compiling one schema with its references."""
+"""Maximum seconds to get and compile one schema with its references."""
 SERVICE = Service("the registry", "schema registry", "application/vnd.schemaregistry.v1+json, application/json")
 MOST_REFERENCES, DEEPEST_REFERENCE = 100, 20
 MOST_TEXT = 8 << 20
-"""Maximum length in characters of a schema with its references."""
+"""Maximum number of characters of a schema with its references."""
 MOST_KEPT, MOST_KEPT_BYTES = 1_000, 64 << 20
 """Maximum number of schemas in the cache, and their approximate maximum size in bytes."""
 WEIGHT = 8
-"""Approximate number of bytes in memory for each character of a schema's text."""
+"""Approximate number of bytes in memory for each character of a schema's text, by which the cache is limited."""
 FAILED_SECONDS = 30.0
-"""Seconds after which kac requests a missing schema again."""
+"""Seconds after which a schema that could not be got is requested again."""
 AT_ONCE = 4
 """Number of concurrent requests."""
 
@@ -54,7 +55,7 @@ log = logging.getLogger(__name__)
 
 
 class _Reference(Struct, frozen=True):
-    """A reference of a schema: a name for the version of a subject."""
+    """A reference from a schema to a version of a subject, under the name that the schema uses."""
 
     name: str
     subject: str
@@ -62,7 +63,7 @@ class _Reference(Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """The path of the schema in Confluent's API."""
+        """The URL path of the referenced schema in Confluent's API."""
         return f"/subjects/{quote(self.subject, safe='')}/versions/{quote(str(self.version), safe='')}"
 
 
@@ -74,7 +75,7 @@ class _ApicuriosReference(_Reference, frozen=True):
 
     @property
     def path(self) -> str:
-        """The path of the schema in Apicurio's own API."""
+        """The URL path of the referenced schema in Apicurio's own API."""
         group, artifact, version = (
             quote(each, safe="") for each in (self.group or "default", self.subject, str(self.version))
         )
@@ -82,7 +83,7 @@ class _ApicuriosReference(_Reference, frozen=True):
 
 
 class _Answer(Struct, frozen=True):
-    """A schema in the API's form (`GET /schemas/ids/ID`)."""
+    """A schema in the response to `GET /schemas/ids/ID`."""
 
     schema: str
     schemaType: str | None = None  # noqa: N815 the API's own name; Avro if it is missing
@@ -102,27 +103,27 @@ class _Artifact(Struct, frozen=True):
 
 
 class _Artifacts(Struct, frozen=True):
-    """The artifacts with a schema in Apicurio's own API; an artifact's name is the subject of Confluent's API."""
+    """The artifacts that have a schema, in Apicurio's own API. An artifact's name is the subject in Confluent's API."""
 
     artifacts: list[_Artifact] = field(default_factory=list)
 
 
 class Missing(Struct, frozen=True):
-    """The reason why a schema is missing."""
+    """The reason why a schema could not be got."""
 
     why: str
     until: float
-    """The time of the next attempt, on the monotonic clock."""
+    """The time, on the monotonic clock, from which on the schema is requested again."""
     may_come: bool = False
-    """Whether the registry may have the schema: it did not answer that it lacks it."""
+    """Whether the registry may have the schema. False if the registry answered that it lacks it."""
 
 
 class _NoAnswer(schemas.NotDecoded):
-    """The registry did not say whether it has a schema."""
+    """The registry did not answer whether it has a schema."""
 
 
 class SchemaRegistry:
-    """A client of one registry with a cache. Call `look_up` on the client's loop; `known` is thread-safe."""
+    """A client of one registry with a cache. Call `look_up` on the client's event loop; any thread may call `known`."""
 
     def __init__(self, settings: HttpSettings, clock: Callable[[], float] = time.monotonic) -> None:
         self._settings = settings
@@ -137,8 +138,8 @@ class SchemaRegistry:
         self._rest = RestClient(settings, SERVICE)
 
     def known(self, key: schemas.SchemaKey) -> schemas.Schema | Missing | None:
-        """Return a schema, or the reason why it is missing; None if it has to be requested, for the first time or
-        again.
+        """Return the schema from the cache, or the reason why it could not be got. None if it was not requested yet, or
+        may be requested again.
         """
         found = self._kept.get(key)
         if found is not None and (not key.subject or self._clock() < self._newest[key]):
@@ -147,7 +148,9 @@ class SchemaRegistry:
         return missing if missing is not None and self._clock() < missing.until else None
 
     async def look_up(self, keys: Iterable[schemas.SchemaKey]) -> None:
-        """Request the unknown schemas; concurrent callers share one request. A failure is kept as `Missing`."""
+        """Request the schemas that `known` returns None for. Callers of the same schema share one request. A failure is
+        cached as `Missing`, and not raised.
+        """
         wanted = [key for key in keys if self.known(key) is None]
         for key in wanted:
             if key not in self._asked:
@@ -157,7 +160,9 @@ class SchemaRegistry:
             await asyncio.wait([self._asked[key] for key in wanted])
 
     async def kinds(self) -> list[str]:
-        """Return the kinds of schemas that the registry supports. Raises NotDecoded if it is unreachable or refuses."""
+        """Return the kinds of schemas that the registry supports, such as AVRO. Raises NotDecoded if it is unreachable
+        or refuses.
+        """
         return await self._answer("/schemas/types", list[str])
 
     async def _ask(self, key: schemas.SchemaKey) -> None:
@@ -211,8 +216,8 @@ class SchemaRegistry:
         return await _made(schemas.SchemaKey(answer.id) if key.subject else key, text, named)
 
     async def _subjects(self, key: schemas.SchemaKey) -> list[_Subject]:
-        """Return the subjects of a schema with its version in each; empty if the schema is known by its GUID, or the
-        registry does not list them.
+        """Return the subjects that have a schema, and its version in each. Empty for a schema that is identified by its
+        GUID, or if the registry does not list subjects.
         """
         if key.guid:
             return []
@@ -222,7 +227,7 @@ class SchemaRegistry:
             return []
 
     async def _by_apicurios_id(self, key: schemas.SchemaKey) -> schemas.Schema:
-        """Return the schema of one of Apicurio's own ids: in Confluent's API the id may belong to another schema.
+        """Return a schema by an id of Apicurio's own API; in Confluent's API, the same id may mean another schema.
 
         Raises:
             NotDecoded: the registry is not Apicurio's, or lacks the schema.
@@ -260,7 +265,7 @@ class SchemaRegistry:
         return schemas.SchemaText(schemas.kind_of(answer.schema, None), answer.schema, references=references)
 
     async def _answer(self, path: str, form: type[T], api: str | None = None) -> T:
-        """Return a decoded response. api: the API's path, which goes before `path`; None for the configured one.
+        """Send a GET and return the decoded response. api: the URL path before `path`; None for that of the settings.
 
         Raises:
             NotDecoded: the request failed, or the response has another form.
@@ -271,7 +276,9 @@ class SchemaRegistry:
             raise schemas.NotDecoded(f"{self._settings} is no schema registry: its answer has another form") from None
 
     async def _got(self, path: str, api: str | None = None) -> bytes:
-        """Return the body of a response. Raises NotDecoded if the request failed."""
+        """Send a GET and return the body of the response. Raises NotDecoded if the request failed. api: as in
+        `_answer`.
+        """
         path = quote(self._settings.path if api is None else api) + path
         self._slots = self._slots or asyncio.Semaphore(AT_ONCE)
         async with self._slots:
@@ -288,7 +295,7 @@ class SchemaRegistry:
 def registry_decoder(
     mask: tuple[MaskPath, ...], registry: SchemaRegistry, own: Sequence[OwnDecoder] = ()
 ) -> RecordDecoder:
-    """Return the decoder by the schemas of a registry. own: decoders that come before it."""
+    """Return a decoder that uses the schemas of a registry. own: decoders that are tried first."""
 
     def known(key: schemas.SchemaKey) -> schemas.Schema | str | None:
         found = registry.known(key)
@@ -303,11 +310,11 @@ async def look_up(_link: Link, registry: SchemaRegistry, keys: Iterable[schemas.
 
 
 def decoder_of(schema: schemas.SchemaText) -> Callable[..., bytes]:
-    """Return the decoder of a schema's payloads to JSON: a function of payload, indexes and allowance. Blocks: runs
-    Protobuf's compiler and the decoding process.
+    """Return a function of (payload, message indexes, allowance) that decodes payloads of a schema to JSON. Blocks
+    while Protobuf's compiler and the decoding process run.
 
     Raises:
-        NotDecoded: the schema is unusable; for a missing package, the text says what to install.
+        NotDecoded: the schema is unusable. If a package is missing, the text says what to install.
     """
     match schema.kind:
         case "AVRO":
@@ -330,7 +337,9 @@ def decoder_of(schema: schemas.SchemaText) -> Callable[..., bytes]:
 
 @lru_cache(maxsize=20)
 def encoder_of(schema: schemas.SchemaText) -> Callable[..., bytes]:
-    """Return the encoder of JSON to payloads of a schema; see `decoder_of`. Blocks. Raises NotDecoded."""
+    """Return a function that encodes JSON as payloads of a schema, with the arguments of `decoder_of`. Blocks while the
+    schema is compiled. Raises NotDecoded if that fails.
+    """
     match schema.kind:
         case "AVRO":
             return decoding_process().decoder(schema, encodes=True)
@@ -347,7 +356,7 @@ def _encoded(schema: schemas.SchemaText, document: bytes) -> bytes:
 
 
 async def _made(key: schemas.SchemaKey, text: schemas.SchemaText, named: Sequence[_Subject]) -> schemas.Schema:
-    """Return a schema with its decoder. Raises NotDecoded if it is unusable."""
+    """Return a schema with its decoder. named: the subjects that have it. Raises NotDecoded if it is unusable."""
     decode = await asyncio.to_thread(decoder_of, text)
     name, aliases = "", NO_ALIASES
     if text.kind == schemas.AVRO:
@@ -378,20 +387,21 @@ def _as_it_is(payload: bytes, _indexes: bytes | None, allowance: schemas.Allowan
 
 
 class _References(Struct):
-    """The references of a schema. Each is read only once, even if several schemas refer to it."""
+    """The referenced schemas of a schema. Each is read only once, even if several schemas reference it."""
 
     read: Callable[[str], Awaitable[_Answer]]
     """Reads the schema at a path."""
     seen: dict[str, schemas.SchemaText] = field(default_factory=dict)
-    """Name -> text, each after its own references."""
+    """Name of a referenced schema -> its text; each follows the schemas that it references itself."""
     size: int = 0
     open: set[str] = field(default_factory=set)
 
     async def of(self, answer: _Answer) -> tuple[schemas.SchemaText, ...]:
-        """Return the references of a schema, each after its own references.
+        """Return all schemas that a schema references, directly or indirectly; each follows those that it references
+        itself.
 
         Raises:
-            NotDecoded: they are too many, too large, too deep, circular, or missing.
+            NotDecoded: they are too many, too large, nested too deep, circular, or missing.
         """
         await self._gather(answer, 0)
         return tuple(self.seen.values())

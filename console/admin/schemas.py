@@ -1,9 +1,9 @@
-"""The subjects of the context's schema registry by Confluent's API (Confluent's, Karapace, Apicurio's ccompat): read
-whole with their configs, texts of single versions, and changes.
+"""The subjects of the context's schema registry by Confluent's API (Confluent's own, Karapace, Apicurio's ccompat):
+reading all of them with their configs, reading the texts of versions, and changes.
 
-A version does not change, so that versions are read once and cached for some minutes: only a permanent deletion can
-give its number to another schema. A change is sent once. The decoder of records has its own client of the same
-registry, `console.admin.schema_registry`.
+A version's content never changes, so versions are cached for some minutes: only after a permanent deletion may a number
+get another schema. A change is sent once. Records are decoded through another client of the same registry,
+`console.admin.schema_registry`.
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ from console.model.schemas import AVRO, kind_of
 AT_ONCE = 8
 """Number of concurrent requests."""
 ALL_SECONDS = 60.0
-"""Seconds for a read of all subjects."""
+"""Maximum seconds to read all subjects."""
 CHANGE_SECONDS = 30.0
-"""Seconds for a change, or its check."""
+"""Timeout in seconds of a change, or of its validation."""
 MOST_SUBJECTS = 5_000
 MOST_VERSIONS = 10_000
-"""Maximum number of versions that are read one by one, the newest of each subject first; only the numbers of others are
-read."""
+"""Maximum number of versions that are read, the newest of each subject first. Of further versions only the numbers are
+known.
+"""
 KEPT_SECONDS = 600.0
 """Seconds for which a version stays in the cache."""
 MOST_TEXTS = 16 << 20
-"""Maximum length in characters of all texts in the cache."""
+"""Maximum number of characters of all texts in the cache."""
 _TEXT_TYPE = ConfigType(2)
 
 T = TypeVar("T")
@@ -78,24 +79,24 @@ class _Version(Struct, frozen=True):
 
     @property
     def refers(self) -> Sequence[_Reference]:
-        """The references, in order."""
+        """The references of the schema to other schemas, in order."""
         return self.references or ()
 
 
 class _Level(Struct, frozen=True):
-    """The answer to ``GET /config``: a compatibility level."""
+    """The compatibility level in the response to ``GET /config``."""
 
     compatibility: str = field(name="compatibilityLevel", default="")
 
 
 class _Mode(Struct, frozen=True):
-    """The answer to ``GET /mode``: a mode."""
+    """The mode in the response to ``GET /mode``."""
 
     mode: str = ""
 
 
 class _Check(Struct, frozen=True):
-    """The answer of a check: Confluent's gives messages, Apicurio's a reason."""
+    """The response to a validation: Confluent's registry returns messages, Apicurio's a reason."""
 
     is_compatible: bool
     messages: Sequence[str] | None = None
@@ -103,14 +104,14 @@ class _Check(Struct, frozen=True):
 
 
 class _Named(Struct, frozen=True):
-    """The head of an Avro schema with a name."""
+    """The attributes of an Avro schema that make its name."""
 
     name: str = ""
     namespace: str = ""
 
 
 def record_name(source: subjects.SchemaSource) -> str:
-    """Return the full name of an Avro schema; ``""`` if it has no name, or is no Avro schema."""
+    """Return the full name of an Avro schema; ``""`` if it has no name, or the schema is not Avro."""
     if source.kind != AVRO:
         return ""
     try:
@@ -121,8 +122,8 @@ def record_name(source: subjects.SchemaSource) -> str:
 
 
 class RegistryLost(errors.BrokerError):
-    """The registry is unreachable, or its address leads to another server. `Unreachable` would mean the brokers, whose
-    connection is not lost.
+    """The registry is unreachable, or another server is at its address. It is not an `Unreachable`, which would mean
+    that the connection to the brokers is lost.
     """
 
 
@@ -130,7 +131,7 @@ class RegistryLost(errors.BrokerError):
 
 
 class _Registry:
-    """The schema registry of a link, with the versions and texts that it answered lately."""
+    """The schema registry of a link, with a cache of versions and texts."""
 
     def __init__(self, settings: HttpSettings) -> None:
         self.settings = settings
@@ -144,11 +145,11 @@ class _Registry:
         self._size = 0
 
     async def exchange(self, method: str, path: str, body: object = None, *, is_change: bool = False) -> Answer:
-        """Send a request once.
+        """Send a request once and return the response. is_change: whether it is a change, whose outcome may be unknown.
 
         Raises:
-            RegistryLost: it is not reached, or a read has no usable answer.
-            OutcomeUnknown: a change was sent, and no usable answer came.
+            RegistryLost: the registry can't be reached, or a read got no usable response.
+            OutcomeUnknown: a change was sent, and no usable response came.
         """
         data = None if body is None else json_text(body).encode()
         seconds = CHANGE_SECONDS if method != "GET" else None
@@ -163,19 +164,19 @@ class _Registry:
             raise RegistryLost.of(f"{problem} ({self.settings})", remedy, name="UNREACHABLE") from None
 
     async def find(self, path: str, form: type[T]) -> T | None:
-        """Return the decoded answer to a GET; None if the registry answers that the path does not exist or is not
-        supported. Raises AdminError.
+        """Send a GET and return the decoded response; None if the registry answers that the path does not exist or is
+        not supported. Raises AdminError.
         """
         answer = await self.exchange("GET", path)
         return None if answer.status in (404, 405, 501) else self.decoded(answer, form)
 
     async def read(self, path: str, form: type[T]) -> T:
-        """Return the decoded answer to a GET. Raises AdminError."""
+        """Send a GET and return the decoded response. Raises AdminError."""
         return self.decoded(await self.exchange("GET", path), form)
 
     def decoded(self, answer: Answer, form: type[T]) -> T:
-        """Return a decoded answer. Raises BrokerError if the registry refused the request, RegistryLost if the answer
-        has another form.
+        """Decode a response. Raises BrokerError if the registry refused the request, RegistryLost if the response has
+        another form.
         """
         if not answer.is_ok:
             raise errors.BrokerError(failure_of(answer))
@@ -189,8 +190,8 @@ class _Registry:
             ) from None
 
     async def version(self, subject: str, number: int) -> subjects.SchemaVersion:
-        """Return a version of a subject, also a deleted one; cached. If the registry hides it, only its number is
-        known.
+        """Return a version of a subject, which may be deleted; from the cache if possible. If the registry does not
+        return a deleted version, the result has only its number.
 
         Raises:
             AdminError: the registry refuses, or is lost.
@@ -208,7 +209,7 @@ class _Registry:
         return version
 
     async def text(self, subject: str, number: int) -> subjects.SchemaSource:
-        """Return the text of a version, also of a deleted one; cached. Raises AdminError."""
+        """Return the text of a version, which may be deleted; from the cache if possible. Raises AdminError."""
         source = self._texts.get((subject, number))
         if source is None:
             source = (await self.read(_version(subject, number, "?deleted=true"), _Version)).source
@@ -216,7 +217,7 @@ class _Registry:
         return source
 
     def forget(self, subject: str, but: Iterable[int] = ()) -> None:
-        """Forget the versions of a subject, except those in `but`."""
+        """Drop the versions of a subject from the cache, except the numbers in `but`."""
         kept = set(but)
         for key in [key for key in self._versions if key[0] == subject and key[1] not in kept]:
             del self._versions[key]
@@ -234,8 +235,8 @@ class _Registry:
         self._size -= len(dropped.text) if dropped is not None else 0
 
     async def own_level(self, subject: str) -> str | None:
-        """Return the compatibility level that a subject sets itself, or, for ``""``, that of the default; None without
-        such a level. Raises AdminError.
+        """Return a subject's own compatibility level, or the default level for ``""``; None if it has none. Raises
+        AdminError.
         """
         found = await self.find(f"/config{_below(subject)}", _Level)
         if found is None or (subject and self.is_apicurio and found.compatibility == subjects.NONE):
@@ -243,11 +244,12 @@ class _Registry:
         return found.compatibility[:60] or None
 
     async def own_mode(self, subject: str, default: str | None = None) -> str | None:
-        """Return the mode that a subject sets itself, or, for ``""``, that of the default; None without such a mode, or
-        if the registry has no modes. Raises AdminError.
+        """Return a subject's own mode, or the default mode for ``""``; None if it has none, or the registry has no
+        modes. Raises AdminError.
 
         Args:
-            default: the mode of the default; None if it is not known.
+            default: the default mode, by which a mode that Apicurio returns is recognized as inherited; None if
+                unknown.
         """
         found = await self.find(f"/mode{_below(subject)}", _Mode)
         mode = None if found is None else found.mode[:60] or None
@@ -281,7 +283,7 @@ _HINTS = {
 
 
 def failure_of(answer: Answer) -> Failure:
-    """Return the registry's refusal as a failure, with a hint for its status."""
+    """Return the failure for an error response of the registry, with a remedy for its status."""
     return answer.refusal("the registry", _HINTS, "The registry's log says more.")
 
 
@@ -289,7 +291,7 @@ _registries: WeakKeyDictionary[Link, _Registry] = WeakKeyDictionary()
 
 
 def _registry_of(link: Link) -> _Registry:
-    """Return the registry of a link. Raises BrokerError if its context has no registry."""
+    """Return the registry of a link. Raises BrokerError if the settings have none."""
     settings = link.settings.schemas
     if settings is None:
         raise errors.BrokerError.of(
@@ -306,8 +308,8 @@ def _registry_of(link: Link) -> _Registry:
 
 
 async def describe_schemas(link: Link, some: Iterable[str] | None = None) -> subjects.SchemaListing:
-    """Return the subjects of the registry with their configs; empty if the context has no registry. A subject that the
-    registry refuses to describe is among the failures. Raises AdminError.
+    """Return the registry's subjects with their configs; empty if the settings have no registry. A subject that the
+    registry refuses to describe has a failure. Raises AdminError.
 
     Args:
         some: the names of the subjects to describe; None for all.
@@ -358,7 +360,7 @@ async def _described(registry: _Registry, some: Iterable[str] | None) -> subject
 
 
 async def _all(reads: Iterable[Any]) -> None:
-    """Await reads. If one fails, cancel the others and raise its AdminError."""
+    """Await all reads. If one of them fails, cancel the others and raise its AdminError."""
     try:
         async with asyncio.TaskGroup() as group:
             for each in reads:
@@ -371,7 +373,7 @@ async def _all(reads: Iterable[Any]) -> None:
 
 
 async def _subject_of(registry: _Registry, name: str) -> subjects.Subject:
-    """Return a subject with the numbers of its versions."""
+    """Read a subject with the numbers of its versions."""
     path = _subject(name, "/versions")
     every = set(await registry.find(f"{path}?deleted=true", _NUMBERS) or ())
     live = set(await registry.find(path, _NUMBERS) or ())
@@ -385,8 +387,8 @@ async def _subject_of(registry: _Registry, name: str) -> subjects.Subject:
 async def _describe_versions(
     registry: _Registry, found: dict[str, subjects.Subject], failures: dict[str, Failure]
 ) -> None:
-    """Read the versions of all subjects into `found`, the newest first, at most `MOST_VERSIONS`; add the failures, by
-    subject.
+    """Read the versions of all subjects into `found` (name -> subject), the newest versions first, at most
+    `MOST_VERSIONS`. Put failures into `failures`, by subject.
     """
     wanted = [
         (place, subject.name, version)
@@ -413,14 +415,13 @@ async def _describe_versions(
 
 
 class _Defaults(Struct, frozen=True):
-    """The compatibility level and the mode of the default of all subjects; None for one that the registry does not
-    have."""
+    """The default compatibility level and mode of all subjects; None for each that the registry does not have."""
 
     level: str | None
     mode: str | None
 
     def set_of(self, subject: str, level: str | None, mode: str | None) -> config.ConfigSet:
-        """Return the configs of a subject. level, mode: the subject's own; None to inherit."""
+        """Return the configs of a subject. level, mode: the subject's own values; None if it inherits the default."""
         values = ((subjects.COMPATIBILITY, level, self.level), (subjects.MODE, mode, self.mode))
         entries = (_entry(subject, key, own, inherited) for key, own, inherited in values)
         return config.ConfigSet(tuple(each for each in entries if each is not None))
@@ -447,7 +448,7 @@ async def _configs_of(registry: _Registry, subject: str, default: _Defaults) -> 
 
 
 async def describe_schema_configs(link: Link, resources: Iterable[config.ConfigResource]) -> config.ConfigListing:
-    """Return the configs of subjects; a subject whose configs can't be read is among the failures."""
+    """Return the configs of subjects. A subject whose configs can't be read has a failure."""
     sets: dict[config.ConfigResource, config.ConfigSet] = {}
     failures: dict[config.ConfigResource, Failure] = {}
     asked = tuple(resources)
@@ -471,8 +472,8 @@ async def describe_schema_configs(link: Link, resources: Iterable[config.ConfigR
 
 
 async def read_texts(link: Link, versions: Iterable[tuple[str, int]]) -> subjects.SchemaTexts:
-    """Return the texts of versions; a version whose text can't be read is among the failures. versions: subject and
-    number of each.
+    """Return the texts of versions. A version whose text can't be read has a failure. versions: pairs of a subject and
+    a version number.
     """
     texts: dict[tuple[str, int], subjects.SchemaSource] = {}
     failures: dict[tuple[str, int], Failure] = {}
@@ -497,12 +498,14 @@ X = TypeVar("X", bound=Any)
 
 
 class _SchemaSender(delivery.ServiceSender[R, X]):
-    """The base of changes of subjects."""
+    """The base class of changes to subjects."""
 
     has_check = True
 
     async def require(self) -> None:
-        """Raise ReadOnly for a change by a read-only client, BrokerError without a registry."""
+        """Raise ReadOnly if the client is read-only and this is a change, or BrokerError if the settings have no
+        registry.
+        """
         await super().require()
         _registry_of(self.link)
 
@@ -517,16 +520,16 @@ class _SchemaSender(delivery.ServiceSender[R, X]):
         return None
 
     async def checked(self, registry: _Registry, target: X) -> Outcome:
-        """Return the outcome of a check of the change. Raises AdminError."""
+        """Let the registry validate the change of a target, and return the outcome. Raises AdminError."""
         raise NotImplementedError
 
     async def requests(self, registry: _Registry, target: X) -> Iterable[_Sent]:
-        """Return the requests of the change: method, path and body of each. Raises AdminError."""
+        """Return the requests of the change of a target, each as method, path and body. Raises AdminError."""
         raise NotImplementedError
 
 
 class _Altering(_SchemaSender[subjects.AlterSchemaConfigs, config.ConfigResource]):
-    """Changes compatibility levels and modes."""
+    """Changes the compatibility levels and modes of subjects."""
 
     of = "ops"
 
@@ -561,10 +564,13 @@ class _Altering(_SchemaSender[subjects.AlterSchemaConfigs, config.ConfigResource
 
 
 def _is_as(op: ConfigOp, now: str | None, of_subject: bool, is_apicurio: bool) -> bool:
-    """Return whether the present value of a key is the one that a change sets, or, after a deletion, inherited.
+    """Return whether the present value of a config key is the one that the change sets; for a deletion, whether the
+    value is inherited.
 
     Args:
-        now: the subject's or the default's own value; None without one.
+        now: the subject's own value, or the default's; None if there is none.
+        of_subject: whether it is a subject's config, not the default.
+        is_apicurio: whether the registry is Apicurio's.
     """
     if op.op == DELETE:
         return now is None or not of_subject  # without its own value, the registry's default counts
@@ -574,8 +580,9 @@ def _is_as(op: ConfigOp, now: str | None, of_subject: bool, is_apicurio: bool) -
 
 
 class _Registering(_SchemaSender[subjects.RegisterSchema, subjects.SubjectTarget]):
-    """Registers a schema as the newest version of a subject; the registry makes no new version of a schema that the
-    subject has already."""
+    """Registers a schema as the newest version of a subject. The registry adds no version if the subject has the schema
+    already.
+    """
 
     def targets(self) -> tuple[subjects.SubjectTarget]:
         return (subjects.SubjectTarget(self.request.name, self.request.undeletes),)
@@ -619,7 +626,7 @@ class _Registering(_SchemaSender[subjects.RegisterSchema, subjects.SubjectTarget
 
 
 class _Deleting(_SchemaSender[subjects.DeleteSchema, subjects.SubjectTarget]):
-    """Deletes a subject or one of its versions, softly: the registry keeps the schema."""
+    """Deletes a subject or one of its versions softly: it is no longer listed, but the registry keeps the schema."""
 
     def targets(self) -> tuple[subjects.SubjectTarget]:
         return (subjects.SubjectTarget(self.request.name, self.request.version),)

@@ -1,6 +1,6 @@
-"""SCRAM credentials (KIP-554): listed without their secrets, set and deleted.
+"""SCRAM credentials (KIP-554): listing them without secrets, setting and deleting them.
 
-The password itself never leaves this process.
+The password itself never leaves this process: only the salted password is sent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DESCRIBE = "DESCRIBE"
 
 
 async def describe_scram(link: Link, users: Sequence[str] | None = None) -> ScramListing:
-    """Return the credentials of all SCRAM users, or of the named ones; a user without credentials is missing.
+    """Return the SCRAM credentials of all users, or of the named ones. Users without credentials are missing.
 
     Raises BrokerError if the broker refuses, Unsupported before Kafka 2.7, and other AdminErrors.
     """
@@ -44,10 +44,10 @@ async def describe_scram(link: Link, users: Sequence[str] | None = None) -> Scra
 
 
 async def _require_describe(link: Link) -> None:
-    """Raise BrokerError if the principal may not describe the cluster.
+    """Raise BrokerError if the principal has no Describe right on the cluster.
 
-    Brokers up to 4.3 then never answer a request for all users (DescribeUserScramCredentialsRequest.getErrorResponse
-    fails on the missing names), so it must not be sent.
+    Without that right, brokers up to 4.3 never answer a request for all users
+    (DescribeUserScramCredentialsRequest.getErrorResponse fails on the missing names), so it must not be sent.
     """
     operations = (await describe_cluster(link)).operations
     if operations is not None and DESCRIBE not in operations:
@@ -55,7 +55,7 @@ async def _require_describe(link: Link) -> None:
 
 
 def scram_listing(response: Any) -> ScramListing:
-    """Return the listing in a DescribeUserScramCredentials response, sorted by user and mechanism: each user has its
+    """Convert a DescribeUserScramCredentials response to the model, sorted by user and mechanism. A user may have its
     own error (KIP-554).
     """
     refused = (
@@ -79,13 +79,14 @@ def _credentials(response: Any) -> dict[str, tuple[ScramCredential, ...]]:
 
 SALT_BYTES = 24
 DESCRIBED_WITHIN = 5.0
-"""Seconds within which brokers usually describe a new credential."""
+"""Seconds within which brokers usually return a new credential."""
 _DIGESTS: Mapping[int, str] = {1: "sha256", 2: "sha512"}
 
 
 class _Alteration(Sender[AlterScram, ScramUser]):
-    """Alters credentials. Brokers accept each user once in a request, so a user's second mechanism is sent in a second
-    one. They describe only the iterations, so the outcome of an upsert without an answer may stay unknown.
+    """Sets and deletes credentials. Brokers accept each user once in a request, so the second mechanism of a user is
+    sent in a second one. They return only the number of iterations, so if the response to a change is lost, its
+    outcome may stay unknown.
     """
 
     needs = "2.7, in KRaft mode 3.5"
@@ -143,9 +144,9 @@ SENDERS: Senders = {AlterScram: _Alteration}
 
 
 async def _until_described(link: Link, upserted: Mapping[ScramUser, int]) -> None:
-    """Wait until brokers describe these credentials, at most `DESCRIBED_WITHIN` seconds. Brokers (3.9, 4.3) lose a
-    credential that is set while the last other one of its mechanism is being deleted, so a later deletion must find
-    these.
+    """Wait until brokers return these credentials, at most `DESCRIBED_WITHIN` seconds; return earlier if a read fails.
+    A deletion may follow only then: brokers (3.9, 4.3) lose a credential that is set while the only other credential
+    of its mechanism is being deleted.
     """
     if not upserted:
         return
@@ -158,7 +159,7 @@ async def _until_described(link: Link, upserted: Mapping[ScramUser, int]) -> Non
 
 
 def by_rounds(users: Sequence[ScramUser]) -> list[list[ScramUser]]:
-    """Return the credentials in the fewest batches in which no user occurs twice."""
+    """Divide credentials into the fewest batches in which each user occurs once."""
     parts: list[list[ScramUser]] = []
     for user in users:
         for part in parts:
@@ -171,12 +172,13 @@ def by_rounds(users: Sequence[ScramUser]) -> list[list[ScramUser]]:
 
 
 def scram_verdict(wanted: int | None, before: int | None, now: int | None) -> Status:
-    """Return the outcome of a change: NOT_APPLIED if the credential is not as wanted, UNKNOWN if it had the wanted
-    iterations before the change too, else APPLIED.
+    """Return the status of a change: NOT_APPLIED if the credential is not as requested; UNKNOWN if it had the requested
+    number of iterations already before the change; otherwise APPLIED.
 
     Args:
-        wanted: the iterations of an upsert; None for a deletion.
-        before, now: the iterations of the credential; None if it is missing.
+        wanted: the number of iterations to set; None for a deletion.
+        before: the number of iterations before the change; None if there was no credential.
+        now: the present number of iterations; None if there is no credential.
     """
     if now != wanted:
         return Status.NOT_APPLIED
@@ -186,7 +188,9 @@ def scram_verdict(wanted: int | None, before: int | None, now: int | None) -> St
 
 
 def salt_password(mechanism: ScramMechanism, iterations: int, password: Secret) -> tuple[bytes, bytes]:
-    """Return a new salt and the salted password (RFC 5802's Hi; of the password's UTF-8, like ScramFormatter)."""
+    """Return a new random salt, and the password salted with it (RFC 5802's Hi, on the password's UTF-8 as in
+    ScramFormatter).
+    """
     new = secrets.token_bytes(SALT_BYTES)
     return new, hashlib.pbkdf2_hmac(_DIGESTS[mechanism], password.reveal().encode(), new, iterations)
 
@@ -215,8 +219,8 @@ def _refusals(request: AlterScram) -> dict[ScramUser, Outcome]:
 async def _iterations_before(
     link: Link, users: Sequence[ScramUser], assumed: dict[ScramUser, int]
 ) -> dict[ScramUser, int]:
-    """Return the iterations of credentials before the change; `assumed` if the principal may alter but not describe, so
-    that no outcome depends on them.
+    """Return credential -> its number of iterations before the change. If the principal may alter but not describe
+    credentials, return `assumed`, which affects no outcome.
     """
     try:
         return await _iterations(link, users)

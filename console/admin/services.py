@@ -1,4 +1,4 @@
-"""The services next to the brokers: the functions that describe their configs."""
+"""The HTTP services next to the brokers: the function that reads the configs of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of a connection: plain values, from a file, a context or a flag (see console.contexts)."""
+"""The settings of a connection as plain values, which come from a file, a context or a flag (see console.contexts)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ CLIENT_ID = "kac"
 REQUEST_TIMEOUT = 30.0
 CONNECT_TIMEOUT = 10.0
 LOST_ANSWER_TIMEOUT = 5.0
-"""Default of `lost_answer_timeout` in seconds: brokers apply the controller's records within milliseconds."""
+"""Default of `lost_answer_timeout`, in seconds. Brokers apply the controller's records within milliseconds."""
 VISIBLE_TIMEOUT = 2.0
 
 
 class Store(Struct, frozen=True):
-    """A key or trust store: ``PEM``, ``JKS`` or ``PKCS12``; either at a path, or given inline (PEM only)."""
+    """A key store or trust store in the format ``PEM``, ``JKS`` or ``PKCS12``: in a file, or, for PEM only, as text in
+    the settings.
+    """
 
     kind: str
     path: Path | None = None
@@ -41,41 +43,50 @@ class TlsSettings(Struct, frozen=True):
     """Settings of TLS."""
 
     trust: Store | None = None
-    """The trusted authorities; None for the system's."""
+    """The store of the trusted certificates; None for those that the operating system trusts."""
     key_store: Store | None = None
-    """The certificate chain and private key for mTLS; None without a client certificate."""
+    """The store of the client's certificate chain and private key, for mTLS; None without a client certificate."""
     key_file: Store | None = None
-    """The private key if it is in a separate file; None if it is in `key_store`."""
+    """The store of the private key, if it is in a separate file; None if it is in `key_store`."""
     key_password: Secret | None = None
     verify_host: bool = True
-    """Whether to check the broker's host name; False only if the settings' file says so
-    (``ssl.endpoint.identification.algorithm=``)."""
+    """Whether to check that the certificate has the broker's host name. False only if the settings' file says so
+    (``ssl.endpoint.identification.algorithm=``).
+    """
     verify_chain: bool = True
-    """Whether to check the certificate chain; False only if the settings are from another tool's file that says so
-    (``insecure``)."""
+    """Whether to check that a trusted authority signed the certificate. False only if another tool's settings file says
+    so (``insecure``).
+    """
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The paths of the stores in files."""
+        """The paths of those stores that are in files."""
         stores = (self.trust, self.key_store, self.key_file)
         return tuple(store.path for store in stores if store is not None and store.path is not None)
 
 
 class SaslSettings(Struct, frozen=True):
-    """Settings of SASL.
+    """The settings of a SASL login. The meaning of username, password and options depends on the mechanism.
 
-    SCRAM: ``tokenauth`` is true for a delegation token (KIP-48), with its id and its HMAC as username and password.
-    OAUTHBEARER: options have ``token.endpoint.url`` (https, or a ``file:`` that contains the token), and optionally
-    ``scope``, ``audience``, ``header.urlencode``, ``connect.timeout.ms``, ``read.timeout.ms``, and ``extension_NAME``
-    for each SASL extension; username and password are the client's id and secret, and endpoint_tls is for the token
-    endpoint. With ``assertion`` (``client`` or ``grant``) an assertion replaces the secret or the grant: the other
-    options ``assertion.…`` are Kafka's, with absolute paths, and the password decrypts the private key. Or
-    ``token.command``: a command line that prints a token, run in ``token.command.folder``. Without these the password
-    is the token itself; without a password, the token is an unsecured one for username. AWS_MSK_IAM, and OAUTHBEARER
-    with AWS tokens: ``aws``, optionally ``aws.profile``; ``aws.role.arn`` for a role to assume with those credentials,
-    with ``aws.role.session``, ``aws.role.external.id`` and ``aws.role.region``. GSSAPI: ``kerberos.service.name``;
-    ``kerberos.keytab`` or ``kerberos.ticket.cache``, paths, for tickets outside of the default cache; username is the
-    principal, None for the default one.
+    SCRAM: the option ``tokenauth`` is ``true`` for a delegation token (KIP-48); username and password are then its id
+    and HMAC.
+
+    OAUTHBEARER with a token endpoint: the option ``token.endpoint.url`` is an https URL, or a ``file:`` that has the
+    token; ``scope``, ``audience``, ``header.urlencode``, ``connect.timeout.ms``, ``read.timeout.ms`` and
+    ``extension_NAME`` (for each SASL extension) are optional. Username and password are the client's id and secret;
+    endpoint_tls is for the endpoint. If the option ``assertion`` is ``client`` or ``grant``, an assertion replaces the
+    secret or the grant; the other options ``assertion.…`` are Kafka's, with absolute paths, and the password decrypts
+    the private key.
+
+    OAUTHBEARER with a command: the option ``token.command`` is a command line that prints a token, and
+    ``token.command.folder`` the folder in which it runs. OAUTHBEARER without these options: the password is the token
+    itself; without a password, the token is an unsigned one for username.
+
+    AWS_MSK_IAM, and OAUTHBEARER with tokens of AWS: the option ``aws`` is set; ``aws.profile`` is optional. A role to
+    assume is ``aws.role.arn``, with ``aws.role.session``, ``aws.role.external.id`` and ``aws.role.region``.
+
+    GSSAPI: the option ``kerberos.service.name``; for tickets outside of the default cache also ``kerberos.keytab`` or
+    ``kerberos.ticket.cache``, which are paths. Username is the principal, None for the default one.
     """
 
     mechanism: str
@@ -83,18 +94,18 @@ class SaslSettings(Struct, frozen=True):
     username: str | None = None
     password: Secret | None = None
     options: Mapping[str, str] = field(default_factory=dict)
-    """Other settings of the mechanism, not secret."""
+    """Further settings of the mechanism, which are not secret."""
     endpoint_tls: TlsSettings | None = None
 
 
 class SshHost(Struct, frozen=True):
-    """An SSH host for all connections."""
+    """An SSH host through which all connections go."""
 
     host: str
     port: int | None = None
-    """The port; None for the port in ssh's own configuration."""
+    """The port of the SSH host; None for the one in ssh's own configuration."""
     user: str | None = None
-    """The user; None for the user in ssh's own configuration."""
+    """The user at the SSH host; None for the one in ssh's own configuration."""
 
     def __str__(self) -> str:
         where = self.host if self.port is None else show_address((self.host, self.port))
@@ -102,16 +113,16 @@ class SshHost(Struct, frozen=True):
 
     @property
     def as_argument(self) -> str:
-        """The arguments of ssh, as typed by hand."""
+        """The arguments of ssh for this host, as a user would type them."""
         to = self.host if self.user is None else f"{self.user}@{self.host}"
         return to if self.port is None else f"-p {self.port} {to}"
 
 
 class Proxy(Struct, frozen=True):
-    """A proxy for all connections; it looks up the names."""
+    """A proxy through which all connections go. It resolves the host names."""
 
     scheme: str
-    """The protocol: ``socks5``, or ``http`` for CONNECT."""
+    """The protocol: ``socks5``, or ``http`` for HTTP's CONNECT."""
     host: str
     port: int
     username: str | None = None
@@ -124,48 +135,51 @@ class Proxy(Struct, frozen=True):
 
 
 class KubeNamespace(Struct, frozen=True):
-    """A namespace of Kubernetes; kubectl forwards a port to each of its brokers."""
+    """A Kubernetes namespace with the brokers; kubectl forwards a local port to each of them."""
 
     namespace: str
     context: str | None = None
-    """A context of kubectl's configuration; None for its current one."""
+    """The name of a context in kubectl's configuration; None for the current one."""
     service: str | None = None
-    """The service, or Strimzi's Kafka cluster, to ask first; None if the file names the bootstrap servers."""
+    """The service, or the Kafka cluster of Strimzi's, to connect to first; None if the settings name bootstrap servers.
+    """
 
     def __str__(self) -> str:
         return "kube:" + "/".join(filter(None, (self.context, self.namespace, self.service)))
 
 
 Via = SshHost | Proxy | KubeNamespace
-"""A way that all connections take."""
+"""An SSH host, proxy or Kubernetes namespace through which all connections go."""
 
 
 def show_via(via: Via) -> str:
-    """Return a way as ``--via`` takes it, without a login."""
+    """Return the text form that ``--via`` accepts, without a login."""
     return f"ssh:{via}" if isinstance(via, SshHost) else str(via)
 
 
 class AddressRule(Struct, frozen=True):
-    """An address to connect to in place of an advertised one."""
+    """A rule that replaces an address that brokers advertise by the address to connect to."""
 
     host: str
     """A glob for advertised host names, in lower case."""
     port: int | None
-    """The advertised port; None for every port."""
+    """The advertised port; None for any port."""
     to_host: str
     """The host to connect to."""
     to_port: int | None
-    """The port to connect to; None for the advertised one."""
+    """The port to connect to; None to keep the advertised one."""
 
 
 class Route(Struct, frozen=True):
-    """The way of connections to addresses: other addresses in their place, then a way to these."""
+    """The rules that replace addresses, and what connections go through."""
 
     via: Via | None = None
     addresses: tuple[AddressRule, ...] = ()
 
     def place_of(self, address: Address) -> Address:
-        """Return the address to connect to: by the first rule that fits; without one the address itself."""
+        """Return the address to connect to instead of this one, by the first rule that fits; the address itself if no
+        rule fits.
+        """
         host, port = address
         for rule in self.addresses:
             if rule.port in (None, port) and fnmatchcase(host.lower(), rule.host):
@@ -174,42 +188,42 @@ class Route(Struct, frozen=True):
 
 
 DIRECT = Route()
-"""The route of connections from this host to the addresses themselves."""
+"""The route without rules: connections go from this host to the addresses themselves."""
 
 
 class HttpSettings(Struct, frozen=True):
-    """A service with HTTP: a schema registry with Confluent's API, or a worker of Connect."""
+    """The settings of an HTTP service: a schema registry with Confluent's API, or a Connect worker."""
 
     host: str
     """The host in the service's URL."""
     port: int
     """The port in the service's URL."""
     path: str = ""
-    """The path in the service's URL; ``""`` without one."""
+    """The path in the service's URL; ``""`` if it has none."""
     tls: TlsSettings | None = None
-    """The settings of TLS; None for http."""
+    """The settings of TLS; None for plain http."""
     username: str | None = None
     """The user name for Basic authentication; None without it."""
     password: Secret | None = None
     """The password for Basic authentication; None without it."""
     token: Secret | None = None
-    """The configured token for Bearer authentication; None for other ways to log in."""
+    """The configured token for Bearer authentication; None if there is none, or kac fetches tokens."""
     oauth: SaslSettings | None = None
-    """OAUTHBEARER settings, for a token that is fetched; None for other ways to log in."""
+    """The settings for fetching tokens for Bearer authentication; None if kac fetches none."""
     headers: tuple[tuple[str, Secret], ...] = ()
-    """The name and the value of each further header."""
+    """Further headers of each request, as pairs of name and value."""
 
     def __str__(self) -> str:
         return f"{'http' if self.tls is None else 'https'}://{show_address((self.host, self.port))}{self.path}"
 
 
 class ConnectSettings(Struct, frozen=True):
-    """The name and the workers of a Connect cluster."""
+    """A Connect cluster: its name and its workers."""
 
     name: str
-    """kac's name of the cluster."""
+    """The name that kac uses for the cluster."""
     workers: tuple[HttpSettings, ...]
-    """The settings of some of its workers; most requests go to one of them."""
+    """The settings of some or all of its workers. Most requests go to one of them."""
 
 
 class ConnectionSettings(Struct, frozen=True):
@@ -221,38 +235,40 @@ class ConnectionSettings(Struct, frozen=True):
     tls: TlsSettings | None = None
     client_id: str = CLIENT_ID
     request_timeout: float = REQUEST_TIMEOUT
-    """The time for a call, including its retries."""
+    """Maximum seconds for a request, with its retries."""
     connect_timeout: float = CONNECT_TIMEOUT
     read_only: bool = False
-    """Whether the link refuses to send changes."""
+    """Whether the client refuses to send changes."""
     lost_answer_timeout: float = LOST_ANSWER_TIMEOUT
-    """The time to find out whether a change without an answer was applied."""
+    """The time for finding out whether a change was applied whose response was lost."""
     visible_timeout: float = VISIBLE_TIMEOUT
-    """The time for brokers to describe an applied change."""
+    """The time to wait until brokers return the state that an applied change has made."""
     via: Via | None = None
-    """The way to all addresses, also to those that brokers advertise; None if this host connects directly."""
+    """What all connections go through, also those to addresses that brokers advertise; None if this host connects
+    directly.
+    """
     addresses: tuple[AddressRule, ...] = ()
-    """The addresses to connect to in place of advertised ones; TLS and logins keep the advertised names."""
+    """The rules that replace advertised addresses. TLS and logins still use the advertised names."""
     controllers: bool = False
-    """Whether `bootstrap` has controllers' listeners, which answer requests about themselves (KIP-919)."""
+    """Whether `bootstrap` names listeners of controllers, which answer requests themselves (KIP-919)."""
     connect: tuple[ConnectSettings, ...] = ()
     """The Connect clusters next to the brokers."""
     schemas: HttpSettings | None = None
-    """The schema registry of the cluster's records; None without one."""
+    """The schema registry with the schemas of the cluster's records; None without one."""
 
     @property
     def route(self) -> Route:
-        """The route of the client's connections."""
+        """The route of the client's connections, from `via` and `addresses`."""
         return Route(self.via, self.addresses)
 
     @property
     def asked(self) -> str:
-        """The word for the nodes at the addresses in messages: broker or controller."""
+        """The word in messages for the nodes at the addresses: ``broker`` or ``controller``."""
         return "controller" if self.controllers else "broker"
 
     @property
     def exposures(self) -> tuple[str, ...]:
-        """Risks to the credentials and the data, a line each, with the remedy."""
+        """Lines about risks that these settings mean for credentials and data, each with the remedy."""
         found = []
         if self.sasl is not None and self.security_protocol == "SASL_PLAINTEXT":
             found += _in_the_clear(self.sasl)

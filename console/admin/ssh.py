@@ -1,10 +1,10 @@
-"""Connections by an SSH host: one system `ssh` process for each host, and one of its channels for each connection.
+"""Connections through an SSH host: one `ssh` process for each host, and a channel of it for each connection.
 
-ssh runs as the master of its own multiplexing. Each connection requests a channel and passes one end of a socket pair
-(PROTOCOL.mux of OpenSSH, MUX_C_NEW_STDIO_FWD: like `ssh -W`, without a process for each connection). So the far side
-resolves the names, the reply says whether the connection opened (`ssh -D` accepts a SOCKS request before it knows), and
-no local port is open to other users. The configuration, the keys, the agent and the jump hosts are ssh's own. If the
-user has an open master to that host (ControlMaster), kac uses it, without a second login, and never ends it.
+ssh runs as a multiplexing master. For each connection, kac requests a channel and passes one end of a socket pair (see
+MUX_C_NEW_STDIO_FWD in OpenSSH's PROTOCOL.mux: like `ssh -W`, without a process for each connection). Thereby the SSH
+host resolves the names; the reply says whether the connection was opened, while `ssh -D` accepts a SOCKS request before
+it knows; and no local port is open to other users. ssh uses the user's configuration, keys, agent and jump hosts. If
+the user has an open master for the host (ControlMaster), kac uses it without a second login, and never ends it.
 """
 
 from __future__ import annotations
@@ -33,30 +33,34 @@ from console.programs import finished, home_folder, ignoring, of_user, started
 from console.safe_files import UntrustedPath
 
 IDLE_SECONDS = 30
-"""Seconds after its last channel at which ssh ends, even if this process was killed."""
+"""Seconds after the end of its last channel at which ssh ends, also if kac was killed."""
 ALIVE_SECONDS, ALIVE_COUNT = 10, 3
 """Seconds between two keepalives, and the number of unanswered ones after which ssh gives up; the next connection
 starts it again."""
 START_SECONDS = 8
-"""Seconds for connecting and logging in without prompts: fewer than a connection's timeout, so that ssh's own reason is
-reported."""
+"""Maximum seconds for connecting and for a login without prompts: fewer than a connection's timeout, so that ssh's own
+error is reported.
+"""
 HOLD_SECONDS = 30.0
-"""Seconds for which a refused login is not retried: hosts block addresses that fail often."""
+"""Seconds for which a refused login is not repeated, since SSH hosts block addresses with many failures."""
 CONFIG_SECONDS = 3.0
-"""Seconds for ssh to print its configuration."""
+"""Maximum seconds for ssh to print its configuration."""
 END_SECONDS = 1.0
 LEFT_SECONDS = 3600.0
-"""Age in seconds above which a folder counts as left over. A younger folder without a socket may belong to an ssh that
-asks for a password."""
+"""Age in seconds above which a folder without a socket counts as left over. A younger one may belong to an ssh that
+asks for a password.
+"""
 MAX_LOG = 1 << 18
-"""Number of bytes at the end of ssh's log that are read."""
+"""Maximum number of bytes that are read from the end of ssh's log."""
 LONGEST_PLACE = 70
-"""Maximum length in bytes of the folder's path. The path of a socket may have 107 bytes (unix(7)); the names of folder
-and socket take 19 of them, and ssh adds 17 for a temporary name."""
+"""Maximum length in bytes of the path in which ssh's folder is created. The path of a socket may have 107 bytes
+(unix(7)); the names of folder and socket take 19 of them, and ssh adds 17 for a temporary name.
+"""
 
 _PEER: int | None = getattr(socket, "SO_PEERCRED", None)
-"""Linux's socket option for the user of the peer process. It is checked for a control socket of the user's own, which
-may be in any folder; kac's is in a private one."""
+"""Linux's socket option that returns the user of the process behind a socket; None on other systems. It is needed for a
+master of the user's own, whose socket may be in any folder; kac's own folder is private.
+"""
 
 # Numbers of the protocol in OpenSSH's PROTOCOL.mux, version 4.
 _VERSION, _REQUEST = 4, 1
@@ -70,18 +74,20 @@ _REFUSED = re.compile(r"^channel (\d+): open failed: (.*)$")
 
 
 class Channel(socket.socket):
-    """One end of a connection through SSH. It ends with the connection to the master that requested it."""
+    """One end of a connection through SSH. Closing it also closes the connection to the master by which it was
+    requested.
+    """
 
     control: socket.socket
 
     def close(self) -> None:
-        """Close the channel and its connection to the master."""
+        """Close the channel, and the connection to the master by which it was requested."""
         self.control.close()
         super().close()
 
 
 class SshWay:
-    """The connection to one SSH host. Thread-safe, and usable from any event loop."""
+    """The connection to one SSH host. Any thread and any event loop may use it."""
 
     def __init__(self, host: SshHost) -> None:
         self._host = host
@@ -94,10 +100,11 @@ class SshWay:
         self._owner = os.getpid()
 
     def start(self, *, ask: bool) -> None:
-        """Log in, unless ssh is logged in, or the user's own ssh has a master to the host. ask: whether ssh may prompt
-        on the terminal, for as long as that takes.
+        """Log in, unless ssh is logged in already or the user has an open master for the host. ask: whether ssh may
+        prompt on the terminal, for which there is no timeout.
 
-        Blocks. Raises SshFailed; a refused login, and a failed one with prompts, is not retried for HOLD_SECONDS.
+        Blocks. Raises SshFailed. After a refused login, or a failed one with prompts, the login is not repeated for
+        HOLD_SECONDS.
         """
         with self._starting:
             if self._answers():
@@ -116,7 +123,7 @@ class SshWay:
                 raise
 
     async def open(self, host: str, port: int) -> Channel:
-        """Return a connection from the SSH host to this address. Log in if necessary. Raises AdminError."""
+        """Return a connection from the SSH host to this address; log in first if necessary. Raises AdminError."""
         if not 0 < port < 65536:
             # Brokers advertise the addresses, and ssh takes a port of -2 for the path of a socket on the SSH host.
             raise Unreachable.of(f"{host} port {port} is not an address", "See the listeners.")
@@ -127,7 +134,7 @@ class SshWay:
             raise _ended(self._host) from error
 
     def close(self) -> None:
-        """End ssh and remove its folder. Idempotent; does nothing in a forked child."""
+        """End ssh and remove its folder. A second call, or one in a forked child, does nothing."""
         if self._owner != os.getpid() or self._folder is None:
             return
         if self._process is not None and self._process.poll() is None:
@@ -146,11 +153,13 @@ class SshWay:
         return _is_answered(self._socket())
 
     def _socket(self) -> Path:
-        """Return the master's socket: the user's own, else kac's."""
+        """Return the path of the master's socket: of the user's own master, if there is one; otherwise of kac's."""
         return self._users or self._paths() / "s"
 
     def _paths(self) -> Path:
-        """Return the folder of ssh's socket and log; only this user can enter it. Raises SshFailed."""
+        """Return the folder for ssh's socket and log, which only this user can enter; create it if necessary. Raises
+        SshFailed.
+        """
         if self._folder is None:
             places = [place for place in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp") if place]  # noqa: S108
             fit = [
@@ -168,8 +177,8 @@ class SshWay:
         return self._folder
 
     def _run(self, *, ask: bool) -> None:
-        """Run ssh until it is logged in; then it continues in the background and its first process ends with 0. Raises
-        SshFailed.
+        """Run ssh until it is logged in. It then continues in the background, and its first process ends with exit code
+        0. Raises SshFailed.
         """
         folder = self._paths()
         log = folder / "log"
@@ -206,7 +215,7 @@ class SshWay:
             raise ssh_failed(self._host, self._log(), in_time=code != -1, asked=ask)
 
     async def _control(self) -> socket.socket:
-        """Return a connection to the master; start the master if necessary. Raises SshFailed."""
+        """Return a connection to the master's socket; start the master if necessary. Raises SshFailed."""
         loop = asyncio.get_running_loop()
         for attempt in (1, 2):
             control = socket.socket(socket.AF_UNIX)
@@ -227,8 +236,9 @@ class SshWay:
         raise _ended(self._host)
 
     async def _channel(self, control: socket.socket, host: str, port: int) -> Channel:
-        """Request a channel from the master behind `control`. Close both sockets and raise Unreachable if it
-        refuses."""
+        """Request a channel to this address from the master. If it refuses, close both sockets and raise Unreachable.
+        control: the connection to the master.
+        """
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         channel = Channel(fileno=ours.detach())
@@ -252,7 +262,7 @@ class SshWay:
         return channel
 
     def _log(self) -> str:
-        """Return the end of ssh's log since its last start; empty for the user's own master."""
+        """Return the end of ssh's log since its last start; ``""`` for a master of the user's own."""
         if self._users is not None:
             return ""
         with (self._paths() / "log").open("rb") as log:
@@ -261,7 +271,9 @@ class SshWay:
 
 
 def users_master(host: SshHost) -> Path | None:
-    """Return the socket of the user's open master to the host, by ssh's own configuration; None without one."""
+    """Return the path of the socket of the user's open master for the host, as ssh's configuration names it; None if
+    there is no such master.
+    """
     if _PEER is None:
         return None
     asked = ["ssh", "-G", *_destination(host)]
@@ -279,7 +291,7 @@ def users_master(host: SshHost) -> Path | None:
 
 
 def _is_answered(path: Path) -> bool:
-    """Return whether a process of this user listens at the socket."""
+    """Return whether a process of this user listens at the socket with this path."""
     with suppress(OSError), socket.socket(socket.AF_UNIX) as control:
         control.connect(str(path))
         _require_own(control)
@@ -288,7 +300,7 @@ def _is_answered(path: Path) -> bool:
 
 
 def _require_own(control: socket.socket) -> None:
-    """Raise PermissionError if another user's process is behind a socket: it would read the data."""
+    """Raise PermissionError if the process behind the socket belongs to another user, who could read the data."""
     if _PEER is None:
         return
     _, user, _ = struct.unpack("3i", control.getsockopt(socket.SOL_SOCKET, _PEER, struct.calcsize("3i")))
@@ -297,8 +309,8 @@ def _require_own(control: socket.socket) -> None:
 
 
 def _remove_left(place: Path) -> None:
-    """Remove the folders that killed processes of kac left: those without a socket, whose ssh has ended, and whose
-    files are older than an hour (`LEFT_SECONDS`).
+    """Remove the folders that killed processes of kac left behind: those without a socket, since their ssh has ended,
+    and with files older than `LEFT_SECONDS` (an hour).
     """
     for folder in place.glob("kac-ssh-*"):
         with suppress(OSError):
@@ -309,8 +321,8 @@ def _remove_left(place: Path) -> None:
 
 
 def command(host: SshHost, folder: Path, *, ask: bool) -> list[str]:
-    """Return ssh's command line, with socket and log in `folder`. These options override the user's configuration,
-    which overrides ssh's defaults.
+    """Return ssh's command line, with its socket and log in `folder`. The options in it override the user's
+    configuration, which overrides ssh's defaults. ask: whether ssh may prompt on the terminal.
     """
     options = {
         "BatchMode": "no" if ask else "yes",
@@ -350,7 +362,9 @@ def _packet(kind: int, body: bytes) -> bytes:
 
 
 async def _answer(control: socket.socket) -> int:
-    """Return the type of the master's next message. Raises OSError at the end, and for invalid bytes."""
+    """Return the type of the next message from the master. Raises OSError if the connection ends, or for invalid
+    bytes.
+    """
     (size,) = struct.unpack(">I", await _exactly(control, 4))
     if not 4 <= size <= _MAX_MESSAGE:
         raise OSError("not a message of ssh's multiplexing")
@@ -378,7 +392,7 @@ _JUMP_REFUSED = re.compile(r"^channel \d+: open failed: (.*)$", re.MULTILINE)
 
 
 def open_failures(log: str) -> Mapping[tuple[str, int], str]:
-    """Return address -> the last reason why the SSH host did not connect to it."""
+    """Return (host, port) -> the last reason in ssh's log why the SSH host did not connect to it."""
     failures: dict[tuple[str, int], str] = {}
     asked: tuple[str, int] | None = None
     channels: dict[str, tuple[str, int]] = {}
@@ -393,7 +407,7 @@ def open_failures(log: str) -> Mapping[tuple[str, int], str]:
 
 
 def not_forwarded(host: SshHost, address: tuple[str, int], why: str) -> Unreachable:
-    """Return the error for an address to which the SSH host did not connect. why: the reason in its reply, "" if
+    """Return the error for an address to which the SSH host did not connect. why: the reason in its reply; ``""`` if
     unknown.
     """
     where, through = show_address(address), f"from {host.host}, by ssh"
@@ -409,7 +423,9 @@ def not_forwarded(host: SshHost, address: tuple[str, int], why: str) -> Unreacha
 
 
 def ssh_failed(host: SshHost, log: str, *, in_time: bool, asked: bool) -> SshFailed:
-    """Return the error for an ssh that ended before the login. asked: whether it could prompt on a terminal."""
+    """Return the error for an ssh process that ended before the login. in_time: whether it ended before the timeout.
+    asked: whether it could prompt on a terminal.
+    """
     lines = [line.strip() for line in log.splitlines() if line.strip() and not line.startswith("debug")]
     text = "\n".join(lines)
     by_jump = ", or to a jump host before it" if "UNKNOWN port 65535" in text else ""

@@ -1,5 +1,5 @@
-"""TLS of a client: trust stores and key stores (JKS, PKCS12, PEM) read as PEM, and an SSL context of at least TLS
-1.2 that checks the broker's certificate and host name.
+"""TLS of a client: reading key stores and trust stores (JKS, PKCS12, PEM) as PEM, and making an SSL context with at
+least TLS 1.2 that checks the broker's certificate and host name.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _KEY_LABELS = ("PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "RSA PRIVATE KEY", "EC PR
 
 @dataclass(frozen=True, slots=True)
 class PemBlock:
-    """One PEM block: its label, and its whole text with the line breaks that OpenSSL needs."""
+    """A PEM block: its label, and its whole text in the form that OpenSSL accepts."""
 
     label: str
     text: str = field(repr=False)
 
     @property
     def encrypted(self) -> bool:
-        """Whether the key needs a password, in PKCS#8 or in the traditional format."""
+        """Whether the block is a private key that needs a password, in PKCS#8 or the traditional format."""
         return self.label.startswith("ENCRYPTED") or "Proc-Type: 4,ENCRYPTED" in self.text
 
 
@@ -52,13 +52,13 @@ def pem_certificates(text: str) -> tuple[PemBlock, ...]:
 
 
 def pem_private_key(text: str) -> PemBlock | None:
-    """Return the first private key in a text; None without a key. Raises ValueError if it is not base64."""
+    """Return the first private key in a text; None if it has none. Raises ValueError if the key is not base64."""
     return next((_pem_block(label, body) for label, body in _pem_blocks(text) if label in _KEY_LABELS), None)
 
 
 def _pem_blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the label and the body of each block. Skip a block without an end; after one, skip all later blocks with
-    the same label without another search.
+    """Yield the label and the body of each PEM block in a text. A block without an end is skipped, as are all later
+    ones with the same label.
     """
     endless: set[str] = set()
     at = 0
@@ -74,7 +74,7 @@ def _pem_blocks(text: str) -> Iterator[tuple[str, str]]:
 
 
 def pem_block(label: str, der: bytes) -> PemBlock:
-    """Return a block with these DER bytes."""
+    """Return a PEM block with this label and DER content."""
     return _pem_block(label, binascii.b2a_base64(der, newline=False).decode("ascii"))
 
 
@@ -101,7 +101,7 @@ _TRUSTED_CERTIFICATE = 2
 _DIGEST_SIZE = 20
 _WHITENER = b"Mighty Aphrodite"
 _KEY_PROTECTOR = bytes.fromhex("2b060104012a02110101")
-"""The encoded object identifier 1.3.6.1.4.1.42.2.17.1.1."""
+"""The object identifier 1.3.6.1.4.1.42.2.17.1.1 in DER: the encryption of keys in JKS stores."""
 _SEQUENCE = 0x30
 _OBJECT_IDENTIFIER = 0x06
 _OCTET_STRING = 0x04
@@ -117,7 +117,7 @@ class JksPasswordError(JksError):
 
 @dataclass(frozen=True, slots=True)
 class JksKey:
-    """A private key, still encrypted, and its certificate chain (DER), the key's own certificate first."""
+    """A private key, still encrypted, and its certificate chain in DER, beginning with the key's own certificate."""
 
     alias: str
     protected: bytes = field(repr=False)
@@ -125,16 +125,16 @@ class JksKey:
 
 
 class JksStore(Struct, frozen=True):
-    """The entries of a store, in order: trusted certificates (DER) and keys."""
+    """The entries of a JKS store, in order: trusted certificates in DER, and keys."""
 
     trusted: tuple[bytes, ...]
     keys: tuple[JksKey, ...]
 
 
 def read_jks(data: bytes, password: str | None) -> JksStore:
-    """Read a JKS store of version 1 or 2, and check its digest; without a password, the digest is not checked.
+    """Read a JKS store of version 1 or 2 and check its digest. password: the store's password; None to skip that check.
 
-    Raises JksPasswordError if the digest is wrong, JksError for other errors.
+    Raises JksPasswordError if the digest does not match, JksError for other errors.
     """
     if not data.startswith(_JKS_MAGIC):
         raise JksError("it is not a JKS store")
@@ -162,8 +162,9 @@ def read_jks(data: bytes, password: str | None) -> JksStore:
 
 
 def unprotect(key: JksKey, password: str) -> bytes:
-    """Return the key as PKCS#8 (DER). Raises JksPasswordError for a wrong password, JksError for an unknown
-    encryption."""
+    """Decrypt a key and return it as PKCS#8 in DER. Raises JksPasswordError for a wrong password, JksError for an
+    unknown encryption.
+    """
     outer = _Der(_Der(key.protected).take(_SEQUENCE))
     algorithm = _Der(outer.take(_SEQUENCE)).take(_OBJECT_IDENTIFIER)
     if algorithm != _KEY_PROTECTOR:
@@ -191,7 +192,9 @@ def _sha1(data: bytes) -> bytes:
 
 
 class _JavaData:
-    """A reader of bytes like Java's DataInputStream. Raises JksError at the end of the bytes."""
+    """A reader of the numbers and texts that Java's DataOutputStream writes. Raises JksError at the end of the
+    bytes.
+    """
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -224,7 +227,7 @@ class _JavaData:
 
 
 class _Der:
-    """A reader of the elements of a DER encoding. Raises JksError if an element has another tag."""
+    """A reader of the elements in a DER encoding. Raises JksError if an element has another tag than expected."""
 
     def __init__(self, data: bytes) -> None:
         self._reader = _JavaData(data)
@@ -258,8 +261,9 @@ _LEGACY = {
         (11, "SHA1-RC2"),
     )
 }
-"""Encoded object identifiers of the encryptions of PKCS#12 and PKCS#5 that OpenSSL 3 has only in its legacy
-provider."""
+"""Object identifier in DER -> name, of encryptions of PKCS#12 and PKCS#5 that OpenSSL 3 has only in its legacy
+provider.
+"""
 _HASHES = {
     bytes.fromhex("2b0e03021a"): "sha1",
     **{bytes.fromhex(f"60864801650304020{n}"): name for n, name in ((1, "sha256"), (2, "sha384"), (3, "sha512"))},
@@ -269,7 +273,7 @@ _MOST_ROUNDS = 10_000_000
 
 
 def _why_closed(data: bytes, password: Secret | None, role: _StoreRole) -> tuple[str, str]:
-    """Return the reason why a PKCS12 store does not open, and the remedy."""
+    """Return the reason why a PKCS12 store can't be opened, and the remedy."""
     remedy = f"Set {role.prefix}.password to the store's password."
     try:
         fits = _checksum_fits(data, password.reveal() if password else "")
@@ -289,15 +293,15 @@ def _why_closed(data: bytes, password: Secret | None, role: _StoreRole) -> tuple
 
 
 def _legacy(der: bytes) -> str:
-    """Return the names of the encryptions in a store or a key that OpenSSL may lack, as one text; empty without such an
-    encryption.
+    """Return the names of encryptions in a store or a key that OpenSSL may lack, as one text; ``""`` if there are
+    none.
     """
     return " and ".join(name for identifier, name in _LEGACY.items() if identifier in der)
 
 
 def _checksum_fits(data: bytes, password: str) -> bool | None:
-    """Return whether the store's checksum matches the password; None if the store has no checksum, or one with an
-    unknown hash or more than `_MOST_ROUNDS` rounds. Raises JksError for an incorrect encoding.
+    """Return whether the store's checksum matches the password. Return None if the store has no checksum, or one with
+    an unknown hash or more than `_MOST_ROUNDS` rounds. Raises JksError for an invalid encoding.
     """
     store = _Der(_Der(data).take(_SEQUENCE))
     store.take(_INTEGER)
@@ -339,7 +343,7 @@ _CONVERT = "Convert it: keytool -importkeystore -srckeystore FILE -destkeystore 
 
 
 class _StoreRole(NamedTuple):
-    """The role of a store in messages: its name, and the prefix of its properties."""
+    """The use of a store, for messages: its name, and the prefix of its settings."""
 
     words: str
     prefix: str
@@ -351,7 +355,7 @@ _KEY_STORE = _StoreRole("key store", "ssl.keystore")
 
 @dataclass(frozen=True, slots=True)
 class ClientIdentity:
-    """A certificate chain, the client's own certificate first, and the private key, both PEM."""
+    """The client's certificate chain, beginning with its own certificate, and its private key; both in PEM."""
 
     chain: str
     key: str = field(repr=False)
@@ -370,7 +374,7 @@ def trusted_certificates(store: Store) -> str:
 
 
 def client_identity(tls: TlsSettings) -> ClientIdentity | None:
-    """Return the client's certificate and key; None without a key store. Raises TlsFailed."""
+    """Read the client's certificate chain and key; return None if the settings have no key store. Raises TlsFailed."""
     store = tls.key_store
     if store is None:
         return None
@@ -393,8 +397,8 @@ def client_identity(tls: TlsSettings) -> ClientIdentity | None:
 
 
 def own_certificate_end(tls: TlsSettings) -> datetime | None:
-    """Return the expiry of the client's certificate, UTC; None without a certificate, or if it can't be read. Reads
-    files.
+    """Return the end of the validity of the client's certificate, UTC; None if there is no certificate or it can't be
+    read. Reads files.
     """
     from cryptography import x509
 
@@ -411,7 +415,7 @@ class _StoreContent(NamedTuple):
     certificates: tuple[PemBlock, ...]
     """All certificates in the store."""
     chain: tuple[PemBlock, ...] = ()
-    """The chain of the key's certificate, that certificate first."""
+    """The certificate chain of the key, beginning with the key's own certificate."""
     key: PemBlock | None = None
 
 
@@ -514,7 +518,7 @@ def ssl_context(settings: ConnectionSettings) -> ssl.SSLContext | None:
 
 
 def client_context(tls: TlsSettings) -> ssl.SSLContext:
-    """Return the SSL context for these settings. Reads files. Raises TlsFailed."""
+    """Return an SSL context for these TLS settings. Reads files. Raises TlsFailed."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = tls.verify_host and tls.verify_chain
@@ -555,7 +559,7 @@ def _load(context: ssl.SSLContext, identity: ClientIdentity, tls: TlsSettings) -
 
 
 def _why_locked(key: str) -> str:
-    """Return the reason why a key (PEM) is not decrypted, which OpenSSL does not report."""
+    """Return the reason why a private key (PEM) could not be decrypted, which OpenSSL does not say."""
     body = "".join(line for line in key.splitlines() if ":" not in line and not line.startswith("-----"))
     legacy = _legacy(binascii.a2b_base64(body))
     other = f": the password is wrong, or OpenSSL does not have {legacy} here" if legacy else ""
@@ -564,10 +568,10 @@ def _why_locked(key: str) -> str:
 
 @contextmanager
 def _private_file(content: bytes) -> Iterator[str]:
-    """Yield a temporary path with this content.
+    """Yield the path of a temporary file with this content, and remove it afterwards.
 
-    OpenSSL reads a certificate chain only from a path. On Linux it is a file in memory, so that a decrypted key is
-    never on a disk; elsewhere it is a file that only this user can read, removed afterwards.
+    OpenSSL reads a certificate chain only from a path. On Linux the file is in memory, so that a decrypted key is never
+    on a disk; elsewhere only this user can read it.
     """
     if hasattr(os, "memfd_create") and _OPEN_FILES.is_dir():
         descriptor, path = os.memfd_create("kac-key", os.MFD_CLOEXEC), None

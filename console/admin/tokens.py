@@ -1,7 +1,8 @@
-"""Delegation tokens (KIP-48): described without their secrets, created, renewed and expired.
+"""Delegation tokens (KIP-48): reading them without their secrets, creating, renewing and expiring them.
 
-Brokers return the HMAC of each token with its description, and identify a token by it: kac reads it again right before
-it renews or expires a token, and does not store it. Only the HMAC of a new token is returned, in its outcome.
+Brokers return the HMAC of each token, which is its secret, with its description, and requests identify a token by it.
+kac does not store HMACs: it reads one again right before it renews or expires the token. Only the HMAC of a new token
+leaves this module, in the outcome of its creation.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ GONE = Failure("DELEGATION_TOKEN_NOT_FOUND", "", "The token is gone: it was canc
 
 
 async def describe_tokens(link: Link) -> dict[str, tokens.DelegationToken]:
-    """Return the tokens that the principal may see, by id: its own, those that it may renew, and others for which it
-    has Describe on DELEGATION_TOKEN. Raises BrokerError if tokens are off, or if the connection has no login, and other
-    AdminErrors.
+    """Return id -> delegation token, for the tokens that the principal may see: its own, those that it may renew, and
+    others for which it has Describe on DELEGATION_TOKEN. Raises BrokerError if the brokers have delegation tokens
+    disabled, or if the connection has no login, and other AdminErrors.
     """
     return {token.id: token for token, _ in await _described(link)}
 
 
 async def _described(link: Link, to: Route = ANY) -> list[tuple[tokens.DelegationToken, bytes]]:
-    """Return the tokens, each with its HMAC."""
+    """Return the delegation tokens, each with its HMAC."""
     await link.require(DESCRIBE, 1, "1.1", to)
 
     def build(kio: ModuleType) -> Any:
@@ -70,8 +71,8 @@ def _principal(type_: str, name: str) -> str:
 
 
 class _Making(Sender[tokens.CreateToken, tokens.NewToken]):
-    """Creates a token. The outcome has its id and its HMAC. If the answer is lost, the outcome stays unknown: a new
-    token in the description may be another one of the same owner.
+    """Creates a token; the outcome has its id and HMAC. If the response is lost, the outcome stays UNKNOWN, since a new
+    token in the listing may be another one of the same owner.
     """
 
     _made: changes.ShownOnce | None = None
@@ -118,7 +119,7 @@ K = TypeVar("K", bound=tokens.RenewToken | tokens.ExpireToken)
 
 
 class _OfToken(Sender[K, tokens.TokenTarget]):
-    """Makes a token expire after a period, which begins now."""
+    """The base class of changes that set a token's expiry to some time from now."""
 
     _known: tuple[tokens.DelegationToken, bytes] | None = None
     _expires: int | None = None
@@ -154,8 +155,8 @@ class _OfToken(Sender[K, tokens.TokenTarget]):
         return dict.fromkeys(targets, self.verdict((await describe_tokens(self.link)).get(self.request.id)))
 
     def verdict(self, now: tokens.DelegationToken | None) -> changes.Status:
-        """Return the outcome of the change, from the token's present state; UNKNOWN if the token is missing now, or its
-        former state is not known.
+        """Return the status of the change according to the token's present state; UNKNOWN if the token is missing, or
+        its state before the change is unknown.
         """
         if now is None or self._known is None:
             return changes.Status.UNKNOWN
@@ -165,7 +166,7 @@ class _OfToken(Sender[K, tokens.TokenTarget]):
 
 
 class _Renewal(_OfToken[tokens.RenewToken]):
-    """Renews a token, at most to the end of its lifetime."""
+    """Renews a token, but not beyond the end of its maximum lifetime."""
 
     def built(self, kio: ModuleType, hmac: bytes, period: timedelta) -> Any:
         return kio.RenewDelegationTokenRequest(hmac=hmac, renew_period=period)

@@ -1,4 +1,6 @@
-"""Topics: description, creation, deletion and growth (KIP-4, KIP-195, KIP-599), and the wait for their leaders."""
+"""Topics: reading, creating and deleting them, adding partitions (KIP-4, KIP-195, KIP-599), and waiting for their
+leaders.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +51,8 @@ async def describe_topics(
     AdminError.
 
     Args:
-        names: the topics; None for all.
-        to: the destination; each broker answers from its own metadata.
+        names: the names of the topics; None for all.
+        to: the destination; each broker answers from its own copy of the metadata.
         within: the timeout in seconds; None for the settings' `request_timeout`.
     """
     if names is None:
@@ -68,7 +70,7 @@ async def describe_topics(
 async def _listed(
     link: admin_link.Link, names: Sequence[str] | None, to: admin_link.Route, within: float | None
 ) -> TopicListing:
-    """Return the topics of one Metadata request; see `describe_topics`."""
+    """Return the topics of one Metadata request. The arguments are those of `describe_topics`."""
 
     named = None if names is None else [{"name": name, "topic_id": None} for name in dict.fromkeys(names)]
     with gc_paused():
@@ -92,7 +94,7 @@ def _import_decoder(_api: str, _version: int) -> None:
 
 
 async def topics_by_id(link: admin_link.Link, topic_ids: Iterable[UUID]) -> dict[UUID, Topic]:
-    """Return topic id -> topic (KIP-516); a topic that was deleted, or can't be described, is missing. Raises
+    """Return topic id -> topic (KIP-516). A topic that was deleted, or can't be described, is missing. Raises
     AdminError.
     """
     found: dict[UUID, Topic] = {}
@@ -107,8 +109,8 @@ async def topics_by_id(link: admin_link.Link, topic_ids: Iterable[UUID]) -> dict
 
 
 def topic_listing(response: Any) -> TopicListing:
-    """Return the topics of a Metadata response, any version; a topic with an error and without partitions is a failure.
-    Equal partitions and replica lists are one object.
+    """Convert a Metadata response of any version to topics; a topic with an error and without partitions becomes a
+    failure. Equal partitions and replica lists share one object.
     """
     topics: dict[str, Topic] = {}
     failures: dict[str, Failure] = {}
@@ -144,7 +146,7 @@ def topic_listing(response: Any) -> TopicListing:
 
 
 class LeaderWait(Struct, frozen=True):
-    """The result of a wait for leaders."""
+    """The result of waiting for partitions' leaders."""
 
     ready: frozenset[str]
     """The topics whose partitions all have a leader."""
@@ -158,13 +160,15 @@ async def wait_for_leaders(
     timeout: float,  # noqa: ASYNC109
     on_progress: delivery.Progress | None = None,
 ) -> LeaderWait:
-    """Wait until each of these topics has all its partitions, each with a leader. Return the complete topics, and for
-    the others the number of missing leaders at the timeout. A failed read is retried until the timeout.
+    """Wait until each of these topics has all its partitions, and each partition a leader. Return the topics that are
+    complete, and for the others the number of partitions without a leader when the time was over. Failed reads are
+    repeated.
 
     Args:
-        names: topic -> its number of partitions; None if the broker chose it.
-        timeout: the seconds for all.
-        on_progress: a callback with the numbers of partitions with a leader and of all partitions, at each change.
+        names: topic -> its expected number of partitions; None if the broker chose it.
+        timeout: the maximum seconds in total.
+        on_progress: function called at each change, with the number of partitions that have a leader and of all
+            partitions; None to call nothing.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout
@@ -190,8 +194,8 @@ async def wait_for_leaders(
 
 
 def leaders(topic: Topic, expected: int | None) -> tuple[int, int]:
-    """Return the number of partitions with a leader, and the number of partitions to wait for. expected: the topic's
-    number of partitions; None if the broker chose it.
+    """Return the number of partitions with a leader, and the number of partitions that should have one. expected: the
+    topic's number of partitions; None if the broker chose it.
     """
     led = sum(1 for partition in topic.partitions if partition.leader >= 0)
     return led, max(expected or 1, len(topic.partitions))
@@ -207,8 +211,8 @@ R = TypeVar("R", bound=changes.CreateTopics | changes.DeleteTopics | changes.Cre
 
 
 class _OfTopics(delivery.Sender[R, changes.TopicTarget]):
-    """A change to topics. Topics refused by a controller_mutation_rate quota were not applied (KIP-599), so they are
-    sent again within the request's own timeout.
+    """The base class of changes to topics. Topics that brokers refused because of a controller_mutation_rate quota were
+    not applied (KIP-599), so they are sent again within the request's own timeout.
     """
 
     def __init__(self, link: admin_link.Link, request: R, validate_only: bool) -> None:
@@ -218,7 +222,7 @@ class _OfTopics(delivery.Sender[R, changes.TopicTarget]):
 
     @property
     def within(self) -> float:
-        """The request's own timeout in seconds."""
+        """The timeout in the request, in seconds."""
         limit_ms: int = self.request.timeout_ms
         return limit_ms / 1000
 
@@ -255,8 +259,11 @@ class _OfTopics(delivery.Sender[R, changes.TopicTarget]):
     async def with_leaders(
         self, outcomes: dict[changes.TopicTarget, changes.Outcome], counts: Mapping[str, int | None]
     ) -> dict[changes.TopicTarget, changes.Outcome]:
-        """Wait until all partitions have a leader. Return the outcomes; an applied one has a failure if some partitions
-        still have no leader at the timeout.
+        """Wait until all partitions of the applied topics have a leader. Return the outcomes; an applied one has a
+        failure if partitions still have no leader when the time is over.
+
+        Args:
+            counts: topic -> its expected number of partitions; None if the broker chose it.
         """
         applied = _names(target for target, outcome in outcomes.items() if outcome.status is changes.Status.APPLIED)
         if self.validate_only or not applied:
@@ -364,8 +371,8 @@ def _names(targets: Iterable[changes.TopicTarget]) -> list[str]:
 
 
 def created(wanted: changes.NewTopic, listing: TopicListing) -> changes.Status:
-    """Return APPLIED if the topic exists as requested; NOT_APPLIED if it is missing, or has other numbers of partitions
-    or replicas: then it existed before. UNKNOWN if it was not described.
+    """Return APPLIED if the topic exists as requested. Return NOT_APPLIED if it does not exist, or has other numbers of
+    partitions or replicas, since it existed before then. Return UNKNOWN if it could not be described.
     """
     topic = listing.topics.get(wanted.name)
     if topic is None:
@@ -379,15 +386,15 @@ def created(wanted: changes.NewTopic, listing: TopicListing) -> changes.Status:
 
 
 def deleted(name: str, listing: TopicListing) -> changes.Status:
-    """Return APPLIED if the topic is gone, NOT_APPLIED if it exists; UNKNOWN if it was not described."""
+    """Return APPLIED if the topic does not exist, NOT_APPLIED if it exists, UNKNOWN if it could not be described."""
     if name in listing.topics:
         return changes.Status.NOT_APPLIED
     return changes.Status.APPLIED if _is_gone(name, listing) else changes.Status.UNKNOWN
 
 
 def grown(count: int, topic: Topic | None) -> changes.Status:
-    """Return APPLIED if the topic has the new number of partitions, NOT_APPLIED if it has fewer. With more, another
-    client has grown it since: UNKNOWN, as for a topic that was not described.
+    """Return APPLIED if the topic has exactly the new number of partitions, NOT_APPLIED if it has fewer. Return UNKNOWN
+    if it has more, since another client has added partitions, or if it could not be described (None).
     """
     if topic is None or len(topic.partitions) > count:
         return changes.Status.UNKNOWN
@@ -400,7 +407,7 @@ def _is_gone(name: str, listing: TopicListing) -> bool:
 
 
 def _wanted_partitions(topic: changes.NewTopic) -> int | None:
-    """Return the number of partitions of a new topic; None if the broker chooses it."""
+    """Return the number of partitions that a new topic shall have; None if the broker chooses it."""
     return len(topic.assignments) or (topic.partitions if topic.partitions > 0 else None)
 
 

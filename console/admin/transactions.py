@@ -1,5 +1,5 @@
-"""Transactions (KIP-98, KIP-664): reads the open ones from leaders and coordinators, with the gaps in these reads; ends
-a hanging one; lists and describes all.
+"""Transactions (KIP-98, KIP-664): reading the open ones from partition leaders and coordinators, with notes of what
+these reads may miss; aborting a hanging one; listing and describing all.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ from console.model.grouping import grouped
 from console.wire.fields import Fields
 
 MAX_PATTERNS = 1_000
-"""Maximum number of names in ACLs on transactional ids that are tried, each on each broker; with more, hidden ids can't
-be excluded."""
+"""Maximum number of names in ACLs on transactional ids for which rights are tested, each at each broker. If there are
+more, kac can't exclude that ids are hidden from it.
+"""
 
 OFFSETS_AT_ONCE = 5_000
-"""Number of partitions whose offsets are read in one round."""
+"""Number of partitions whose offsets are read at a time."""
 MOST_RUNNING = 1_000
-"""Maximum number of unfinished transactions to describe if no partition has records of them."""
+"""Maximum number of unfinished transactions that are described although no partition shows records of them."""
 
 _ABORT_RIGHT = "Ask an administrator of the cluster for an ACL: ALTER or CLUSTER_ACTION on CLUSTER kafka-cluster."
 _MAX_TIMEOUT = "transaction.max.timeout.ms"
@@ -46,11 +47,11 @@ _MAX_TIMEOUT = "transaction.max.timeout.ms"
 async def stable_offsets(
     link: Link, places: Iterable[transactions.Place]
 ) -> tuple[dict[transactions.Place, transactions.StableOffsets], dict[transactions.Place, Failure]]:
-    """Return the last stable offset and the high watermark of each partition, or its failure. Sends two requests to
-    each leader for each `OFFSETS_AT_ONCE` partitions.
+    """Return (topic, partition) -> its last stable offset and high watermark, and (topic, partition) -> the failure to
+    read them. Send two requests to each leader for each `OFFSETS_AT_ONCE` partitions.
 
-    The last stable offsets are read first: one that is below its high watermark was so already before the high
-    watermarks were read.
+    The last stable offsets are read first. One that is below the high watermark was so, too, before the high watermarks
+    were read.
     """
     found: dict[transactions.Place, transactions.StableOffsets] = {}
     failures: dict[transactions.Place, Failure] = {}
@@ -68,11 +69,12 @@ async def stable_offsets(
 
 
 async def poll_transactions(link: Link, places: Iterable[transactions.Place]) -> transactions.Transactions:
-    """Return the open transactions of these partitions, with the facts that `model.transactions.verdict` needs.
+    """Return the open transactions in these partitions, with the facts that `model.transactions.verdict` needs.
 
-    An open transaction holds the last stable offset below the high watermark, so only the producers of such partitions
-    are described. They are described again after the coordinators have answered: a transaction that was the same both
-    times was open in between. Raises Unsupported before Kafka 3.0, and AdminError if the cluster is unreachable.
+    An open transaction keeps the last stable offset below the high watermark, so only the producers of partitions in
+    this state are described. They are described once more after the coordinators have answered: a transaction that is
+    the same both times was open in between. Raises Unsupported before Kafka 3.0, and AdminError if the cluster is
+    unreachable.
     """
     offsets, failures = await stable_offsets(link, places)
     waiting = [place for place, each in offsets.items() if each.waiting]
@@ -118,7 +120,9 @@ def _is_kept(each: transactions.OpenTransaction, listing: transactions.Transacti
 async def _asked(
     link: Link, waiting: Sequence[transactions.Place]
 ) -> tuple[transactions.ProducerListing, tuple[transactions.TransactionListing, tuple[Failure, ...]]]:
-    """Return the producers of the partitions, and then the coordinators' transactions with their possible gaps."""
+    """Return the producers of these partitions; and, read after them, the coordinators' transactions, with failures
+    that say which ones may be missing.
+    """
     producers = await describe_producers(link, waiting)
     ids = {each.producer.id for each in _open(producers)}
     before = await _coordinators(link)
@@ -139,8 +143,8 @@ async def _asked(
 
 
 async def _coordinators(link: Link) -> Mapping[int, tuple[int, int]] | Failure:
-    """Return partition of the transaction log -> its leader and leader epoch; empty if the topic does not exist. The
-    failure if the topic can't be described.
+    """Return partition number of the transaction log (__transaction_state) -> its leader and leader epoch. Empty if the
+    topic does not exist; the failure if it can't be described.
     """
     listing = await describe_topics(link, [TRANSACTIONS])
     topic = listing.topics.get(TRANSACTIONS)
@@ -153,11 +157,12 @@ async def _coordinators(link: Link) -> Mapping[int, tuple[int, int]] | Failure:
 def _unled(
     before: Mapping[int, tuple[int, int]] | Failure, after: Mapping[int, tuple[int, int]] | Failure
 ) -> list[Failure]:
-    """Return the reason why the listing may lack the transactions of some coordinators; empty if all coordinators have
+    """Return the reasons why a listing of transactions may lack those of some coordinators; empty if all coordinators
     answered.
 
     Args:
-        before, after: partition -> its leader and epoch, before and after the listing; or the failure to describe them.
+        before, after: partition number -> its leader and leader epoch, before and after the listing; or the failure to
+        describe them.
     """
     if isinstance(before, Failure) or isinstance(after, Failure):
         why = before if isinstance(before, Failure) else after
@@ -175,13 +180,13 @@ def _unled(
 
 async def _hidden(link: Link) -> list[Failure]:
     """Return the reasons why brokers may have hidden transactional ids from this principal; empty if it may describe
-    all.
+    all ids.
 
-    Brokers do not report hidden ids, so kac tries. The ACLs on transactional ids divide all ids into classes, which an
-    authorizer treats alike by Kafka's rules (StandardAuthorizer, AclAuthorizer): each name in an ACL, the other ids
-    below each of its prefixes, and all others. DescribeTransactions of one id of each class shows whether the principal
-    may describe it, creates nothing, and gets an answer from any broker. So kac sends it to each broker: one that
-    allows all of them allows every id.
+    Brokers silently omit ids that a principal may not describe, so kac tests the right. The ACLs on transactional ids
+    divide all possible ids into classes that Kafka's authorizers treat alike (StandardAuthorizer, AclAuthorizer): each
+    name in an ACL, the other ids with each prefix in an ACL, and all other ids. DescribeTransactions of one id of each
+    class shows the right for the class, creates nothing, and is answered by any broker. kac sends it to each broker; a
+    broker that allows all of these ids allows every id.
     """
     try:
         acls = await describe_acls(link, AclFilter(resource_type=AclResourceType.parse("TRANSACTIONAL_ID")))
@@ -208,8 +213,8 @@ async def _hidden(link: Link) -> list[Failure]:
 
 
 def _no_ones(names: Collection[str]) -> str:
-    """Return an id that no ACL names or covers by a prefix. If possible it is always the same id, so that a replay
-    sends the same request as the recorded session. names: the names and prefixes in ACLs.
+    """Return an id that no ACL names and that has none of the prefixes. If possible, it is always the same id, so that
+    a replay sends the same request as the recorded session. names: the names and prefixes in ACLs.
     """
     free = (each for each in transactions.NO_ONES if not any(name.startswith(each[0]) for name in names))
     return next(free, secrets.token_hex(16))
@@ -222,9 +227,7 @@ _HOW_TO_KNOW = (
 
 
 async def _refused(link: Link, broker_id: int, ids: Sequence[str]) -> bool | Failure:
-    """Return whether the broker refuses to describe one of the ids to this principal; a failure if the request to the
-    broker fails.
-    """
+    """Return whether the broker refuses to describe any of these ids; a failure if the request fails."""
     for chunk in parts(ids, IDS_AT_ONCE):
         try:
             response = await describe_ids(link, broker_id, chunk)
@@ -237,7 +240,7 @@ async def _refused(link: Link, broker_id: int, ids: Sequence[str]) -> bool | Fai
 
 
 async def _max_timeout(link: Link) -> int | None:
-    """Return the highest transaction.max.timeout.ms of the brokers, milliseconds; None if a broker does not return
+    """Return the highest transaction.max.timeout.ms of all brokers, in milliseconds; None if any broker does not return
     it.
     """
     brokers = sorted((await link.nodes()).brokers)
@@ -255,11 +258,12 @@ async def _max_timeout(link: Link) -> int | None:
 
 
 class _Abort(Sender[AbortTransaction, ProducerTarget]):
-    """Makes a partition's leader write an abort marker for the producer's open transaction.
+    """Makes a partition's leader write an abort marker that ends the open transaction of a producer.
 
-    The transaction is described right before, also for a check, and nothing is sent unless it is the expected one and
-    hangs. The marker has the producer's and the coordinator's epoch in the leader's state (0 for -1, as Kafka's command
-    sends), and transaction version 0. Needs Alter or ClusterAction on the cluster, and Kafka 3.0.
+    The transaction is described right before, also for a validation. Nothing is sent unless it is the expected
+    transaction and hangs. The marker has the producer's epoch and the coordinator's epoch from the leader's state (0
+    for -1, as Kafka's own command sends), and transaction version 0. It needs Alter or ClusterAction on the cluster,
+    and Kafka 3.0.
     """
 
     def targets(self) -> tuple[ProducerTarget]:
@@ -310,7 +314,9 @@ SENDERS: Senders = {AbortTransaction: _Abort}
 
 
 def _kept_back(request: AbortTransaction, seen: transactions.Transactions) -> Outcome | None:
-    """Return the outcome that refuses the marker; None if it may be written."""
+    """Return the outcome that refuses to write the marker; None if the marker may be written. seen: the transaction as
+    described right before.
+    """
     target = request.target
     place = target.topic, target.number
     if place in seen.failures:
@@ -326,8 +332,8 @@ def _kept_back(request: AbortTransaction, seen: transactions.Transactions) -> Ou
 
 
 def ended(request: AbortTransaction, listing: transactions.ProducerListing) -> Status:
-    """Return APPLIED if the transaction is no longer open; UNKNOWN if the partition was not described. A producer that
-    the leader has forgotten has no open transaction.
+    """Return APPLIED if the transaction is no longer open, NOT_APPLIED if it is, UNKNOWN if the partition could not be
+    described. A producer that the leader has forgotten has no open transaction.
     """
     target = request.target
     producers = listing.producers.get((target.topic, target.number))
@@ -338,7 +344,7 @@ def ended(request: AbortTransaction, listing: transactions.ProducerListing) -> S
 
 
 def with_right_named(outcome: Outcome) -> Outcome:
-    """Return the outcome; if the broker refused it for lack of a right, the failure names the right."""
+    """Return the outcome; if it failed because a right is missing, the failure names that right."""
     problem = outcome.failure
     if problem is None or problem.name != "CLUSTER_AUTHORIZATION_FAILED":
         return outcome
@@ -357,11 +363,11 @@ _NEEDS = "3.0"
 async def describe_producers(
     link: Link, places: Iterable[transactions.Place], replica: int | None = None
 ) -> transactions.ProducerListing:
-    """Return the producers of each partition in its leader's state, or its failure (KIP-664). Needs Read on the topic.
-    One request has at most `PARTITIONS_AT_ONCE` partitions; a broker gets one request after the other.
+    """Return the producers of each partition from its leader's state, or the failure to read them (KIP-664). Needs Read
+    on the topic. A request has at most `PARTITIONS_AT_ONCE` partitions, and a broker gets one request at a time.
 
     Args:
-        replica: the id of the broker to ask instead of the leaders; None for the leaders.
+        replica: the id of a broker to ask instead of the leaders; None for the leaders.
 
     Raises:
         Unsupported: the brokers are older than Kafka 3.0.
@@ -431,16 +437,16 @@ def _producer(state: Any) -> transactions.Producer:
 async def list_transactions(
     link: Link, longer_than_ms: int = -1, pattern: str | None = None
 ) -> transactions.TransactionListing:
-    """Return all transactions of all brokers, not described. The failure of an unreachable broker has the key ``broker
-    N``.
+    """Return all transactions that the brokers list, without their descriptions. An unreachable broker has a failure
+    under the key ``broker N``.
 
     **Brokers silently omit transactions that the principal may not DESCRIBE.** Raises Unsupported before Kafka 3.0 or
-    for an unsupported filter, AdminError if the cluster is unreachable, or the first broker's error if no broker can
+    for an unsupported filter, AdminError if the cluster is unreachable, and the first broker's error if no broker can
     list.
 
     Args:
-        longer_than_ms: the minimum age in milliseconds, Kafka 3.8 and newer; -1 for any age.
-        pattern: a regular expression (RE2) for ids, Kafka 4.1 and newer; None for all ids.
+        longer_than_ms: the minimum age of a transaction in milliseconds (Kafka 3.8); -1 for any age.
+        pattern: a regular expression (RE2) for transactional ids (Kafka 4.1); None for all ids.
     """
     least, needs = (2, "4.1") if pattern else (1, "3.8") if longer_than_ms >= 0 else (0, _NEEDS)
     await link.require("list_transactions", least, needs)
@@ -482,7 +488,8 @@ OF_TRANSACTIONS = CoordinatorsOf(1, TRANSACTIONS, ErrorCode.transactional_id_not
 
 
 async def describe_transactions(link: Link, ids: Iterable[str]) -> transactions.TransactionListing:
-    """Return each transactional id in its coordinator's state, or its failure. Needs Describe on the transactional id.
+    """Return each transaction from its coordinator's state, or the failure to read it. Needs Describe on the
+    transactional id.
 
     Raises Unsupported before Kafka 3.0, and AdminError if the cluster is unreachable.
     """
@@ -521,7 +528,7 @@ async def _described_at(link: Link, broker_id: int, ids: Sequence[str]) -> trans
 
 
 def describe_ids(link: Link, broker_id: int, ids: Sequence[str]) -> Awaitable[Any]:
-    """Return one broker's response to DescribeTransactions for these ids."""
+    """Send DescribeTransactions for these transactional ids to one broker and return the decoded response."""
     return link.call("describe_transactions", {"transactional_ids": tuple(ids)}, to=broker(broker_id))
 
 

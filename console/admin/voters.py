@@ -1,4 +1,4 @@
-"""Voters of the quorum: their addition and removal (KIP-853)."""
+"""Voters of the KRaft quorum: adding and removing them (KIP-853)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ SENDERS: Senders = {AddVoter: _Joining, RemoveVoter: _Leaving}
 
 
 def _uuid(directory_id: str) -> UUID:
-    """Return the id of a directory. Raises NotSendable."""
+    """Convert a directory id to a UUID. Raises NotSendable if it is invalid."""
     try:
         return uuid_of(directory_id)
     except ValueError:

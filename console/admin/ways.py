@@ -1,4 +1,4 @@
-"""The ways to brokers that this host does not reach: by SSH, by a proxy, by Kubernetes."""
+"""Connections to brokers that this host can't reach directly: through SSH, a proxy or Kubernetes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from console.admin.settings import Proxy, SshHost, Via
 from console.admin.ssh import SshWay
 
 Way = SshWay | ProxyWay | KubeWay
-"""A way to brokers: `start` logs in if necessary, `open` returns a connection to an address, `close` ends
-everything."""
+"""The connection to an SSH host, proxy or Kubernetes namespace. `start` logs in if necessary, `open` returns a
+connection through it to an address, `close` ends everything.
+"""
 
 _MADE: dict[Via, Way] = {}
 _LOCK = threading.Lock()
 
 
 def way(via: Via) -> Way:
-    """Return the way that all clients of the process share: its login may need a password, for which kac asks
-    once.
+    """Return the connection to an SSH host, proxy or namespace that all clients of the process share. Its login may
+    need a password, for which kac then asks only once.
     """
     with _LOCK:
         found = _MADE.get(via)
