@@ -1,1 +1,3 @@
-"""A Kafka cluster in this process: real sockets, the real protocol, its own state. It does not import the client."""
+"""A Kafka cluster within this process: it has real sockets, Kafka's protocol and a state of its own. It does not import
+kac's client.
+"""

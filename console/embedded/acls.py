@@ -1,4 +1,4 @@
-"""ACLs: the table, its filters, and the authorizer, which is based on `console.model.authorizer`."""
+"""The table of ACLs with its indexes, and its filters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from console.model.codes import AclOperation, AclResourceType, PatternType, Perm
 
 
 class AclTable(IndexedTable[Acl, UUID]):
-    """The ACLs, indexed by principal and by pattern."""
+    """The ACLs with their ids, indexed by principal and by resource pattern."""
 
     __slots__ = ()
     source: LargeAcls | None
@@ -28,18 +28,20 @@ class AclTable(IndexedTable[Acl, UUID]):
         return list(self.having(principal, made))
 
     def on(self, pattern: authorizer.Pattern) -> list[Acl]:
-        """Return the ACLs with exactly this pattern."""
+        """Return the ACLs whose resource pattern is exactly this one."""
         made = self.source.on(pattern) if self.source is not None else ()
         return list(self.having(pattern, made))
 
 
 def acls_of(acls: Mapping[Acl, UUID], principal: str) -> Iterable[Acl]:
-    """Return the ACLs of a principal in a view's table."""
+    """Return the ACLs of a principal, from the ACL table of a broker's view of the state."""
     return keys_in(acls, lambda table: table.of_principal(principal), lambda acl: acl.principal == principal)
 
 
 def acls_on(acls: Mapping[Acl, UUID], pattern: authorizer.Pattern) -> Iterable[Acl]:
-    """Return the ACLs with exactly this pattern in a view's table."""
+    """Return the ACLs whose resource pattern is exactly this one, from the ACL table of a broker's view of the
+    state.
+    """
     return keys_in(acls, lambda table: table.on(pattern), lambda acl: authorizer.pattern_of(acl) == pattern)
 
 
@@ -48,7 +50,9 @@ MATCH = PatternType.parse("MATCH")
 
 
 def filter_of(wanted: Any) -> AclFilter:
-    """Return the filter in a DescribeAcls request or an item of DeleteAcls, which have the same field names."""
+    """Return the filter in a DescribeAcls request, or in an item of a DeleteAcls request, whose fields have the same
+    names.
+    """
     return AclFilter(
         AclResourceType(wanted.resource_type_filter),
         wanted.resource_name_filter,
@@ -61,17 +65,19 @@ def filter_of(wanted: Any) -> AclFilter:
 
 
 def is_unknown_pattern(wanted: AclFilter) -> bool:
-    """Return whether the resource type or the pattern type is unknown."""
+    """Return whether the filter's resource type or pattern type is a number that Kafka does not define."""
     return not (wanted.resource_type.known and wanted.pattern_type.known)
 
 
 def is_unknown_entry(wanted: AclFilter) -> bool:
-    """Return whether the operation or the permission is unknown."""
+    """Return whether the filter's operation or permission type is a number that Kafka does not define."""
     return not (wanted.operation.known and wanted.permission.known)
 
 
 def matching_acls(wanted: AclFilter, acls: Mapping[Acl, UUID]) -> Iterator[Acl]:
-    """Return the ACLs of a view's table that match the filter, in any order. Lazy: the table may change meanwhile."""
+    """Yield the ACLs in a view's table that match the filter, in any order. The table may change during the
+    iteration.
+    """
     return (acl for acl in _candidates(wanted, acls) if matches(wanted, acl))
 
 
@@ -86,7 +92,7 @@ def _candidates(wanted: AclFilter, acls: Mapping[Acl, UUID]) -> Iterable[Acl]:
 
 
 def _patterns(wanted: AclFilter, name: str) -> Iterator[authorizer.Pattern]:
-    """Yield all patterns that can match the filter."""
+    """Yield all resource patterns that the filter can match. name: the resource name in the filter."""
     for number in AclResourceType.NAMES:
         if number == ANY or wanted.resource_type not in (ANY, number):
             continue
@@ -100,7 +106,7 @@ def _patterns(wanted: AclFilter, name: str) -> Iterator[authorizer.Pattern]:
 
 
 def matches(wanted: AclFilter, acl: Acl) -> bool:
-    """Return whether the ACL matches the filter (AclBindingFilter). Null and ANY match everything."""
+    """Return whether an ACL matches the filter (AclBindingFilter). A null field, or ANY, matches everything."""
     return (
         wanted.resource_type in (ANY, acl.resource_type)
         and wanted.principal in (None, acl.principal)

@@ -1,4 +1,6 @@
-"""Shared parts of responses: a result for each item, one error for all items, and long arrays encoded in steps."""
+"""Functions for responses of all APIs: a result for each item of a request, one error for all items, and long arrays
+that are encoded in steps.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from console.wire.schemas import Messages
 from console.wire.tagged_fields import encode_varint
 
 NO_OPERATIONS = -(2**31)
-"""The value in responses for authorized operations that were not requested (KIP-430)."""
+"""The value of the field for authorized operations in a response if the client did not request them (KIP-430)."""
 
 TOPIC_OPERATIONS = ("READ", "WRITE", "CREATE", "DESCRIBE", "DELETE", "ALTER", "DESCRIBE_CONFIGS", "ALTER_CONFIGS")
 CLUSTER_OPERATIONS = (
@@ -41,18 +43,19 @@ CLUSTER_OPERATIONS = (
 _GROUP_OPERATIONS = ("READ", "DESCRIBE", "DELETE")
 _GROUP_CONFIGS = ("DESCRIBE_CONFIGS", "ALTER_CONFIGS")
 _GROUP_CONFIGS_FROM = (4, 0)
-"""First release in which ACLs on groups may have the operations of `_GROUP_CONFIGS` (AclEntry.supportedOperations)."""
+"""The first release in which ACLs on groups may have the operations in `_GROUP_CONFIGS` (AclEntry.supportedOperations).
+"""
 
 
 def group_operations(context: RequestContext) -> tuple[str, ...]:
-    """Return the operations that can be allowed on a group."""
+    """Return Kafka's names of the operations that ACLs on groups may have in this release."""
     newer = context.cluster.release.number >= _GROUP_CONFIGS_FROM
     return _GROUP_OPERATIONS + _GROUP_CONFIGS if newer else _GROUP_OPERATIONS
 
 
 def advertised_controller(context: RequestContext) -> int:
-    """Return the controller id for clients: a random live broker if brokers forward requests
-    (KRaftMetadataCache.getRandomAliveBrokerId), -1 if no broker is alive; otherwise the controller.
+    """Return the controller id that responses to clients name: if brokers forward requests, that of a random live
+    broker (KRaftMetadataCache.getRandomAliveBrokerId), -1 if none is alive; otherwise that of the controller.
     """
     view = context.view
     if not context.cluster.forwarding:
@@ -71,23 +74,24 @@ _RENAMED: Mapping[str, Sequence[str]] = {
     "partition_index": ("partition", "partition_id"),
     "partition_id": ("partition_index", "partition"),
 }
-"""Field of an element of a response -> names of the same field in the request's items."""
+"""Name of a field in a response's element -> the names that the same value may have in the request's item."""
 
 
 _NOT_REPEATED = frozenset({"num_partitions", "replication_factor"})
-"""Fields that an error does not repeat: in CreateTopics they describe the created topic."""
+"""Fields that the response to an error does not copy from the request: in CreateTopics they describe the created topic.
+"""
 
 
 def error_answer(request: Any, messages: Messages, code: int, message: str | None = None) -> Any | None:
-    """Return the response with this error, at the top and for each item (AbstractRequest.getErrorResponse).
+    """Return the response with this error, both at the top and for each item (AbstractRequest.getErrorResponse).
 
     Args:
-        request: source of the items, which the response repeats if the API has items.
-        code: any number, even one that kio does not know.
-        message: used if the version has the field.
+        request: the request, whose items the response repeats.
+        code: the error code, even one that kio does not know.
+        message: the error message, for versions that have the field; None for no message.
 
     Returns:
-        None for an API without error codes.
+        None for an API whose responses have no error codes.
     """
     if not _has_error(messages.response):
         return None
@@ -95,7 +99,9 @@ def error_answer(request: Any, messages: Messages, code: int, message: str | Non
 
 
 def error_items(request: Any, messages: Messages) -> tuple[str, str] | None:
-    """Return the names of the item arrays in the response and in the request; None for a request without items."""
+    """Return the name of the array of items in the response, and that in the request; None for a request without
+    items.
+    """
     for answered, asked in APIS[messages.api].items:
         if _asked_items(request, asked):
             return answered, asked
@@ -110,7 +116,14 @@ def _entity(
     message: str | None,
     own: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
-    """Return an entity that repeats the fields of an item. own: the fields that do not come from the item."""
+    """Return a structure of a response that repeats the fields of a request's item, with this error.
+
+    Args:
+        type_: the class of the structure.
+        source: the request's item.
+        items: the arrays within it that are repeated, too.
+        own: the values of fields that do not come from the item.
+    """
     values = structured(type_, {field.name: own[field.name] for field in fields(type_) if field.name in own})
     for field in fields(type_):
         if field.name in values:
@@ -152,23 +165,28 @@ def _value(field: Field[Any], source: Any, items: Items, code: int, message: str
 
 
 Result = int | Refusal | Mapping[str, Any]
-"""The result of an item: an error code (0 for success); a Refusal, which has a message; or the fields of the
-element."""
+"""The result of an item: an error code (0 for success); a Refusal, which also has a message; or a mapping with the
+fields of the response's element.
+"""
 
 
 def each_item(context: RequestContext, request: Any, result: Callable[..., Result], **own: Any) -> Any:
-    """Return the response with an element for each item of the request, paired as in the API's row.
+    """Return a response that has an element for each item of the request. The row of the API in `APIS` says which
+    arrays belong together.
 
     Args:
-        result: called with the items that contain an item, and the item. Fields that repeat the item are filled in.
-        own: the response's other fields.
+        result: function of the item's enclosing items and the item, which returns the item's result. Fields that repeat
+            the item are filled in.
+        own: the other fields of the response.
     """
     found = context.messages
     return context.answer(**elements(found.response, request, APIS[found.api].items, result), **own)
 
 
 def elements(type_: type[Any], source: Any, items: Items, result: Callable[..., Result]) -> dict[str, Any]:
-    """Return an array by its field's name, with an element for each item of the source; see `each_item`."""
+    """Return the name of the response's array -> the array, with an element for each item of `source`; see
+    `each_item`.
+    """
     (answered, asked), *inner = items
     element = shape_of(type_.__dataclass_fields__[answered]).entity
     assert element is not None
@@ -187,7 +205,9 @@ def elements(type_: type[Any], source: Any, items: Items, result: Callable[..., 
 
 
 def _asked_items(source: Any, path: str) -> list[Any]:
-    """Return an array of the request. A path such as ``dirs.topics`` joins the arrays of all elements."""
+    """Return an array in the request. A path such as ``dirs.topics`` means the arrays ``topics`` of all elements of
+    ``dirs``, joined.
+    """
     found = [source]
     for name in path.split("."):
         found = [item for each in found for item in getattr(each, name, None) or ()]
@@ -195,7 +215,9 @@ def _asked_items(source: Any, path: str) -> list[Any]:
 
 
 def _accepts(field: Field[Any], source: str | int) -> bool:
-    """Return whether a bare item of a request belongs in this field, the first name or number of an element."""
+    """Return whether an item that is a plain name or number, without fields, is the value of this field of the
+    response's element: its first name or number.
+    """
     kinds = ("string",) if isinstance(source, str) else ("int32",)
     named = (
         ("name", "key", "group_id", "topic", "transactional_id")
@@ -206,7 +228,7 @@ def _accepts(field: Field[Any], source: str | int) -> bool:
 
 
 def _is_code(field: Field[Any]) -> bool:
-    """Return whether the field is an error code. In the proposals' formats it is an ordinary number."""
+    """Return whether the field is an error code. In the proposals' formats, error codes are plain integers."""
     return field.name == "error_code" or field.metadata.get("kafka_type") == "error_code"
 
 
@@ -229,12 +251,12 @@ _WITHOUT_ITEMS = frozenset({"alter_partition_reassignments", "list_partition_rea
 _WITHOUT_TOP_ERROR = frozenset({"elect_leaders"})
 """APIs whose top-level error_code is always 0."""
 _DEDUPLICATED = frozenset({"create_partitions"})
-"""APIs that answer a repeated item only once."""
+"""APIs whose response has one element for an item that the request repeats."""
 
 
 def not_controller(request: Any, found: Messages) -> Any | None:
-    """Return the response of a broker that is not the controller and does not forward (KafkaApis of 2.8.2); None for an
-    API without error codes.
+    """Return the NOT_CONTROLLER response of a broker that is not the controller and does not forward requests
+    (KafkaApis of 2.8.2); None for an API without error codes.
     """
     if found.api in _WITHOUT_ITEMS:
         request = replace(request, topics=())
@@ -249,11 +271,11 @@ def not_controller(request: Any, found: Messages) -> Any | None:
 T = TypeVar("T")
 
 AT_A_STRETCH = 0.01
-"""Seconds of work between two pauses for other requests."""
+"""Seconds of work after which a long computation yields to other connections."""
 
 
 async def with_pauses(items: Iterable[T], keep: Callable[[T], object]) -> None:
-    """Call a function with each item, with pauses for other connections."""
+    """Call a function with each item; yield to other connections after each `AT_A_STRETCH` seconds."""
     pause_at = perf_counter() + AT_A_STRETCH
     for item in items:
         keep(item)
@@ -263,17 +285,23 @@ async def with_pauses(items: Iterable[T], keep: Callable[[T], object]) -> None:
 
 
 async def long_answer(response: type[Any], empty: Any, items: Iterable[bytes]) -> EncodedBody:
-    """Return an encoded response whose last field is an array of these items.
+    """Encode a response whose last field is an array, and yield to other connections meanwhile.
 
     Args:
         empty: the response with an empty array.
-        items: encoded elements, consumed lazily, with pauses for other connections.
+        items: the encoded elements of the array; they may be computed lazily.
     """
     return EncodedBody(await long_part(response, empty, items))
 
 
 async def long_part(entity: type[Any], empty: Any, items: Iterable[bytes]) -> bytes:
-    """Return an encoded structure of a response, with its array as in `long_answer`."""
+    """Encode a structure of a response whose last field is an array. Other tasks run between the items.
+
+    Args:
+        entity: the class of the structure.
+        empty: the structure with an empty array.
+        items: the encoded elements of the array.
+    """
     encoded: list[bytes] = []
     await with_pauses(items, encoded.append)
     before = encode_body(entity, empty)
@@ -284,18 +312,18 @@ async def long_part(entity: type[Any], empty: Any, items: Iterable[bytes]) -> by
 
 
 def each_encoded(element: type[Any], items: Iterable[Any]) -> Iterator[bytes]:
-    """Encode entities one by one, lazily."""
+    """Yield the encoding of each structure, one after another."""
     return (encode_body(element, item) for item in items)
 
 
 class WireFormat(Struct, frozen=True):
-    """Encoding of strings, array lengths and structure ends in a version."""
+    """The encoding of strings, array lengths and the ends of structures in a version of an API."""
 
     flexible: bool
-    """Whether the version has tagged fields (KIP-482)."""
+    """Whether the version is flexible, and so has tagged fields (KIP-482)."""
 
     def string(self, text: str | None) -> bytes:
-        """Encode a string; None is null."""
+        """Encode a string; None becomes null."""
         if text is None:
             return b"\x00" if self.flexible else b"\xff\xff"
         data = text.encode()
@@ -307,7 +335,7 @@ class WireFormat(Struct, frozen=True):
 
     @property
     def end(self) -> bytes:
-        """The end of a structure without tagged fields."""
+        """The bytes at the end of a structure: an empty section of tagged fields, or nothing."""
         return b"\x00" if self.flexible else b""
 
 
@@ -317,9 +345,9 @@ _NAME_FIELDS = ("name", "resource_name", "topic", "topic_name", "group_id", "key
 async def answer_partly(
     request: Any, messages: Messages, effect: FailSome, handled: Callable[[Any], Awaitable[Any]]
 ) -> Any:
-    """Return the response with errors for some items, and the handler's result for the others.
+    """Return a response in which some items have the error of a fault; the handler answers for the other items.
 
-    A request without items goes to the handler as a whole.
+    A request without items goes to the handler unchanged.
     """
     arrays = error_items(request, messages)
     if arrays is None:
@@ -349,7 +377,9 @@ def _fails(item: Any, number: int, effect: FailSome) -> bool:
 
 
 def _merged(failing: list[bool], refused: tuple[Any, ...], answered: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the items in the request's order if the handler kept it."""
+    """Combine the elements for failing and for handled items in the order of the request. If their number differs from
+    that of the items, return the handled ones first. failing: for each item of the request whether it fails.
+    """
     if len(refused) + len(answered) != len(failing):
         return (*answered, *refused)
     first, second = iter(refused), iter(answered)
@@ -357,6 +387,6 @@ def _merged(failing: list[bool], refused: tuple[Any, ...], answered: tuple[Any, 
 
 
 def repeated_keys(items: Iterable[T], key: Callable[[T], Hashable]) -> set[Hashable]:
-    """Return the keys that several items share."""
+    """Return the keys that more than one item has. key: function that returns an item's key."""
     seen: set[Hashable] = set()
     return {k for k in map(key, items) if k in seen or seen.add(k)}  # type: ignore[func-returns-value]

@@ -1,4 +1,6 @@
-"""The APIs of the embedded cluster, a row for each: the nodes that serve it, and the items of its response."""
+"""The table of the APIs that the embedded cluster serves: for each API, the nodes that serve it and the items in its
+messages.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +9,30 @@ from enum import Flag, auto
 from typing import NamedTuple
 
 Items = tuple[tuple[str, str], ...]
-"""Array of the response -> array of the request, for responses with one element per item of the request."""
+"""Pairs of the name of an array in the response and of the array in the request whose items it answers, one element for
+each.
+"""
 
 
 class Served(Flag):
-    """The kinds of nodes that serve an API, and whether brokers forward it."""
+    """Flags: which kinds of nodes serve an API, and whether brokers forward it to the controller."""
 
     AT_CONTROLLERS = auto()
-    """Controllers that are not brokers also serve the API (listener "controller" in Kafka's message files)."""
+    """Controllers that are not brokers serve the API, too (listener "controller" in Kafka's message definitions)."""
     HANDED_ON = auto()
     """Brokers forward the request to the active controller, and wait while there is none."""
     BY_THE_ACTIVE = auto()
-    """Controllers that are not active refuse the request before its handler is called."""
+    """Controllers that are not the active one refuse the request before its handler is called."""
     UNFORWARDED = auto()
-    """In a cluster without forwarding, only the broker that is the controller accepts the request."""
+    """In a cluster whose brokers don't forward requests, only the broker that is the controller accepts the request."""
 
 
 _BROKERS = Served(0)
 _ALL = Served.AT_CONTROLLERS
 _HANDED_ON = _ALL | Served.HANDED_ON
-"""Forwarded by brokers; the handler itself checks whether the controller is active, after the checks that every
-controller makes."""
+"""The API is served by all nodes, and brokers forward it. Its handler checks whether the controller is the active one,
+because that check follows others that all controllers make.
+"""
 _ACTIVE = _HANDED_ON | Served.BY_THE_ACTIVE
 _CONTROLLER = _ACTIVE | Served.UNFORWARDED
 
@@ -36,15 +41,15 @@ class Api(NamedTuple):
     """A row of the table of APIs."""
 
     module: str
-    """The module in `handlers` or `proposals` with the handler, a function with the API's name."""
+    """The module in `handlers` or `proposals` that has the handler, a function with the API's name."""
     items: Items = ()
-    """The arrays of the response and of the request that belong together; see `Items`."""
+    """The pairs of arrays in the response and the request; see `Items`."""
     served: Served = _BROKERS
     """The nodes that serve the API, and how."""
 
 
 ITSELF = ""
-"""In place of an array's path: the item itself, if the response has one element for each item."""
+"""Means, in place of an array's name, the item itself, if the response has one element for each item."""
 _TOPICS, _PARTITIONS, _GROUPS = ("topics", "topics"), ("partitions", "partitions"), ("groups", "groups")
 _ENTRIES, _RESOURCES = ("entries", "entries"), ("responses", "resources")
 _BY_ID = ("groups", "group_ids")
@@ -138,5 +143,4 @@ APIS: Mapping[str, Api] = {
     "kip248_describe_quotas": Api("kip248", (("resources", "resources"), ("configs", ITSELF))),
     "kip248_list_quotas": Api("kip248"),
 }
-"""kio's name of an API -> its row. A proposal's own API has the names of the proposal and of the function as its
-key."""
+"""kio's name of an API -> its row. The key of a proposal's own API consists of the proposal and the handler's name."""

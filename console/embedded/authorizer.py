@@ -1,4 +1,4 @@
-"""Authorization of requests: the authorizer, which is based on `console.model.authorizer`."""
+"""The authorizer of requests by ACLs, which uses the rules in `console.model.authorizer`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ _PRINCIPALS = 1000
 
 
 class StandardAuthorizer:
-    """An authorizer based on the ACLs (org.apache.kafka.metadata.authorizer.StandardAuthorizer).
+    """An authorizer by ACLs, like org.apache.kafka.metadata.authorizer.StandardAuthorizer.
 
     Attributes:
         super_users: the principals that may do everything.
-        open_by_default: whether everything is allowed on resources without any ACL (allow.everyone.if.no.acl.found).
-        ranges: whether hosts of ACLs may be ranges of addresses.
+        open_by_default: whether all operations are allowed on resources that no ACL matches
+            (allow.everyone.if.no.acl.found).
+        ranges: whether the host of an ACL may be a range of addresses.
     """
 
     def __init__(self, super_users: Iterable[str], *, open_by_default: bool = False, ranges: bool = False) -> None:
@@ -31,7 +32,9 @@ class StandardAuthorizer:
     def allows(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, name: str, view: View
     ) -> bool:
-        """Return whether the principal may do the operation on the resource from this address. DENY wins."""
+        """Return whether the principal may do the operation on this resource from this address. A matching DENY has
+        priority.
+        """
         if principal in self._super_users:
             return True
         decision = self._acls_for(principal, view).allows(Request(principal, host, operation, resource, name))
@@ -43,7 +46,9 @@ class StandardAuthorizer:
     def allows_somewhere(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, view: View
     ) -> bool:
-        """Return whether the principal may do the operation on any resource of this type (authorizeByResourceType)."""
+        """Return whether the principal may do the operation on some resource of this type, which may not exist yet
+        (authorizeByResourceType).
+        """
         if self.allows(principal, host, operation, resource, "hardcode", view):  # Kafka checks this name first
             return True
         return self._acls_for(principal, view).allows_somewhere(principal, host, operation, resource)
@@ -63,5 +68,5 @@ class StandardAuthorizer:
 
 
 def _is_on_anything(view: View, type_: AclResourceType, name: str) -> bool:
-    """Return whether any ACL matches this resource."""
+    """Return whether an ACL of any principal matches this resource."""
     return any(acls_on(view.acls, pattern) for pattern in patterns_on(type_, name))

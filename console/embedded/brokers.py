@@ -1,5 +1,6 @@
-"""The embedded cluster: brokers, and optionally separate controllers, that listen on their own sockets and share one
-state."""
+"""The embedded cluster: brokers, and controllers if these are separate, each with a socket of its own and all with one
+shared state.
+"""
 
 from __future__ import annotations
 
@@ -43,12 +44,12 @@ log = logging.getLogger("console.embedded")
 MAX_REQUEST = 100 * 1024 * 1024
 """Maximum size in bytes of a request (socket.request.max.bytes)."""
 MAX_EARLY_REQUEST = 512 * 1024
-"""Maximum size in bytes of a request before authentication (sasl.server.max.receive.size)."""
+"""Maximum size in bytes of a request before the client has authenticated (sasl.server.max.receive.size)."""
 LOGIN_SECONDS = 30.0
-"""Maximum seconds that a client may take to authenticate."""
+"""Maximum seconds from opening a connection to the end of its authentication."""
 _SIZE = struct.Struct(">i")
 _IDLE_MS = 600_000
-"""The default of connections.max.idle.ms."""
+"""The default of connections.max.idle.ms, in milliseconds."""
 _SESSION_MS = 9_000
 """The default of broker.session.timeout.ms."""
 _MOST_CONNECTIONS, _FEWEST_CONNECTIONS = 2_000, 16
@@ -66,13 +67,13 @@ async def serve(
     awake: asyncio.Event,
     idle_seconds: float,
 ) -> None:
-    """Answer the requests of a connection, one at a time and in order, until it ends.
+    """Answer the requests of a connection in order, until it ends.
 
-    No further request is read while one is handled, as Kafka mutes the channel.
+    The next request is read only after the response to the previous one, as Kafka mutes the channel meanwhile.
 
     Args:
-        awake: an event that is not set while the process hangs: it then neither handles a request nor sends a response.
-        idle_seconds: timeout for receiving a whole request, and for sending a response (connections.max.idle.ms).
+        awake: an event that is not set while the node hangs: it then handles no request and sends no response.
+        idle_seconds: the maximum seconds to receive a whole request, and to send a response (connections.max.idle.ms).
     """
     login_by = asyncio.get_running_loop().time() + LOGIN_SECONDS
     try:
@@ -105,8 +106,12 @@ async def serve(
 
 
 async def _frame(reader: asyncio.StreamReader, session: Session, login_by: float, idle_seconds: float) -> bytes:
-    """Read the next request. Raises CloseConnection if it is longer than `MAX_REQUEST` bytes, before authentication
-    than `MAX_EARLY_REQUEST`, or if it is incomplete at the timeout.
+    """Read the next request. Raises CloseConnection if it has more than `MAX_REQUEST` bytes (`MAX_EARLY_REQUEST` before
+    authentication), or is not complete in time.
+
+    Args:
+        login_by: the time by which the client must have authenticated, on the loop's clock.
+        idle_seconds: the maximum seconds until the request is complete.
     """
     # Limit early requests: an unauthenticated client must not make the broker reserve as much memory as an
     # authenticated one.
@@ -124,7 +129,9 @@ async def _frame(reader: asyncio.StreamReader, session: Session, login_by: float
 
 
 async def _listening(listener: Listener, brokers: int) -> None:
-    """Start a listener. Raises OSError; if the process has no files left, the error has the number that it needs."""
+    """Start a listener. Raises OSError; if the process has no file descriptors left, the error says how many it needs
+    for this number of brokers.
+    """
     try:
         await listener.start()
     except OSError as error:
@@ -136,10 +143,10 @@ async def _listening(listener: Listener, brokers: int) -> None:
 
 
 class Listener(Sockets):
-    """A node's listening socket and its open connections.
+    """The listening socket of a node, and its open connections.
 
     Attributes:
-        idle_seconds: the seconds without a request after which the broker closes a connection.
+        idle_seconds: the seconds without a request after which the node closes a connection.
         awake: an event that is not set while the node hangs.
     """
 
@@ -171,7 +178,7 @@ class Listener(Sockets):
         return Session(self._broker_id, *writer.get_extra_info("peername")[:2])
 
     def refused(self, writer: asyncio.StreamWriter) -> None:
-        """Log a connection beyond the limit."""
+        """Log that a connection was closed because there are too many."""
         log.warning("closed the connection of %s: %d are open already", self._session(writer), self.most)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -183,26 +190,25 @@ class Listener(Sockets):
 
 
 class EmbeddedCluster(Cluster):
-    """A cluster whose brokers listen on sockets. It runs on the event loop that starts it.
-
-    An asynchronous context manager.
+    """A cluster whose nodes listen on sockets. It runs on the event loop that starts it, and is an asynchronous context
+    manager.
 
     Attributes:
-        counters: the requests so far.
+        counters: the number and size of the requests so far.
         faults: the declared faults.
-        connect: the workers of Kafka Connect; None without it.
-        registry: the schema registry; None without it.
+        connect: the workers of Kafka Connect; None without Connect.
+        registry: the schema registry; None without one.
     """
 
     def __init__(self, spec: ClusterSpec | None = None, clock: Clock | None = None) -> None:
-        """Create a cluster that does not listen yet.
+        """Create a cluster without listening.
 
         Args:
             spec: the specification of the cluster; None for the default one.
-            clock: clock of everything in the cluster, which tests advance by hand; None for the time of the host.
+            clock: the clock of everything in the cluster, which tests may advance by hand; None for this host's clock.
 
         Raises:
-            ValueError: an unknown release or scenario.
+            ValueError: the release or the scenario is unknown.
             StateFileError: the state file is unreadable.
         """
         spec = spec or ClusterSpec()
@@ -266,7 +272,7 @@ class EmbeddedCluster(Cluster):
         )
 
     def _seed(self) -> None:
-        """Fill the state from the state file; without one, from the scenario."""
+        """Fill the state from the state file; if there is none, from the scenario."""
         path = self.spec.state_file
         kept = read_state(path, self.spec.scenario) if path else None
         if self._scenario is not None and self._scenario.sources is not None:
@@ -281,10 +287,10 @@ class EmbeddedCluster(Cluster):
             self._scenario.seed(self)
 
     async def start(self) -> None:
-        """Listen on the socket of every node, except those that are down when the scenario begins.
+        """Listen on the socket of every node, except the nodes that are down at the beginning of the scenario.
 
         Raises:
-            OSError: a port is in use, or the limit of open files is too low; the message has the number needed. No
+            OSError: a port is in use, or the limit of open files is too low; the message says how many are needed. No
                 socket stays open.
             StateFileError: the state file is unreadable. No socket stays open.
         """
@@ -326,7 +332,7 @@ class EmbeddedCluster(Cluster):
             self.state.put_broker(replace(broker, port=port))
 
     async def stop(self) -> None:
-        """Close every socket and connection, and write the state file. Raises StateFileError."""
+        """Close all sockets and connections, and write the state file. Raises StateFileError if it can't be written."""
         await self.cancel_tasks()
         for listener in self._listeners.values():
             await listener.stop()
@@ -352,17 +358,19 @@ class EmbeddedCluster(Cluster):
 
     @property
     def bootstrap(self) -> str:
-        """The addresses of all started brokers, as ``host:port,…``."""
+        """The addresses of all brokers that were started, as ``host:port,…``."""
         return ",".join(f"{host}:{port}" for host, port in self.addresses.values())
 
     @property
     def bootstrap_controllers(self) -> str:
-        """The addresses of all started controllers, as ``host:port,…``; ``""`` without separate controllers."""
+        """The addresses of all controllers that were started, as ``host:port,…``; ``""`` if no controllers are
+        separate.
+        """
         return ",".join(f"{each.host}:{each.port}" for each in self.state.controllers.values())
 
     async def controller_down(self, node: int) -> None:
-        """Crash a controller. If it led, another voter becomes leader; if the live voters are no majority, the quorum
-        has no leader. Do nothing if it is down.
+        """Crash a separate controller. If it was the leader of the quorum, another voter is elected; if the live voters
+        are no majority, there is no leader. Do nothing if it is down already.
         """
         if self.state.controllers[node].alive:
             self.propagation.stopped(node)
@@ -371,15 +379,16 @@ class EmbeddedCluster(Cluster):
             await self._listeners[node].stop()
 
     async def controller_up(self, node: int) -> None:
-        """Restart a controller that is down, on its old port. Do nothing if it is up."""
+        """Restart a separate controller on its former port. Do nothing if it is not down."""
         if not self.state.controllers[node].alive:
             await self._listeners[node].start()
             controller_back(self.state, node)
             self.propagation.resumed(node)
 
     async def broker_down(self, broker_id: int) -> None:
-        """Stop a broker in order, as by SIGTERM: it hands its leaders over and is fenced; then its connections end. Do
-        nothing if it is down."""
+        """Shut a broker down cleanly, as SIGTERM does: other replicas become leaders, the broker is fenced, and its
+        connections are closed. Do nothing if it is down already.
+        """
         if not self._is_up(broker_id):
             return
         replicas.hand_over(self.state, broker_id)
@@ -388,16 +397,17 @@ class EmbeddedCluster(Cluster):
         await self._listeners[broker_id].stop()
 
     async def broker_killed(self, broker_id: int) -> None:
-        """Crash a broker, as by SIGKILL: its connections end, and it is fenced once its session has ended. Do nothing
-        if it is down."""
+        """Crash a broker, as SIGKILL does: its connections are closed, and it is fenced when its session ends. Do
+        nothing if it is down already.
+        """
         if self._is_up(broker_id):
             self._stopped(broker_id)
             self._falls_silent(broker_id)
             await self._listeners[broker_id].stop()
 
     def broker_hangs(self, broker_id: int) -> None:
-        """Freeze a broker, as by SIGSTOP: it keeps its port and connections, answers nothing, and is fenced once its
-        session has ended. `broker_up` lets it continue. Do nothing if it is down.
+        """Freeze a broker, as SIGSTOP does: it keeps its port and connections but answers nothing, and is fenced when
+        its session ends. `broker_up` lets it continue. Do nothing if it is down.
         """
         if self._is_up(broker_id):
             self.propagation.stopped(broker_id)
@@ -410,7 +420,7 @@ class EmbeddedCluster(Cluster):
         self.loggers.forget(broker_id)
 
     def _falls_silent(self, broker_id: int) -> None:
-        """Record that a broker sends no heartbeats, and fence it once its session has ended."""
+        """Record that a broker sends no more heartbeats, and fence it when its session ends."""
         replicas.process_ended(self.state, broker_id)
         self.run(self._session_ends(broker_id, self.state.stopped_at[broker_id]))
 
@@ -420,22 +430,23 @@ class EmbeddedCluster(Cluster):
             self.fence(broker_id)
 
     async def _session_over(self, since: float) -> None:
-        """Wait until the session of a broker whose last heartbeat was at `since` ends: ``broker.session.timeout.ms``
-        after it.
+        """Wait until the session of a broker ends: ``broker.session.timeout.ms`` after its last heartbeat. since: the
+        time of that heartbeat, in seconds of the cluster's clock.
         """
         session = int(self.spec.static_configs.get("broker.session.timeout.ms", _SESSION_MS)) / 1000
         await self.clock.sleep(max(since + session - self.clock.time(), 0.0))
 
     def fence(self, broker_id: int) -> None:
-        """End the session of a broker that is not fenced: other replicas become leaders."""
+        """Fence a live broker, so that other replicas become leaders."""
         if (broker := self.state.brokers.get(broker_id)) is not None and broker.alive:
             replicas.broker_lost(self.state, broker_id)
 
     async def broker_up(self, broker_id: int) -> None:
-        """Restart a broker that is down, on its old port, or let a frozen broker continue. Do nothing if it is up.
+        """Restart a broker that is down on its former port, or let a frozen broker continue. Do nothing if it is
+        running.
 
-        A broker whose last session has not ended waits for that (DuplicateBrokerRegistrationException). An unregistered
-        broker registers again.
+        If the broker's last session has not ended, wait until it ends (DuplicateBrokerRegistrationException). A broker
+        that was unregistered registers again.
         """
         if self._is_up(broker_id):
             return
@@ -454,7 +465,7 @@ class EmbeddedCluster(Cluster):
         self.propagation.resumed(broker_id)
 
     def _goes_on(self, broker_id: int) -> None:
-        """Record that a broker that hung answers again: if it was fenced, its next heartbeat ends that."""
+        """Record that a frozen broker answers again; if it was fenced meanwhile, its next heartbeat unfences it."""
         if self.state.brokers[broker_id].alive:
             replicas.process_resumed(self.state, broker_id)
         else:
@@ -467,7 +478,7 @@ class EmbeddedCluster(Cluster):
         return broker is not None and broker.alive and broker_id not in self.state.stopped_at
 
     def _changed(self, change: Change) -> None:
-        """Stop a broker when it is unregistered: it no longer serves clients (see `handlers.unregister_broker`)."""
+        """Stop a broker when a change of the state unregisters it (see `handlers.unregister_broker`)."""
         if change.table == "brokers" and change.after is ABSENT and isinstance(change.key, int):
             self.propagation.stopped(change.key)
             self._listeners[change.key].awake.set()
@@ -475,7 +486,7 @@ class EmbeddedCluster(Cluster):
 
 
 def _node(spec: ClusterSpec, broker_id: int, port: int) -> BrokerNode:
-    """Return a broker with the log directories of its config file."""
+    """Return the model of a broker, with the log directories in its config file."""
     node = BrokerNode(broker_id, spec.host, port, spec.racks.get(broker_id))
     dirs = spec.static_configs.get("log.dirs")
     return node if dirs is None else replace(node, log_dirs=tuple(dirs.split(",")))
@@ -488,8 +499,8 @@ def scenario(name: str) -> Scenario:
 
 
 def _most_connections(spec: ClusterSpec) -> int:
-    """Return the maximum number of connections of a broker (max.connections): its share of the process's file limit,
-    unless the config is lower.
+    """Return the maximum number of connections of a broker: its share of the process's limit of open files, or
+    max.connections if that is lower.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     nodes = spec.brokers + spec.controllers + spec.observers
@@ -499,17 +510,17 @@ def _most_connections(spec: ClusterSpec) -> int:
 
 
 def _cluster_id() -> str:
-    """Return a random id of 22 characters, like Kafka's (Uuid.toString)."""
+    """Return a random cluster id of 22 characters, in the form of Kafka's Uuid.toString."""
     return urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
 
 
 class ThreadedCluster:
-    """A running cluster in another thread.
+    """A cluster that runs on an event loop in another thread.
 
     Attributes:
-        bootstrap: the addresses of the brokers.
-        bootstrap_controllers: the addresses of the controllers.
-        connect_urls: the URLs of Connect's workers.
+        bootstrap: the addresses of the brokers, as ``host:port,…``.
+        bootstrap_controllers: the addresses of separate controllers; ``""`` if there are none.
+        connect_urls: the URLs of Connect's workers; empty without Connect.
         schemas_url: the URL of the schema registry; ``""`` without one.
     """
 
@@ -522,12 +533,11 @@ class ThreadedCluster:
         self.schemas_url = cluster.schemas_url
 
     def call(self, function: Callable[[EmbeddedCluster], T], timeout: float = 30.0) -> T:
-        """Call a function with the cluster, on the cluster's loop, and return its result.
-
-        Other threads have no other way to read or change the cluster.
+        """Call a function with the cluster in the cluster's thread, and return its result. Other threads must read or
+        change the cluster only in this way.
 
         Args:
-            timeout: the timeout in seconds.
+            timeout: the maximum seconds to wait for the result.
         """
 
         async def called() -> T:
@@ -536,13 +546,17 @@ class ThreadedCluster:
         return asyncio.run_coroutine_threadsafe(called(), self._loop).result(timeout)
 
     def run(self, function: Callable[[EmbeddedCluster], Coroutine[Any, Any, T]], timeout: float = 30.0) -> T:
-        """Run a coroutine function on the cluster's event loop, and return its result."""
+        """Call a coroutine function with the cluster, run the coroutine in the cluster's thread, and return its result.
+        timeout: the maximum seconds to wait.
+        """
         return asyncio.run_coroutine_threadsafe(function(self._cluster), self._loop).result(timeout)
 
 
 @contextmanager
 def run_in_thread(spec: ClusterSpec | None = None, faults: Iterable[Fault] = ()) -> Iterator[ThreadedCluster]:
-    """Start a cluster in its own thread, and stop it at the end. Raises the errors of `EmbeddedCluster.start`."""
+    """Start a cluster in a thread of its own for the ``with`` block, and stop it afterwards. Raises the errors of
+    `EmbeddedCluster.start`.
+    """
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="embedded cluster", daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""The cluster's clock, and waits on it."""
+"""The clock of the embedded cluster, and ways to wait by it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 
 class Clock:
-    """The machine's time as Unix time in seconds. It never steps back."""
+    """A clock that returns this host's time in seconds since 1970, but never goes back."""
 
     def __init__(self) -> None:
         self._offset = time.time() - time.monotonic()
@@ -22,7 +22,7 @@ class Clock:
 
 
 async def event_or_time(event: asyncio.Event, clock: Clock, moment: float) -> None:
-    """Wait until the event is set, or until a time of the cluster's clock."""
+    """Wait until the event is set, or until the cluster's clock reaches `moment`, in seconds since 1970."""
     waiting = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(_sleep_until(clock, moment))]
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,6 @@
-"""``kac cluster``: an embedded cluster that runs until a signal; also in a child process, for other commands."""
+"""The command ``kac cluster``, which runs an embedded cluster until a signal; and the same in a child process, for
+other commands.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,12 @@ if TYPE_CHECKING:
 
 
 class Indented(logging.Formatter):
-    """A log formatter that indents continuation lines, so that no text in them can look like a record."""
+    """A log formatter that indents the further lines of a message, so that their text can't look like another log
+    record.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the lines of a record."""
+        """Return the record as text, with its further lines indented."""
         return indented(super().format(record))
 
 
@@ -41,7 +45,7 @@ _STANDARD_INPUT = 0
 
 
 def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> None:
-    """Add the options of ``kac cluster``. ``kac demo`` has the same, with another default scenario."""
+    """Add the options of ``kac cluster``, which ``kac demo`` has, too. scenario: the default scenario."""
     add = parser.add_argument
     add(
         "--port",
@@ -99,14 +103,16 @@ def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> Non
 
 
 def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) -> int:
-    """Run until SIGTERM or SIGINT. Return the exit code: 0 ended; 1 if an address or the state file can't be used; 2
-    for invalid options.
+    """Run clusters until SIGTERM or SIGINT. Return the exit code: 0 after a signal; 1 if an address or the state file
+    can't be used; 2 for invalid options.
 
-    Once all brokers listen, print the bootstrap addresses as one line. Each further cluster of a fleet has a line with
-    its name; separate controllers have one, the URLs of Connect's workers, and the schema registry's.
+    When all brokers listen, print the bootstrap addresses in one line. Further lines name, each with its addresses: the
+    other clusters of a fleet, separate controllers, Connect's workers, and the schema registry.
 
     Args:
-        until_input_ends: whether to also stop at the end of standard input, which comes when the parent process dies.
+        options: the parsed options.
+        until_input_ends: whether to stop at the end of standard input as well, which comes when the parent process
+            ends.
     """
     try:
         clusters = cluster_specs(options)
@@ -133,7 +139,7 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
 
 
 def cluster_specs(options: argparse.Namespace) -> dict[str, specs.ClusterSpec]:
-    """Return name -> specification of the clusters that the options describe. Raises ValueError for an unknown
+    """Return name -> specification, for the clusters that the options describe. Raises ValueError for an unknown
     scenario.
     """
     spec = specs.ClusterSpec(
@@ -164,7 +170,7 @@ def parsed_faults(options: argparse.Namespace) -> tuple[Fault, ...]:
 
 
 def argv_of(options: argparse.Namespace) -> list[str]:
-    """Return the command line arguments that produce these options."""
+    """Return the command line arguments from which these options would be parsed."""
     valued = ("port", "host", "brokers", "controllers", "scenario", "versions", "propagation_delay", "profile", "state")
     pairs = [(_flag(name), value) for name in valued if (value := getattr(options, name)) is not None]
     # Paths must be absolute, as the child process runs in another folder.
@@ -210,8 +216,9 @@ async def _serve(clusters: Mapping[str, specs.ClusterSpec], faults: tuple[Fault,
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Exclude the objects created within from garbage collection, for good: a cluster's initial state stays as long as
-    it runs, and scanning 10,000 groups takes longer than creating them."""
+    """Exclude all objects created in the ``with`` block from garbage collection permanently. The initial state of a
+    cluster lives as long as the cluster, and scanning 10,000 groups takes longer than creating them.
+    """
     gc.disable()
     try:
         yield
@@ -221,7 +228,7 @@ def kept() -> Iterator[None]:
 
 
 def _when_input_ends(then: Callable[[], None]) -> None:
-    """Call a function on this loop when standard input ends."""
+    """Call a function on the current event loop when standard input ends."""
     import asyncio
 
     loop = asyncio.get_running_loop()
@@ -246,16 +253,16 @@ _CHILD = "from console.embedded.cluster_command import child; raise SystemExit(c
 
 
 class ClusterProcessFailed(Exception):
-    """The child process ended before it was ready. The text is its standard error output."""
+    """The child process ended before its cluster was ready. The exception's text is the process's standard error."""
 
 
 class Reached(NamedTuple):
-    """A cluster that runs.
+    """The addresses of a cluster that runs in a child process.
 
     Attributes:
-        bootstrap: addresses of its brokers.
-        connect_urls: URLs of Connect's workers.
-        schemas_url: URL of the schema registry; ``""`` without one.
+        bootstrap: the addresses of its brokers, as ``host:port,…``.
+        connect_urls: the URLs of Connect's workers; empty without Connect.
+        schemas_url: the URL of the schema registry; ``""`` without one.
     """
 
     bootstrap: str
@@ -265,9 +272,10 @@ class Reached(NamedTuple):
 
 @contextmanager
 def run_in_process(argv: Sequence[str]) -> Iterator[Reached]:
-    """Run ``kac cluster`` with these options and one cluster in a child process, and yield its addresses.
+    """Run ``kac cluster`` with these arguments in a child process for the ``with`` block, and yield the addresses of
+    its only cluster.
 
-    If this process dies, the child's standard input closes, and the child also ends. Raises ClusterProcessFailed.
+    If this process is killed, the child's standard input ends, and so the child ends, too. Raises ClusterProcessFailed.
     """
     from tempfile import TemporaryFile
 
@@ -287,7 +295,7 @@ def run_in_process(argv: Sequence[str]) -> Iterator[Reached]:
 
 
 def _urls(lines: Iterable[str], word: str) -> tuple[str, ...]:
-    """Read on to the line that begins with a word, and return the URLs after it."""
+    """Skip lines up to the one that begins with this word, and return the URLs in that line."""
     line = next(each for each in lines if each.startswith(f"{word} "))
     return tuple(line.removeprefix(f"{word} ").strip().split(","))
 
@@ -319,7 +327,7 @@ def _stop_process(process: subprocess.Popen[str]) -> None:
 
 
 def child() -> int:
-    """Run the child process, and return its exit code."""
+    """Run a cluster as the child process of another command, and return the exit code."""
     import argparse
 
     parser = argparse.ArgumentParser(prog="kac cluster")

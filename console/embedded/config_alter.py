@@ -1,4 +1,4 @@
-"""AlterConfigs and IncrementalAlterConfigs: the rules of a broker and of its controller."""
+"""The effect of AlterConfigs and IncrementalAlterConfigs requests, by the rules of a broker and of the controller."""
 
 from __future__ import annotations
 
@@ -34,19 +34,21 @@ Records = dict[str, str | None]
 
 
 _BROKERS_DECIDE_FROM = _GROUPS_JUDGED_FROM = (4, 4)
-"""First release whose brokers decide on changes of their own configs before they forward requests to the controller,
-and in which `check_group` has newer rules."""
+"""The first release whose brokers check changes of their own configs before they forward the request to the controller,
+and whose rules for groups (`check_group`) are the newer ones.
+"""
 
 
 class Altering:
-    """The processing of one request: the receiving broker checks it, then the controller.
+    """The processing of one request: first the broker that received it checks it, then the controller.
 
-    Each resource is changed as a whole or not at all, independently of the others. Only a change with too many records
-    fails all of them (ConfigAdminManager, ControllerApis, ConfigurationControlManager).
+    The changes of a resource are applied all or not at all, independently of the other resources. One exception: a
+    change that needs too many records fails for all resources (ConfigAdminManager, ControllerApis,
+    ConfigurationControlManager).
     """
 
     def __init__(self, context: RequestContext, *, validate_only: bool, authorized: bool = False) -> None:
-        """Store the request's options. authorized: the principal's permissions are already checked."""
+        """Set the request's options. authorized: whether the caller has checked the principal's rights already."""
         self._context = context
         self._authorized = authorized
         self._cluster = context.cluster
@@ -56,11 +58,15 @@ class Altering:
         self._configs = release_configs(context.cluster.release.name)
 
     def _check_is_own(self, name: str, wrong: str) -> None:
-        """Check that a resource is the receiving node. wrong: message for another node's id."""
+        """Raise ConfigProblem if the resource is not the node that received the request. wrong: the message for another
+        id.
+        """
         check_is_own(name, self._context.broker_id, wrong, config_changes.NODE_NOT_NUMBER)
 
     def alter(self, changes: Sequence[config_changes.ConfigChange]) -> list[Refusal]:
-        """Return the results in the order of the changes: DONE, or why a resource is not changed."""
+        """Apply the changes. Return a result for each, in order: DONE, or the reason why the resource was not
+        changed.
+        """
         times = Counter(change.resource for change in changes)
         outcomes: list[Refusal | None] = []
         for change in changes:
@@ -75,7 +81,9 @@ class Altering:
         return [outcome or next(by_controller) for outcome in outcomes]
 
     def _by_broker(self, change: config_changes.ConfigChange) -> None:
-        """Apply the checks of the receiving broker, which also changes log levels. Raises ConfigProblem, ValueError."""
+        """Apply the checks of the broker that received the request. If the resource is the broker's loggers, also set
+        their levels, unless the request only validates. Raises ConfigProblem, ValueError.
+        """
         resource, context = change.resource, self._context
         config_changes.check_operations(change.operations)
         if resource.type.entity.has_levels and not change.replaces:
@@ -123,7 +131,8 @@ class Altering:
         return outcomes
 
     def _record(self, change: config_changes.ConfigChange, written: Records) -> None:
-        """Add the records that the controller would write for one resource.
+        """Check a change as the controller does, and add to `written` the records that the controller would write for
+        it.
 
         Raises ConfigProblem, ValueError, ControllerFailure.
         """
@@ -155,7 +164,9 @@ class Altering:
         written.update(records | gone)
 
     def _definitions(self, resource: ConfigResource) -> Definitions:
-        """Return the definitions whose types the controller knows."""
+        """Return the definitions of a topic's or broker's config keys; empty for other types of resources, for which
+        the controller does not use any.
+        """
         if resource.type == TOPIC:
             return self._configs.topic
         return self._configs.broker if resource.type == BROKER else {}
@@ -188,7 +199,7 @@ class Altering:
 
     @cached_property
     def _layers(self) -> BrokerLayers:
-        """The config layers that the controller uses."""
+        """The layers of configs from which the controller computes effective values."""
         controller = self._state.controller_id
         asked = controller if controller in self._state.brokers else self._context.broker_id
         return layers_of(self._cluster, asked, self._state.view)
@@ -199,7 +210,9 @@ class Altering:
 
 
 def _outcome(done: Callable[[], object], wrong_value: int) -> Refusal:
-    """Return the result of a function for a resource. wrong_value: error code for a ValueError."""
+    """Call a function that changes a resource, and return DONE or its error. wrong_value: the error code for a
+    ValueError.
+    """
     try:
         done()
     except config_changes.ConfigProblem as problem:
@@ -210,9 +223,11 @@ def _outcome(done: Callable[[], object], wrong_value: int) -> Refusal:
 
 
 def begin_configs(cluster: Cluster) -> None:
-    """Validate the configs of the brokers' files, and write the initial configs. Raises ValueError.
+    """Check the configs in the brokers' files, and store the initial configs of a new cluster. Raises ValueError for an
+    invalid config.
 
-    With eligible leader replicas, min.insync.replicas has to be in the metadata (KIP-966).
+    If the feature for eligible leader replicas is on, min.insync.replicas must be stored as a cluster default
+    (KIP-966).
     """
     definitions = release_configs(cluster.release.name).broker
     for key, value in cluster.spec.static_configs.items():
@@ -224,10 +239,9 @@ def begin_configs(cluster: Cluster) -> None:
 
 
 def take_min_isr_from_brokers(cluster: Cluster) -> None:
-    """Move min.insync.replicas from the brokers to the cluster default, when eligible leader replicas are turned on.
-
-    Set the default if it is missing, and remove the brokers' own values
-    (ConfigurationControlManager.maybeGenerateElrSafetyRecords).
+    """Store min.insync.replicas as a cluster default and remove it from single brokers, when the feature for eligible
+    leader replicas is turned on (ConfigurationControlManager.maybeGenerateElrSafetyRecords). A cluster default that
+    exists already stays.
     """
     state = cluster.state
     if MIN_ISR not in state.configs.get(CLUSTER_DEFAULT, {}):

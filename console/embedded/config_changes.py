@@ -1,4 +1,4 @@
-"""Config changes: operations, results, log levels, and Kafka's messages by release."""
+"""Changes of configs: the operations of a request, their results, log levels, and Kafka's messages in each release."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from console.model.config import ConfigResource
 
 
 class ConfigProblem(Exception):
-    """A refused config change with its error code. message: None for no message.
+    """A refusal of a config change, with its error code and message; None as the message for none.
 
-    An invalid value is a ValueError instead, because its error code depends on who refuses it: an ApiException keeps
-    its code, a ConfigException is INVALID_CONFIG from a controller and INVALID_REQUEST from a broker.
+    An invalid value raises ValueError instead, because its error code depends on the node that refuses it: an
+    ApiException keeps its own code; a ConfigException becomes INVALID_CONFIG at a controller and INVALID_REQUEST at a
+    broker.
     """
 
     def __init__(self, code: int, message: str | None = None) -> None:
@@ -40,7 +41,7 @@ def invalid_request(message: str) -> ConfigProblem:
 
 
 class PolicyViolation(ConfigProblem):
-    """A change that a policy refuses. The broker sends the text to the client."""
+    """A change is refused by a policy. The exception's text is the message for the client."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.policy_violation, message)
@@ -55,24 +56,24 @@ RESOURCE_TWICE = "Each resource must appear at most once."
 
 
 class ConfigMessages(Struct, frozen=True):
-    """Messages that differ between releases, as measured."""
+    """The parts of error messages that differ between releases, as measured on real brokers."""
 
     key_set: str
-    """The format of a set of keys in a message."""
+    """The format in which a message prints a set of keys."""
     security_key_set: str
     unknown_appended: str | None
     wrong_logger_broker: str
     too_long: str | None
     one_set: bool
-    """Whether a message lists all keys of a set in one order."""
+    """Whether a message prints all keys of a set in one order, instead of some keys after the others."""
 
     def keys(self, names: Iterable[str], more: Iterable[str] = ()) -> str:
-        """Return a set of keys as a message prints it. more: keys that older brokers print after the others."""
+        """Return a set of keys in the form of a message. more: the keys that older brokers print after the others."""
         shown = hash_order([*names, *more]) if self.one_set else [*hash_order(names), *hash_order(more)]
         return self.key_set.format(", ".join(shown))
 
     def security_keys(self, names: Iterable[str]) -> str:
-        """Return a set of security keys without a listener's prefix, as a message prints it."""
+        """Return a set of security keys in the form of a message, without a listener's prefix."""
         return self.security_key_set.format(", ".join(hash_order(names)))
 
 
@@ -98,25 +99,25 @@ NODE_NOT_NUMBER = "Node id must be an integer, but it is: {name}"
 
 
 def config_messages(release: str) -> ConfigMessages:
-    """Return the messages about configs in a release, by its name."""
+    """Return the messages of a release, by its name such as ``4.3``."""
     return since(_MESSAGES, release)
 
 
 MOST_CHARACTERS = 32767
-"""Maximum number of characters of a value in a record."""
+"""Maximum number of characters of a config value in a metadata record."""
 
 
 class Operation(NamedTuple):
-    """The requested change of one key."""
+    """A requested operation on one config key."""
 
     key: str
     code: AlterOp
-    """The number of the operation, which may be invalid, as the client sent it."""
+    """The number of the operation as the client sent it, which may be invalid."""
     value: str | None
 
 
 def check_operations(operations: Iterable[Operation]) -> None:
-    """Check that no key is repeated or lacks a value. Raises ConfigProblem."""
+    """Raise ConfigProblem if a key occurs twice, or an operation lacks its value."""
     keys = [operation.key for operation in operations]
     if len(set(keys)) < len(keys):
         raise invalid_request("Error due to duplicate config keys")
@@ -128,8 +129,8 @@ def check_operations(operations: Iterable[Operation]) -> None:
 def altered_by_broker(
     operations: Iterable[Operation], now: Mapping[str, str], definitions: Definitions, texts: ConfigMessages
 ) -> dict[str, str]:
-    """Return the overrides after the operations, as a broker computes them for validation
-    (ConfigAdminManager.prepareIncrementalConfigs).
+    """Return key -> value of the overrides after the operations, as a broker computes them for its checks
+    (ConfigAdminManager.prepareIncrementalConfigs). now: the present overrides.
 
     Raises ConfigProblem.
     """
@@ -169,7 +170,7 @@ def _list_definition(key: str, code: AlterOp, definitions: Definitions, texts: C
 
 
 def _without(parts: list[str], gone: list[str]) -> list[str]:
-    """Return a list without one equal entry for each of the gone values (List.diff, List.remove)."""
+    """Return a list of values without one occurrence of each value in `gone` (List.diff, List.remove)."""
     rest = list(parts)
     for part in gone:
         if part in rest:
@@ -180,7 +181,8 @@ def _without(parts: list[str], gone: list[str]) -> list[str]:
 def altered_by_controller(
     operations: Iterable[Operation], now: Mapping[str, str], definitions: Definitions, texts: ConfigMessages
 ) -> dict[str, str | None]:
-    """Return the new value of each key; None for a deleted key (ConfigurationControlManager).
+    """Return key -> new value, None for a deleted key, as the controller computes it (ConfigurationControlManager).
+    now: the present overrides.
 
     Raises ConfigProblem and ControllerFailure.
     """
@@ -220,7 +222,7 @@ def altered_by_controller(
 
 
 class ControllerFailure(Exception):
-    """A failure of the controller that fails the whole request."""
+    """An error in the controller, because of which it refuses the whole request."""
 
 
 class ConfigChange(Struct, frozen=True):
@@ -229,11 +231,13 @@ class ConfigChange(Struct, frozen=True):
     resource: ConfigResource
     operations: tuple[Operation, ...]
     replaces: bool = False
-    """Whether the change deletes all keys that it does not name (AlterConfigs)."""
+    """Whether the change also deletes all overrides that it does not name, as AlterConfigs does."""
 
 
 class AuthorizationProblem(ConfigProblem):
-    """A missing permission. resource: type and name for `RequestContext.allowed`."""
+    """The principal lacks the right to a change. resource: the resource type and name to which the right applies, in
+    the form of `RequestContext.allowed`.
+    """
 
     def __init__(self, code: int, message: str | None, resource: tuple[str, str]) -> None:
         super().__init__(code, message)
@@ -241,7 +245,9 @@ class AuthorizationProblem(ConfigProblem):
 
 
 def authorization_problem(resource: ConfigResource, *, with_message: bool = True) -> AuthorizationProblem:
-    """Return the error for a missing permission on the resource, or on the cluster if that guards the resource."""
+    """Return the error that the principal lacks the right to a resource's configs; for some types that is a right on
+    the cluster.
+    """
     guard = resource.type.entity.guard
     code = ErrorCode[f"{guard.lower()}_authorization_failed"]
     message = f"{guard.capitalize()} authorization failed." if with_message else None
@@ -250,13 +256,13 @@ def authorization_problem(resource: ConfigResource, *, with_message: bool = True
 
 ROOT = "root"
 LEVELS = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
-"""The valid levels (LogLevelConfig.VALID_LOG_LEVELS)."""
+"""The valid log levels (LogLevelConfig.VALID_LOG_LEVELS)."""
 _CONFIGURED: Mapping[str, str] = {ROOT: "INFO", "kafka.request.logger": "WARN"}
-"""Logger -> the level in the file that configures the broker's logging."""
+"""Logger -> its level in the configuration file of a broker's logging."""
 
 
 class Loggers:
-    """Log levels by broker. Changes are lost when the broker's process ends."""
+    """The log levels of each broker. Changed levels are lost when the broker's process ends."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = tuple(names)
@@ -268,20 +274,22 @@ class Loggers:
         return cls(release_configs(release).loggers)
 
     def levels(self, broker_id: int) -> dict[str, str]:
-        """Return logger -> level on a broker. A logger without its own level has the level of its nearest parent."""
+        """Return logger -> level, for all loggers of a broker. A logger without a level of its own has that of its
+        nearest parent.
+        """
         own = {**_CONFIGURED, **self._changed.get(broker_id, {})}
         return {name: _level(name, own) for name in self._names}
 
     def exists(self, name: str) -> bool:
-        """Return whether brokers have this logger."""
+        """Return whether brokers have a logger with this name."""
         return name in self._names
 
     def change(self, broker_id: int, levels: Mapping[str, str | None]) -> None:
-        """Set levels on a broker. None removes a logger's own level."""
+        """Set levels of loggers on a broker. levels: logger -> level; None removes the logger's own level."""
         self._changed.setdefault(broker_id, {}).update(levels)
 
     def forget(self, broker_id: int) -> None:
-        """Drop the changed levels of a broker, whose process has ended."""
+        """Drop the changed levels of a broker because its process has ended."""
         self._changed.pop(broker_id, None)
 
 
@@ -295,7 +303,9 @@ def _level(name: str, own: Mapping[str, str | None]) -> str:
 
 
 def alter_loggers(loggers: Loggers, broker_id: int, operations: Iterable[Operation], validate_only: bool) -> None:
-    """Change levels, all or none (RuntimeLoggerManager). Raises ConfigProblem."""
+    """Change the levels of a broker's loggers, all or none (RuntimeLoggerManager). Raises ConfigProblem. validate_only:
+    whether to check only.
+    """
     levels: dict[str, str | None] = {}
     for name, code, value in operations:
         if code in (APPEND, SUBTRACT):

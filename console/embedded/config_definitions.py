@@ -1,4 +1,4 @@
-"""Config definitions of each release, valid values, and the layers of a broker's configs."""
+"""The definitions of configs in each release, the checks of their values, and the layers of a broker's configs."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ NO_RULE: Mapping[str, Any] = {}
 
 
 class ConfigDefinition(Struct, frozen=True):
-    """The definition of one key (ConfigDef.ConfigKey)."""
+    """The definition of a config key (ConfigDef.ConfigKey)."""
 
     name: str
     type: codes.ConfigType
     default: str | None = None
-    """The default in Kafka's spelling; None if it is null, and for a required key."""
+    """The default as Kafka writes it; None if it is null, or if the key is required."""
     rule: Mapping[str, Any] = field(default_factory=dict)
-    """The name and bounds of a check in addition to the type's; empty without such a check."""
+    """The name and the parameters of a check beyond that of the type; empty without such a check."""
     internal: bool = False
-    """Whether DescribeConfigs lists the key only if it is set."""
+    """Whether DescribeConfigs returns the key only if it is set."""
     documentation: str | None = None
 
     @property
     def is_list(self) -> bool:
-        """Whether values are lists, which APPEND and SUBTRACT accept."""
+        """Whether the type is LIST, whose values the operations APPEND and SUBTRACT accept."""
         return self.type == LIST
 
     @property
     def sensitive(self) -> bool:
-        """Whether DescribeConfigs hides the value."""
+        """Whether DescribeConfigs does not return the value because it is a password."""
         return self.type == PASSWORD
 
 
@@ -52,43 +52,45 @@ Definitions = Mapping[str, ConfigDefinition]
 
 
 class ReleaseConfigs(Struct, frozen=True):
-    """All definitions of a release by key, in the order in which Kafka validates values."""
+    """The config definitions of a release, by key, in the order in which Kafka checks values."""
 
     topic: Definitions
     broker: Definitions
-    """The keys of a broker's file."""
+    """The definitions of the keys that a broker's configuration file may have."""
     broker_dynamic_only: Definitions
-    """The keys that can only be set at run time (the rates of KIP-73)."""
+    """The definitions of broker keys that can only be set at run time: the replication throttles of KIP-73."""
     group: Definitions
     others: Mapping[codes.ResourceType, Definitions]
-    """Resource type -> its keys, for all other types; empty if the release has no such types."""
+    """Resource type -> the definitions of its keys, for all types other than broker; empty for a type that the release
+    lacks.
+    """
     topic_synonyms: Mapping[str, str]
-    """Topic key -> the broker key that it inherits from."""
+    """Topic key -> the broker key from which it inherits."""
     group_synonyms: Mapping[str, str | None]
-    """Group key -> the broker key that it inherits from; None for a key without one."""
+    """Group key -> the broker key from which it inherits; None if it inherits from none."""
     broker_synonyms: Mapping[str, tuple[str, ...]]
-    """Broker key -> all of its synonyms, the strongest first."""
+    """Broker key -> all keys that set the same value, the one with the highest priority first."""
     checked: tuple[str, ...]
-    """The broker keys in the order in which Kafka validates a change; 3.9 has its own order."""
+    """The broker keys in the order in which Kafka checks a change. Kafka 3.9 has an order of its own."""
     dynamic: frozenset[str]
-    """The broker keys that DescribeConfigs does not list as read-only."""
+    """The broker keys that DescribeConfigs does not mark as read-only."""
     not_dynamic: frozenset[str]
     """The broker keys that can't be changed at run time."""
     per_broker: frozenset[str]
-    """The broker keys that can't be set as cluster defaults."""
+    """The broker keys that can be set for single brokers only, not as cluster defaults."""
     per_listener: frozenset[str]
-    """The broker keys that can only be set with a listener's prefix."""
+    """The broker keys that can be set only with a listener's prefix (``listener.name.x.``)."""
     listener_mechanism: frozenset[str]
-    """The broker keys that may also have a SASL mechanism's name in their prefix."""
+    """The broker keys whose prefix may also name a SASL mechanism."""
     cluster_level_listener: frozenset[str]
-    """The listener keys that can be set as cluster defaults."""
+    """The keys with a listener's prefix that can be set as cluster defaults."""
     loggers: tuple[str, ...]
     """The names of all loggers, including the root logger."""
 
 
 @cache
 def release_configs(release: str) -> ReleaseConfigs:
-    """Return the definitions of a release by name (``4.3``)."""
+    """Return the config definitions of a release, by its name such as ``4.3``."""
     data = release_data(release)
 
     def definitions(section: str) -> Definitions:
@@ -120,14 +122,17 @@ def release_configs(release: str) -> ReleaseConfigs:
 
 
 LIKE = "like"
-"""Key in a release's file, whose value is another release: values of ``true`` are copied from that release."""
+"""A key in the data file of a release. Its value is another release, from which values of ``true`` in the file are
+copied.
+"""
 
 
 def release_data(release: str, program: str = "kafka") -> dict[str, Any]:
-    """Return the file of a release in data/, with ``true`` replaced by the value of the release under LIKE.
+    """Return the content of a release's data file in data/, with each ``true`` replaced by the value in the release
+    under LIKE.
 
-    tests/support/record_config_definitions.py writes the files of ``kafka``, and record_connect.py those of
-    ``connect``.
+    Args:
+        program: ``kafka`` or ``connect``: files of tests/support/record_config_definitions.py or record_connect.py.
     """
     file = files("console.embedded") / "data" / f"{program}_{release.replace('.', '_')}.json"
     data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
@@ -165,19 +170,20 @@ _THROTTLED = re.compile(r"(\d+:\d+)?", re.ASCII)
 
 
 class InvalidValue(ValueError):
-    """An invalid value. The text is Kafka's message (ConfigException)."""
+    """A config value is invalid for its key. The exception's text is Kafka's message (ConfigException)."""
 
     def __init__(self, name: str, value: str, reason: str = "") -> None:
         super().__init__(f"Invalid value {value} for configuration {name}" + (f": {reason}" if reason else ""))
 
 
 class InvalidConfig(ValueError):
-    """Any other invalid config. The text is Kafka's message."""
+    """A config is invalid for another reason. The exception's text is Kafka's message."""
 
 
 def checked_value(definition: ConfigDefinition, text: str) -> ConfigValue:
-    """Parse a value by type, and check its rule (ConfigDef.parseType and its validators). Raises InvalidValue or
-    InvalidConfig."""
+    """Parse a value by its key's type and check it by the key's rule (ConfigDef.parseType and its validators). Return
+    the parsed value. Raises InvalidValue or InvalidConfig.
+    """
     value = parsed_value(definition, text)
     if definition.rule:
         check_rule(definition.name, value, definition.rule)
@@ -185,18 +191,19 @@ def checked_value(definition: ConfigDefinition, text: str) -> ConfigValue:
 
 
 def check_rule(name: str, value: ConfigValue, rule: Mapping[str, Any]) -> None:
-    """Check a key's value by a rule. Raises InvalidValue or InvalidConfig."""
+    """Check the parsed value of a key by a rule. Raises InvalidValue or InvalidConfig."""
     _RULES[rule["rule"]](name, value, rule)
 
 
 def canonical_value(definition: ConfigDefinition | None, text: str) -> str:
-    """Return a valid value as brokers print it: ``TRUE`` as ``true``, ``a, b`` as ``a,b``
-    (ConfigDef.convertToString)."""
+    """Return a valid value in the form that brokers return: ``true`` for ``TRUE``, ``a,b`` for ``a, b``
+    (ConfigDef.convertToString). definition: None for an unknown key, whose value stays unchanged.
+    """
     return text if definition is None else shown_value(parsed_value(definition, text))
 
 
 def parsed_value(definition: ConfigDefinition, text: str) -> ConfigValue:
-    """Parse a value by type only. Raises InvalidValue."""
+    """Parse a value by its key's type only, without the key's rule. Raises InvalidValue."""
     type_, stripped = definition.type, trimmed(text)
     if type_ == BOOLEAN:
         if stripped.lower() not in ("true", "false"):
@@ -218,7 +225,7 @@ def parsed_value(definition: ConfigDefinition, text: str) -> ConfigValue:
 
 
 def shown_value(value: ConfigValue) -> str:
-    """Return a value as text, in Java's format."""
+    """Return a parsed value as text in Java's form."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -227,7 +234,7 @@ def shown_value(value: ConfigValue) -> str:
 
 
 def _is_class(name: str) -> bool:
-    """Return whether a broker without additional jars can load this class."""
+    """Return whether a broker without additional jars has a Java class with this name."""
     return name.startswith(("org.apache.kafka.", "kafka.", "java."))
 
 
@@ -297,8 +304,8 @@ def _check_positive(name: str, value: ConfigValue, _: Mapping[str, Any]) -> None
 
 
 def _check_metadata_version(name: str, value: ConfigValue, rule: Mapping[str, Any]) -> None:
-    """Check that a value is a version or a release: ``2.8-IV1``, ``2.8``, ``2.8.2`` (ApiVersion, MetadataVersion).
-    Raises InvalidValue.
+    """Raise InvalidValue unless the value is a metadata version or a release: ``2.8-IV1``, ``2.8``, ``2.8.2``
+    (ApiVersion, MetadataVersion).
     """
     text = str(value)
     versions = rule["text"].strip("[]").split(", ")
@@ -309,8 +316,8 @@ def _check_metadata_version(name: str, value: ConfigValue, rule: Mapping[str, An
 
 
 def _check_offset_reset(name: str, value: ConfigValue, rule: Mapping[str, Any]) -> None:
-    """Check a value as ShareGroupAutoOffsetResetStrategy does. The message of 4.0, which names earliest first, has an
-    extra dot. Raises InvalidValue.
+    """Raise InvalidValue unless ShareGroupAutoOffsetResetStrategy accepts the value. The message of 4.0, which names
+    earliest first, has an additional full stop.
     """
     text = str(value)
     kind, colon, duration = text.partition(":")
@@ -352,45 +359,51 @@ _OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)", re.DOTALL)
 
 
 def without_listener(key: str) -> str | None:
-    """Return the key without ``listener.name.x.``; None for a key without this prefix."""
+    """Return the key without its prefix ``listener.name.x.``; None if it has no such prefix."""
     found = _OF_LISTENER.fullmatch(key)
     return None if found is None else found[1]
 
 
 class BrokerLayers(Struct, frozen=True):
-    """The layers of one broker's configs (KIP-226): key -> value as written.
+    """The layers of a broker's configs (KIP-226), each as key -> value as it was set. A layer has priority over the
+    next one.
 
-    A key has synonyms (log.retention.ms, .minutes, .hours), and a topic inherits through one of them.
+    Several keys may set the same value (log.retention.ms, .minutes, .hours): they are synonyms. A topic inherits a
+    value through the synonyms of one broker key.
     """
 
     configs: ReleaseConfigs
     own: Mapping[str, str]
-    """The values that are set for the broker."""
+    """The values set at run time for this broker."""
     cluster_default: Mapping[str, str]
-    """The values that are set for all brokers."""
+    """The values set at run time for all brokers."""
     static: Mapping[str, str]
-    """The values in the broker's file."""
+    """The values in the broker's configuration file."""
 
     @classmethod
     def of(cls, configs: ReleaseConfigs, view: View, broker_id: int, static: Mapping[str, str]) -> BrokerLayers:
-        """Return the layers of a broker, as the view has them."""
+        """Return the layers of a broker, as a node knows them by its view of the state. static: the configs in the
+        broker's file.
+        """
         own = view.configs.get(broker_resource(broker_id), NOTHING)
         return cls(configs, own, view.configs.get(CLUSTER_DEFAULT, NOTHING), static)
 
     def with_values(self, values: Mapping[str, str], *, own: bool) -> BrokerLayers:
-        """Return the layers with other values for the broker itself, or, if own=False, for the cluster default."""
+        """Return the layers with other values set at run time. own: whether these are the broker's own, or the cluster
+        default.
+        """
         if own:
             return BrokerLayers(self.configs, values, self.cluster_default, self.static)
         return BrokerLayers(self.configs, self.own, values, self.static)
 
     def layers(self) -> Iterator[tuple[codes.ConfigSource, Mapping[str, str]]]:
-        """Yield the layers with their source, strongest first."""
+        """Yield each layer after its source, in the order of priority."""
         yield codes.DYNAMIC_BROKER_CONFIG, self.own
         yield codes.DYNAMIC_DEFAULT_BROKER_CONFIG, self.cluster_default
         yield codes.STATIC_BROKER_CONFIG, self.static
 
     def names(self, key: str) -> tuple[str, ...]:
-        """Return all synonyms of a key, strongest first (DynamicBrokerConfig.brokerConfigSynonyms)."""
+        """Return all synonyms of a key, in the order of priority (DynamicBrokerConfig.brokerConfigSynonyms)."""
         base = without_listener(key)
         if base is not None:
             mechanism = next((name for name in self.configs.listener_mechanism if base.endswith(name)), base)
@@ -398,7 +411,7 @@ class BrokerLayers(Struct, frozen=True):
         return self.configs.broker_synonyms.get(key, (key,))
 
     def definition(self, key: str) -> ConfigDefinition | None:
-        """Return the definition of a broker's key, with or without a listener's prefix; None for an unknown key."""
+        """Return the definition of a broker's key, which may have a listener's prefix; None for an unknown key."""
         for name in (key, *self.names(key)):
             found = self.configs.broker.get(name) or self.configs.broker_dynamic_only.get(name)
             if found is not None:
@@ -406,8 +419,8 @@ class BrokerLayers(Struct, frozen=True):
         return None
 
     def synonyms(self, key: str) -> tuple[Synonym, ...]:
-        """Return a key's values in order of precedence (ConfigHelper.configSynonyms), from the first value under the
-        key's own name on; empty if no value has this name.
+        """Return a key's values in all layers in the order of priority (ConfigHelper.configSynonyms), without those
+        before the first value under the key's own name. Empty if no layer has a value under that name.
         """
         names = self.names(key)
         found = [
@@ -423,7 +436,7 @@ class BrokerLayers(Struct, frozen=True):
         return ()
 
     def value(self, key: str) -> str | None:
-        """Return the effective value of a broker's key, as the broker prints it; None for null."""
+        """Return the effective value of a broker's key in the form that brokers return; None if it is null."""
         for _, values in self.layers():
             if key in values:
                 return canonical_value(self.configs.broker.get(key), values[key])
@@ -431,8 +444,8 @@ class BrokerLayers(Struct, frozen=True):
         return None if definition is None else definition.default
 
     def inherited(self, definition: ConfigDefinition) -> str | None:
-        """Return the value that a topic without an override inherits for a key: the value of a synonym in the broker's
-        configuration. Without such a value, return the key's default (None if the key has no default).
+        """Return the value that a topic without an override has for a key: that of a synonym in the broker's layers,
+        otherwise the key's default; None if there is neither.
         """
         key = self.configs.topic_synonyms.get(definition.name)
         if key is None:
@@ -445,7 +458,9 @@ class BrokerLayers(Struct, frozen=True):
 
 
 def _in_milliseconds(name: str, value: str) -> str:
-    """Convert minutes and hours to milliseconds; below 0 there is no limit (KafkaConfig.logRetentionTimeMillis)."""
+    """Convert the value of a key in minutes or hours to milliseconds; a negative value means no limit
+    (KafkaConfig.logRetentionTimeMillis).
+    """
     unit = _UNIT_MS.get(name)
     if unit is not None:
         return _WITHOUT_END if int(value) < 0 else str(int(value) * unit)

@@ -1,4 +1,4 @@
-"""DescribeConfigs: the entries of each resource type, and the encoded response."""
+"""The responses to DescribeConfigs: the entries of each type of resource, and their encoding."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ if TYPE_CHECKING:
 
 
 _CONTROLLER_PORT = 10_000
-"""The number that is added to the broker's own port for the port of the controller. No process listens there, and no
-client needs to connect to it."""
+"""The number by which the port of a broker's controller listener, in its config file, exceeds the broker's own port.
+Nothing listens there, and no client has to connect to it.
+"""
 _CONTROLLERS_LOG = "/tmp/kac-embedded/metadata"  # noqa: S108 - a name in answers, never opened
 _AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
 def node_file(cluster: Cluster, node: int) -> dict[str, str]:
-    """Return the configs in the server.properties of a broker or controller."""
+    """Return the configs in the configuration file (server.properties) of a broker or controller."""
     spec, controller = cluster.spec, cluster.state.controllers.get(node)
     file = _broker_part(cluster, cluster.state.brokers[node]) if controller is None else _controller_part(controller)
     file |= {"broker.id": str(node), "node.id": str(node), "controller.listener.names": CONTROLLER_LISTENER}
@@ -84,7 +85,9 @@ def _controller_part(controller: ControllerNode) -> dict[str, str]:
 
 _FEWEST_FOR_DEFAULTS = 3
 _STATE_FACTORS = ("offsets.topic.replication.factor", "transaction.state.log.replication.factor")
-"""Keys for the replication factors of internal topics, which are limited to the number of brokers here."""
+"""The keys for the replication factors of internal topics. In the embedded cluster these are at most the number of
+brokers.
+"""
 
 
 def _controller_port(port: int) -> int:
@@ -92,7 +95,7 @@ def _controller_port(port: int) -> int:
 
 
 def layers_of(cluster: Cluster, node: int, view: View) -> config_definitions.BrokerLayers:
-    """Return the config layers of a broker or controller, as this view has them."""
+    """Return the layers of configs of a broker or controller, by this view of the state."""
     return config_definitions.BrokerLayers.of(
         config_definitions.release_configs(cluster.release.name), view, node, node_file(cluster, node)
     )
@@ -101,12 +104,13 @@ def layers_of(cluster: Cluster, node: int, view: View) -> config_definitions.Bro
 _OTHER_BROKER = "Unexpected broker id, expected {own} or empty string, but received {name}"
 _NOT_NUMBER = "Broker id must be an integer, but it is: {name}"
 UNDOCUMENTED = ""
-"""The documentation that a broker sends even if it was not requested."""
+"""The documentation of a config in a response if the client did not request documentation."""
 
 
 def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource) -> list[ConfigEntry]:
-    """Return all entries of a resource with their synonyms, as this broker knows them (ConfigHelper). Raises
-    ConfigProblem."""
+    """Return all entries of a resource with their synonyms, as this broker returns them (ConfigHelper). Raises
+    ConfigProblem.
+    """
     view = cluster.view_of(broker_id)
     layers = layers_of(cluster, broker_id, view)
     own = view.configs.get(resource, config_definitions.NOTHING)
@@ -137,7 +141,7 @@ def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource
 
 
 def describable_types(release: str) -> Collection[codes.ResourceType]:
-    """Return the resource types that brokers of a release can describe."""
+    """Return the resource types that DescribeConfigs accepts in a release."""
     configs = config_definitions.release_configs(release)
     groups = [codes.GROUP] if configs.group else []
     return [
@@ -150,7 +154,7 @@ def describable_types(release: str) -> Collection[codes.ResourceType]:
 
 
 def check_topic_is_known(cluster: Cluster, view: View, name: str) -> None:
-    """Check that this broker knows the topic. Raises ConfigProblem."""
+    """Raise ConfigProblem if the topic does not exist, by this view of the state."""
     if name in view.topics:
         return
     refusal = None if name and is_legal(name) else name_refusal(name, cluster.state)
@@ -160,7 +164,12 @@ def check_topic_is_known(cluster: Cluster, view: View, name: str) -> None:
 
 
 def check_is_own(name: str, broker_id: int, wrong: str, not_number: str = _NOT_NUMBER) -> None:
-    """Check that the name is this broker's id. Raises ConfigProblem. wrong: message for another id."""
+    """Raise ConfigProblem if the name is not this broker's id.
+
+    Args:
+        wrong: the message for another id.
+        not_number: the message for a name that is not a number.
+    """
     number = broker_number(name)
     if number is None:
         raise invalid_request(not_number.format(name=name))
@@ -169,7 +178,7 @@ def check_is_own(name: str, broker_id: int, wrong: str, not_number: str = _NOT_N
 
 
 def broker_number(name: str) -> int | None:
-    """Parse a name as a broker id (Integer.parseInt); None if it is not a number."""
+    """Parse a resource name as a broker id (Integer.parseInt); return None if it is not a number."""
     try:
         return whole_number(name, 32)
     except ValueError:
@@ -177,8 +186,8 @@ def broker_number(name: str) -> int | None:
 
 
 def topic_entries(layers: config_definitions.BrokerLayers, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Yield the entries of a topic on a broker; those of internal keys only if the topic sets them. own: the topic's
-    overrides.
+    """Yield the entries of a topic, as a broker with these layers returns them. Internal keys are left out unless the
+    topic sets them. own: the topic's overrides.
     """
     for name, definition in layers.configs.topic.items():
         text = own.get(name)
@@ -193,7 +202,9 @@ def topic_entries(layers: config_definitions.BrokerLayers, own: Mapping[str, str
 
 
 def _broker_entries(layers: config_definitions.BrokerLayers) -> Iterator[ConfigEntry]:
-    """Yield all defined keys, and other keys that are set."""
+    """Yield the entries of a broker, sorted by name: of all defined keys that are not internal, and of other keys that
+    are set.
+    """
     names = {name for name, definition in layers.configs.broker.items() if not definition.internal}
     for _, values in layers.layers():
         names.update(values)
@@ -205,7 +216,7 @@ def _broker_entries(layers: config_definitions.BrokerLayers) -> Iterator[ConfigE
 
 
 def _default_entries(layers: config_definitions.BrokerLayers) -> Iterator[ConfigEntry]:
-    """Yield the keys set for all brokers, with their values as written."""
+    """Yield the entries of the cluster default: the keys that are set, with their values as they were set."""
     for name, text in sorted(layers.cluster_default.items()):
         synonyms = tuple(each for each in layers.synonyms(name) if each.source == codes.DYNAMIC_DEFAULT_BROKER_CONFIG)
         read_only = name not in layers.configs.dynamic
@@ -213,7 +224,9 @@ def _default_entries(layers: config_definitions.BrokerLayers) -> Iterator[Config
 
 
 def _own_entries(cluster: Cluster, resource: ConfigResource, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Yield the keys that a resource sets; in newer releases with types and synonyms, and also the defaults."""
+    """Yield the entries of a resource of a type that has only configs, such as a client metrics subscription: the keys
+    that it sets. In newer releases they have types and synonyms, and keys with defaults are yielded, too.
+    """
     source, defaults_from = own_source(resource), own_resource(resource.type).defaults_from
     for name, definition in config_definitions.release_configs(cluster.release.name).others[resource.type].items():
         text = own.get(name)
@@ -227,7 +240,9 @@ def _own_entries(cluster: Cluster, resource: ConfigResource, own: Mapping[str, s
 
 
 def _group_entries(layers: config_definitions.BrokerLayers, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Yield all keys of a group. Before 4.3 a broker reports its own value as the key's default (measured)."""
+    """Yield the entries of all keys of a group. Before 4.3 a broker returns its own value as the key's default
+    (measured).
+    """
     for name, definition in layers.configs.group.items():
         text, key = own.get(name), layers.configs.group_synonyms.get(name)
         if text is None and definition.internal:
@@ -252,7 +267,9 @@ def _entry(
     *,
     read_only: bool,
 ) -> ConfigEntry:
-    """Return an entry. An unknown key also has its value hidden: it may be secret (KafkaConfig.maybeSensitive)."""
+    """Return the entry of a key. definition: None for an unknown key, whose value is hidden, since it may be secret
+    (KafkaConfig.maybeSensitive).
+    """
     sensitive = definition is None or definition.sensitive
     if sensitive:
         value, synonyms = None, tuple(synonym._replace(value=None) for synonym in synonyms)
@@ -272,17 +289,17 @@ _FLEXIBLE_FROM = 4
 _NOT_THROTTLED = b"\x00\x00\x00\x00"
 _SUCCESS = ""
 _KEPT = 1024
-"""Maximum number of cached sets of overrides: about 5 KiB each, 25 KiB with documentation."""
+"""Maximum number of encoded topics, by their overrides, in the cache: about 5 KiB each, 25 KiB with documentation."""
 _KEPT_ENTRIES = 4096
-"""Maximum number of cached entries: brokers and topics share most of them."""
+"""Maximum number of encoded entries in the cache; brokers and topics have most of them in common."""
 _KEPT_BROKERS = 64
-"""Maximum number of cached sets of a broker's layers: about 30 KiB each, 110 KiB with documentation."""
+"""Maximum number of encoded brokers, by their layers, in the cache: about 30 KiB each, 110 KiB with documentation."""
 
 Pairs = tuple[tuple[str, str], ...]
 
 
 class AskedEntries(NamedTuple):
-    """The version of a request, and the parts of entries that it requests."""
+    """The version of a DescribeConfigs request, and which entries with which fields it requests."""
 
     version: int
     synonyms: bool
@@ -292,7 +309,7 @@ class AskedEntries(NamedTuple):
 
 
 class _Layers(NamedTuple):
-    """A broker's layers in a hashable form."""
+    """The layers of a broker's configs in a hashable form, as a key of a cache."""
 
     release: str
     own: Pairs
@@ -300,7 +317,7 @@ class _Layers(NamedTuple):
     static: Pairs
 
     def layers(self) -> config_definitions.BrokerLayers:
-        """Return the layers themselves."""
+        """Return the layers in their usual form."""
         return config_definitions.BrokerLayers(
             config_definitions.release_configs(self.release),
             dict(self.own),
@@ -310,10 +327,10 @@ class _Layers(NamedTuple):
 
 
 class DescribedBytes:
-    """The response as bytes, with results in the order of the calls.
+    """A builder of an encoded DescribeConfigs response, with the results in the order of the calls.
 
-    Encoded configs are cached by overrides: thousands of topics share a few dozen sets, and clients ask again and again
-    for those of brokers, which have 350 keys.
+    Encoded configs are cached: thousands of topics have only a few dozen combinations of overrides, and clients
+    repeatedly request those of brokers, which have 350 keys.
     """
 
     def __init__(self, context: RequestContext, request: Any) -> None:
@@ -331,25 +348,25 @@ class DescribedBytes:
         self._results: list[bytes] = []
 
     def add_topic(self, resource: ConfigResource, keys: Sequence[str] | None) -> None:
-        """Add a topic's entries. Raises ConfigProblem."""
+        """Add the result for a topic. keys: the requested keys; None for all. Raises ConfigProblem."""
         check_topic_is_known(self._cluster, self._view, resource.name)
         overrides = _pairs(self._view.configs.get(resource, config_definitions.NOTHING))
         configs = _topic_configs(self._layers, overrides, self._asked(keys))
         self._results.append(self._head(resource, ErrorCode.none, _SUCCESS) + configs)
 
     def add_broker(self, resource: ConfigResource, keys: Sequence[str] | None) -> None:
-        """Add the entries of the broker itself. Raises ConfigProblem."""
+        """Add the result for the broker that answers. keys: the requested keys; None for all. Raises ConfigProblem."""
         check_is_own(resource.name, self._broker_id, _OTHER_BROKER)
         configs = _broker_configs(self._layers, self._asked(keys))
         self._results.append(self._head(resource, ErrorCode.none, _SUCCESS) + configs)
 
     def add(self, resource: ConfigResource, entries: Iterable[ConfigEntry], keys: Sequence[str] | None) -> None:
-        """Add the entries of a resource of any type."""
+        """Add the result for a resource with these entries. keys: the requested keys; None for all."""
         configs = _encoded(entries, self._asked(keys))
         self._results.append(self._head(resource, ErrorCode.none, _SUCCESS) + configs)
 
     def add_problem(self, resource: ConfigResource, problem: ConfigProblem) -> None:
-        """Add the error of a resource."""
+        """Add the result for a resource that can't be described."""
         configs = _encoded((), self._asked(None))
         self._results.append(self._head(resource, problem.code, problem.message) + configs)
 
@@ -372,7 +389,7 @@ def _pairs(values: Any) -> Pairs:
 
 @lru_cache(_KEPT)
 def _topic_configs(layers: _Layers, overrides: Pairs, asked: AskedEntries) -> bytes:
-    """Return the encoded configs of a topic with these overrides on a broker with these layers."""
+    """Return the encoded configs of a topic with these overrides, as a broker with these layers returns them."""
     return _encoded(topic_entries(layers.layers(), dict(overrides)), asked)
 
 
@@ -383,7 +400,7 @@ def _broker_configs(layers: _Layers, asked: AskedEntries) -> bytes:
 
 
 def _encoded(entries: Iterable[ConfigEntry], asked: AskedEntries) -> bytes:
-    """Return an encoded result without the fields before its configs."""
+    """Return the encoded result of a resource from its configs on, without the fields before them."""
     form = WireFormat(asked.version >= _FLEXIBLE_FROM)
     flags = asked.synonyms, asked.documentation
     encoded = [_entry_bytes(entry, asked.version, *flags) for entry in _wanted(entries, asked.keys)]

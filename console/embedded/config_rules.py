@@ -1,4 +1,4 @@
-"""Rules for combinations of configs of a broker, topic or group, in addition to those of single values."""
+"""Checks of all configs of a broker, topic or group together, beyond the checks of single values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NO_CONTROLLER_LISTENER = (
 
 
 class NotReconfigurable(ValueError):
-    """A change that the running broker can't apply. The text is Kafka's message."""
+    """The running broker can't apply a change of its configs. The exception's text is Kafka's message."""
 
     def __init__(self, reason: object) -> None:
         super().__init__(_WRAPPED.format(reason=reason))
@@ -46,10 +46,12 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 def check_broker_values(
     layers: config_definitions.BrokerLayers, values: Mapping[str, str], texts: ConfigMessages, *, own: bool
 ) -> None:
-    """Check the overrides of a broker as a whole (DynamicBrokerConfig). Raises ValueError with Kafka's message.
+    """Check all overrides of a broker together (DynamicBrokerConfig). Raises ValueError with Kafka's message.
 
     Args:
-        own: whether the overrides are the broker's own, not the cluster's default.
+        layers: the broker's layers before the change.
+        values: key -> value of the overrides after the change.
+        own: whether these are the broker's own, or the cluster default.
     """
     configs = layers.configs
     fixed = configs.not_dynamic.intersection(values)
@@ -78,7 +80,9 @@ def check_broker_values(
 
 
 def _check_types(configs: config_definitions.ReleaseConfigs, values: Mapping[str, str]) -> None:
-    """Check dynamic keys, with or without a listener's prefix. A key without a prefix hides the one with a prefix."""
+    """Check the values of dynamic keys by their definitions. A key with a listener's prefix is checked under its name
+    without the prefix, but only if there is no value under that name. Raises InvalidValue or InvalidConfig.
+    """
     of_listeners = {config_definitions.without_listener(name) or name: text for name, text in values.items()}
     bare = {**of_listeners, **values}
     for name in configs.checked:
@@ -87,8 +91,9 @@ def _check_types(configs: config_definitions.ReleaseConfigs, values: Mapping[str
 
 
 def _check_hidden(configs: config_definitions.ReleaseConfigs, values: Mapping[str, str], names: Container[str]) -> None:
-    """Check values with a listener's prefix that `_check_types` did not see (SocketServer.validateReconfiguration).
-    Raises NotReconfigurable.
+    """Check the values with the prefix of an existing listener, as SocketServer.validateReconfiguration does;
+    `_check_types` does not check those for whose key there is also a value without a prefix. Raises
+    NotReconfigurable. names: the names of the listeners.
     """
     for key, text in values.items():
         base = config_definitions.without_listener(key)
@@ -106,7 +111,9 @@ def _is_of_one_listener(configs: config_definitions.ReleaseConfigs, name: str) -
 
 
 def _check_together(before: config_definitions.BrokerLayers, after: config_definitions.BrokerLayers) -> None:
-    """Check requirements between values (KafkaConfig.validateValues). Raises ValueError with Kafka's message."""
+    """Check the requirements that values have to meet together (KafkaConfig.validateValues). Raises ValueError with
+    Kafka's message.
+    """
     if after.value("log.retention.ms") == "0":
         raise ValueError("requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
     if not _number(after, "log.cleaner.threads"):
@@ -129,7 +136,7 @@ def _check_together(before: config_definitions.BrokerLayers, after: config_defin
 
 
 def _check_groups(after: config_definitions.BrokerLayers) -> None:
-    """Check that assignment intervals of groups are within their bounds (GroupCoordinatorConfig). Raises ValueError."""
+    """Raise ValueError if an assignment interval of groups is out of its bounds (GroupCoordinatorConfig)."""
     for kind in ("consumer", "share", "streams"):
         name, least, most = (f"group.{kind}.{side}assignment.interval.ms" for side in ("", "min.", "max."))
         if name not in after.configs.broker:
@@ -175,8 +182,9 @@ def _listener_names(layers: config_definitions.BrokerLayers) -> set[str]:
 
 
 def _check_running(before: config_definitions.BrokerLayers, after: config_definitions.BrokerLayers) -> None:
-    """Check that the running broker can apply the change (BrokerReconfigurable.validateReconfiguration,
-    DynamicThreadPool)."""
+    """Check that a running broker can apply the change (BrokerReconfigurable.validateReconfiguration,
+    DynamicThreadPool). Raises NotReconfigurable.
+    """
     for name in before.configs.dynamic.intersection(THREAD_POOLS):
         old, new = _number(before, name), _number(after, name)
         if new != old:
@@ -206,9 +214,9 @@ def _check_running(before: config_definitions.BrokerLayers, after: config_defini
 def _check_local_retention(
     before: config_definitions.BrokerLayers, after: config_definitions.BrokerLayers, key: str
 ) -> None:
-    """Check that a tiered topic's local retention does not exceed its retention (DynamicLogConfig). Raises
-    NotReconfigurable. Nothing is checked if neither value changes, if the retention has no limit, or if the local
-    retention is not set.
+    """Raise NotReconfigurable if the local retention of tiered topics would exceed their retention (DynamicLogConfig).
+    Check nothing if neither value changes, if the retention has no limit, or if the local retention is not set. key:
+    the broker key of the retention.
     """
     local = key.replace("log.", "log.local.")
     if local not in after.configs.broker or (before.value(local), before.value(key)) == (
@@ -259,7 +267,7 @@ def topic_config_error(
     """Return Kafka's message for the first error in a new topic's configs (INVALID_CONFIG); None if they are valid.
 
     Args:
-        inherited: the topic's other values; Kafka's default for missing keys.
+        inherited: key -> the value that the topic inherits; a missing key has Kafka's default.
     """
     empty = [key for key, value in configs.items() if value is None]
     if empty:
@@ -275,7 +283,12 @@ def topic_config_error(
 def check_topic(
     configs: config_definitions.ReleaseConfigs, own: Mapping[str, str], inherited: Mapping[str, str]
 ) -> None:
-    """Check a topic's own configs (LogConfig). Raises ConfigProblem or ValueError for the first error."""
+    """Check a topic's overrides (LogConfig). Raises ConfigProblem or ValueError for the first error.
+
+    Args:
+        own: the topic's overrides.
+        inherited: the values that the topic has without overrides.
+    """
     unknown = next((key for key in own if key not in configs.topic), None)
     if unknown is not None:
         raise invalid_config(f"Unknown topic config name: {unknown}")
@@ -298,13 +311,14 @@ def check_topic(
 def inherited_configs(
     configs: config_definitions.ReleaseConfigs, layers: config_definitions.BrokerLayers
 ) -> dict[str, str]:
-    """Return the values of a topic without overrides on a broker."""
+    """Return key -> value of a topic without overrides, as a broker with these layers computes it."""
     values = {name: layers.inherited(definition) for name, definition in configs.topic.items()}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def topic_config(cluster: Cluster, broker_id: int, name: str, key: str) -> str:
-    """Return the value of a topic's key on a broker: the topic's own, else the inherited one, ``""`` without a default.
+    """Return the effective value of a topic's key at a broker: the topic's own value, otherwise the inherited one;
+    ``""`` if there is neither.
 
     Raises KeyError for a key that topics of this release don't have.
     """
@@ -331,11 +345,11 @@ _TAGS, _ASSIGNOR, _ASSIGNORS = (
 
 
 def check_group(layers: config_definitions.BrokerLayers, own: Mapping[str, str], *, since_44: bool = False) -> None:
-    """Check a group's configs (GroupConfig). Raises ConfigProblem or ValueError for the first error.
+    """Check a group's own configs (GroupConfig). Raises ConfigProblem or ValueError for the first error.
 
     Args:
-        since_44: whether to check as Kafka 4.4 does: an error names the value of a bound, not its key; rack-aware tags
-            must be distinct; the assignor must be registered.
+        since_44: whether to check as Kafka 4.4 does: an error names the value of a bound instead of its key, rack-aware
+            tags must be distinct, and the assignor must be registered.
     """
     definitions = layers.configs.group
     unknown = next((key for key in own if key not in definitions), None)
@@ -368,7 +382,7 @@ def _check_streams(layers: config_definitions.BrokerLayers, own: Mapping[str, st
 
 
 def _bounded_keys(layers: config_definitions.BrokerLayers) -> list[str]:
-    """Return the keys with bounds on a broker; for each kind of group, the heartbeat's first."""
+    """Return the group keys that have bounds at a broker. For each type of group, the heartbeat interval is first."""
     bounded = [
         name for name in layers.configs.group if any(_bound_key(layers, name, side) is not None for side in _SIDES)
     ]
@@ -376,7 +390,9 @@ def _bounded_keys(layers: config_definitions.BrokerLayers) -> list[str]:
 
 
 def _bound_key(layers: config_definitions.BrokerLayers, name: str, side: str) -> str | None:
-    """Return the broker's key of a bound: ``group.consumer.max.session.timeout.ms``; None if there is no such key."""
+    """Return the broker's key of the bound of a group key, such as ``group.consumer.max.session.timeout.ms``; None if
+    there is no such key. side: ``min`` or ``max``.
+    """
     kind, _, rest = name.partition(".")
     # The names of these bounds in Kafka are irregular: the upper bound omits ``num``.
     rest = rest.removeprefix("num.") if side == "max" else rest

@@ -1,4 +1,6 @@
-"""The arguments of handlers: the request's context, the client's session, and the cluster without its sockets."""
+"""The objects that a handler gets: the context of the request, the client's session, and the cluster without its
+sockets.
+"""
 
 from __future__ import annotations
 
@@ -39,64 +41,67 @@ _session_numbers = count(1)
 
 
 class CloseConnection(Exception):
-    """Raised to close the connection without a response, as Kafka does for a request that it can't read or refuses
-    (Processor.close). The text is the log line."""
+    """Raised to close the connection without a response, as Kafka does for requests that it can't read or refuses
+    (Processor.close). The exception's text is the line for the log.
+    """
 
 
 class Authorizer(Protocol):
-    """An authorizer of operations of principals (org.apache.kafka.server.authorizer.Authorizer)."""
+    """An authorizer of operations (org.apache.kafka.server.authorizer.Authorizer)."""
 
     def allows(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, name: str, view: View
     ) -> bool:
-        """Return whether the ACLs of this view allow the operation.
+        """Return whether the ACLs in this view of the state allow the operation on the resource.
 
         Args:
-            principal: principal with its type, ``User:alice``.
-            host: address of the client.
+            principal: the principal with its type, such as ``User:alice``.
+            host: the address of the client.
+            view: the state as the node knows it.
         """
 
     def allows_somewhere(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, view: View
     ) -> bool:
-        """Return whether the ACLs allow the operation on any resource of this type, existing or not."""
+        """Return whether the ACLs allow the operation on some resource of this type, which may not exist yet."""
 
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """A client's connection to a broker, with its login."""
+    """The state of a client's connection to a node, with its login."""
 
     broker_id: int
     host: str
     port: int
     principal: str | None = embedded_spec.ANONYMOUS
-    """The client's principal, ``User:name``; None until the client has authenticated."""
+    """The client's principal, such as ``User:name``; None until the client has authenticated."""
     token: Token | None = None
-    """The delegation token that the client logged in with; None for other logins."""
+    """The delegation token with which the client logged in; None if it logged in otherwise."""
     mechanism: str | None = None
-    """The mechanism that the client chose with SaslHandshake; None before that."""
+    """The mechanism that the client chose by SaslHandshake; None before that."""
     exchange: Exchange | None = None
-    """The SASL exchange under way; None without one."""
+    """The SASL exchange in progress; None without one."""
     raw_tokens: bool = False
     """Whether the next frame is a SASL token without a request header (SaslHandshake v0)."""
     ending: str = ""
-    """The reason to close the connection after the current response; ``""`` to keep it open."""
+    """The reason for which the connection is closed after the current response; ``""`` to keep it open."""
     mute: float = 0.0
-    """The seconds to wait before the next request is read."""
+    """The seconds for which the next request is not read, because the client is throttled."""
     software: tuple[str, str] = ("", "")
-    """The client's name and version, from its ApiVersions request."""
+    """The name and version of the client's software, from its ApiVersions request."""
     number: int = field(default_factory=lambda: next(_session_numbers))
 
     @property
     def authenticated(self) -> bool:
-        """Whether the client may send any request."""
+        """Whether the client may send requests other than those of a login."""
         return self.principal is not None
 
     def authenticate(self, view: View, token: bytes) -> bytes:
-        """Process the client's next token, and return the broker's. If the exchange is complete, set the principal.
+        """Process the client's next SASL token and return the broker's. If the exchange is then complete, set the
+        principal.
 
         Args:
-            view: state with the SCRAM credentials.
+            view: the state with the SCRAM credentials.
 
         Raises:
             SaslFailure: authentication failed; the caller has to close the connection.
@@ -114,21 +119,22 @@ class Session:
 
 
 class Cluster(ABC):
-    """A cluster without its sockets, for handlers, scenarios and the request pipeline.
+    """A cluster without its sockets, as handlers, scenarios and the request pipeline use it.
 
-    Not thread-safe: use it on the event loop that starts the cluster.
+    Not thread-safe: use it only on the event loop on which the cluster was started.
 
     Attributes:
         spec: the specification of the cluster.
         state: the controller's state.
-        propagation: the changes that each broker has applied.
+        propagation: which changes of the state each broker has applied.
         forwarding: whether brokers forward requests to the controller.
-        advertised: API key -> versions in the ApiVersions response of brokers.
-        at_controllers: the versions in the ApiVersions response of controllers that are not brokers.
-        authorizer: the authorizer; None without ACLs.
-        loggers: the log levels by broker.
+        advertised: API key -> the versions in the brokers' ApiVersions response.
+        at_controllers: API key -> the versions in the ApiVersions response of separate controllers.
+        authorizer: the authorizer; None if the cluster has no ACLs.
+        loggers: the log levels of each broker.
         mechanisms: the enabled SASL mechanisms.
-        copies: replica (topic, partition, broker) under copy -> its start in Unix time, and its duration in seconds.
+        copies: (topic, partition, broker) of a replica that is being copied -> the start in seconds since 1970, and the
+            duration in seconds.
     """
 
     def __init__(
@@ -139,7 +145,9 @@ class Cluster(ABC):
         advertised: Mapping[int, embedded_spec.Range],
         at_controllers: Mapping[int, embedded_spec.Range],
     ) -> None:
-        """Create the state of an empty cluster. Raises ValueError for an unknown release."""
+        """Create an empty cluster. Raises ValueError for an unknown release. advertised, at_controllers: see the
+        attributes.
+        """
         self.spec = spec
         self.clock = clock
         self.release = embedded_spec.release(spec.versions)
@@ -159,15 +167,15 @@ class Cluster(ABC):
 
     @property
     def addresses(self) -> dict[int, tuple[str, int]]:
-        """Host and port of each broker, by id."""
+        """Broker id -> host and port."""
         return {broker.id: (broker.host, broker.port) for broker in self.state.brokers.values()}
 
     def served_by(self, node: int) -> Mapping[int, embedded_spec.Range]:
-        """Return API key -> versions served by a node, which is a broker or a controller."""
+        """Return API key -> the versions that this broker or controller serves."""
         return self.at_controllers if node in self.state.controllers else self.advertised
 
     def address_of(self, node: int) -> tuple[str, int]:
-        """Return the host and the port of a node, which is a broker or a controller."""
+        """Return the host and the port of this broker or controller."""
         found = self.state.controllers.get(node) or self.state.brokers[node]
         return found.host, found.port
 
@@ -178,42 +186,47 @@ class Cluster(ABC):
 
     @property
     def topic_defaults(self) -> tuple[int, int]:
-        """Default partitions and replicas of a topic (num.partitions, default.replication.factor)."""
+        """The default number of partitions and replication factor of a topic (num.partitions,
+        default.replication.factor).
+        """
         configs = self.spec.static_configs
         return int(configs.get("num.partitions", "1")), int(configs.get("default.replication.factor", "1"))
 
     def view_of(self, broker_id: int) -> View:
-        """Return the current state as a broker knows it."""
+        """Return the state as this broker knows it now."""
         return self.propagation.view(broker_id)
 
     async def visible(self, offset: int, within: float | None = None) -> bool:
-        """Wait until all live brokers have applied the log up to an offset.
+        """Wait until all live brokers have applied the changes up to an offset of the change log.
 
         Args:
-            within: timeout, seconds; None to wait without a limit.
+            within: the maximum seconds to wait; None for no limit.
 
         Returns:
-            False if `within` was too short.
+            Whether they have applied them in time.
         """
         return await self.propagation.visible(offset, within)
 
     @abstractmethod
     async def broker_down(self, broker_id: int) -> None:
-        """Stop a broker in order, as by SIGTERM: it hands its leaders over and is fenced; then its connections end. Do
-        nothing if it is down."""
+        """Shut a broker down cleanly, as SIGTERM does: other replicas become leaders, the broker is fenced, and its
+        connections are closed. Do nothing if it is down already.
+        """
 
     @abstractmethod
     async def broker_killed(self, broker_id: int) -> None:
-        """Crash a broker, as by SIGKILL: its connections end, and it is fenced once its session has ended. Do nothing
-        if it is down."""
+        """Crash a broker, as SIGKILL does: its connections are closed, and it is fenced when its session ends. Do
+        nothing if it is down already.
+        """
 
     @abstractmethod
     async def broker_up(self, broker_id: int) -> None:
-        """Restart a broker that is down, on its old port. Do nothing if it is up. Before its last session has ended,
-        the controller does not register it again."""
+        """Restart a broker that is down on its former port; do nothing if it is running. If its last session has not
+        ended, wait until it ends: the controller does not register it before.
+        """
 
     def down_for(self, broker_id: int, seconds: float) -> None:
-        """Crash a broker now, and restart it after this number of seconds."""
+        """Crash a broker now, and restart it after `seconds`, in the background."""
 
         async def down_and_up() -> None:
             await self.broker_killed(broker_id)
@@ -223,13 +236,13 @@ class Cluster(ABC):
         self.run(down_and_up())
 
     def run(self, coroutine: Coroutine[None, None, None]) -> None:
-        """Run a coroutine as a background task, until it ends or the cluster stops."""
+        """Run a coroutine in the background until it ends or the cluster stops."""
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._done)
 
     async def settled(self) -> None:
-        """Wait until all background tasks have ended."""
+        """Wait until all background tasks have ended by themselves."""
         await asyncio.gather(*self._tasks)
 
     async def cancel_tasks(self) -> None:
@@ -258,10 +271,10 @@ def _authorizer(spec: embedded_spec.ClusterSpec) -> Authorizer | None:
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """A request's origin, and the objects that its handler may use."""
+    """The origin of a request, and the objects that its handler may use."""
 
     broker_id: int
-    """The id of the node that received the request, a broker or a controller."""
+    """The id of the broker or controller that received the request."""
     principal: str
     """The client's principal, ``User:name``."""
     client_id: str
@@ -269,7 +282,7 @@ class RequestContext:
     """The address of the client."""
     listener: str
     messages: Messages
-    """The request's API and version, with the classes of its messages."""
+    """The request's API and version, with the classes of its request and response."""
     session: Session
     cluster: Cluster
 
@@ -280,30 +293,32 @@ class RequestContext:
 
     @property
     def schema(self) -> ModuleType:
-        """The module with the response of this version and its nested classes."""
+        """The module that defines the response of this version and its structures."""
         return self.messages.schema
 
     def answer(self, **fields: Any) -> Any:
-        """Return the response with the fields that its version has; ignore the others."""
+        """Make the response with these fields; fields that its version lacks are ignored."""
         return filled(self.messages.response, **fields)
 
     def part(self, name: str, /, **fields: Any) -> Any:
-        """Return a nested class of the response with the fields that its version has; ignore the others."""
+        """Make a structure of the response with these fields; fields that its version lacks are ignored. name: the
+        class of the structure.
+        """
         return filled(getattr(self.messages.schema, name), **fields)
 
     @property
     def state(self) -> ClusterState:
-        """The controller's state, for all changes."""
+        """The controller's state, through which all changes go."""
         return self.cluster.state
 
     @property
     def view(self) -> View:
-        """The state as this node knows it, for responses to reads."""
+        """The state as the receiving node knows it, on which responses to reads are based."""
         return self.cluster.view_of(self.broker_id)
 
     @property
     def at_controller(self) -> bool:
-        """Whether the receiving node is a controller that is not a broker."""
+        """Whether the receiving node is a separate controller, not a broker."""
         return self.broker_id in self.state.controllers
 
     @property
@@ -313,21 +328,22 @@ class RequestContext:
 
     @property
     def requester(self) -> Requester:
-        """The sender of the request, for quotas, with the broker's current view."""
+        """The client and the receiving broker's view of the state, for quotas."""
         return Requester(self.broker_id, self.principal, self.client_id, self.view, self.clock)
 
     @property
     def unrestricted(self) -> bool:
-        """Whether the principal may do everything: as a super user, or because the cluster has no authorizer."""
+        """Whether the principal may do everything, as a super user or because the cluster has no authorizer."""
         cluster = self.cluster
         return cluster.authorizer is None or self.principal in cluster.spec.super_users
 
     def allowed(self, operation: str, resource: str = "CLUSTER", name: str = CLUSTER_NAME) -> bool:
-        """Return whether the principal may do the operation; True without an authorizer.
+        """Return whether the principal may do the operation; True if the cluster has no authorizer.
 
         Args:
-            operation: Kafka's name of the operation, ``ALTER_CONFIGS``.
-            resource: Kafka's name of the resource type, ``TOPIC``.
+            operation: Kafka's name of the operation, such as ``ALTER_CONFIGS``.
+            resource: Kafka's name of the resource type, such as ``TOPIC``.
+            name: the name of the resource.
         """
         authorizer = self.cluster.authorizer
         return authorizer is None or authorizer.allows(
@@ -335,14 +351,14 @@ class RequestContext:
         )
 
     def allowed_somewhere(self, operation: str, resource: str) -> bool:
-        """Return whether the principal may do the operation on any resource of this type (KIP-679)."""
+        """Return whether the principal may do the operation on some resource of this type (KIP-679)."""
         authorizer = self.cluster.authorizer
         return authorizer is None or authorizer.allows_somewhere(
             self.principal, self.client_host, _operation(operation), _resource(resource), self.view
         )
 
     def operations(self, candidates: tuple[str, ...], resource: str = "CLUSTER", name: str = CLUSTER_NAME) -> int:
-        """Return the allowed candidates as the bit field of ``…_authorized_operations`` (KIP-430)."""
+        """Return the permitted ones of the candidates, as the bit field of ``…_authorized_operations`` (KIP-430)."""
         bits = 0
         for operation in candidates:
             if self.allowed(operation, resource, name):
@@ -350,12 +366,12 @@ class RequestContext:
         return bits
 
     async def visible(self, within: float | None = None) -> bool:
-        """Wait until all live brokers have applied all changes so far.
+        """Wait until all live brokers have applied all changes made so far.
 
         Args:
-            within: timeout, seconds; None to wait without a limit.
+            within: the maximum seconds to wait; None for no limit.
 
         Returns:
-            False if `within` was too short.
+            Whether they have applied them in time.
         """
         return await self.cluster.visible(self.state.log.end, within)

@@ -1,4 +1,4 @@
-"""Faults as data and as text for command lines, and their effects on requests."""
+"""Faults of the embedded cluster: which requests they affect, their effects, and their text form for command lines."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ from console.model.config import ConfigResource
 
 
 class Fail(Struct, frozen=True):
-    """Answer every item of the request with an error, and do nothing."""
+    """Answer each item of the request with an error, without any effect on the state."""
 
     code: int
-    """Any error code."""
+    """The error code, which may be one that Kafka does not define."""
     message: str | None = None
 
 
 class FailSome(Struct, frozen=True):
-    """Fail some items of a batch, and process the others."""
+    """Answer some items of a request with an error, and handle the others."""
 
     code: int
     message: str | None = None
     every: int = 2
-    """The fault affects each n-th item, counted from 1."""
+    """Every n-th item fails, counted from 1."""
     names: frozenset[str] = frozenset()
-    """The names of items; if there are any, the fault affects these instead."""
+    """The names of the items that fail; if empty, `every` decides."""
 
 
 class FailFor(Struct, frozen=True):
-    """Answer every item of the request with an error if one of these names occurs anywhere in it, like a server that
-    fails internally because of one member of a batch."""
+    """Answer each item of the request with an error if one of these names occurs anywhere in the request, as a server
+    does that fails internally because of one item.
+    """
 
     code: int
     names: frozenset[str]
@@ -47,37 +48,40 @@ class FailFor(Struct, frozen=True):
 
 
 class Delay(Struct, frozen=True):
-    """Wait before the request is handled."""
+    """Wait for some seconds before the request is handled."""
 
     seconds: float
 
 
 class Moment(Enum):
-    """The time of a cut: before the request takes effect, or after."""
+    """When a connection is cut: before or after the request has taken effect."""
 
     BEFORE = "before"
     AFTER = "after"
 
 
 class Cut(Struct, frozen=True):
-    """Close the connection instead of answering."""
+    """Close the connection instead of sending the response."""
 
     moment: Moment
 
 
 class HalfFrame(Struct, frozen=True):
-    """Handle the request, send the first half of the response, and close the connection."""
+    """Handle the request, send only the first half of the response, and close the connection."""
 
 
 class Garbage(Struct, frozen=True):
-    """Handle the request, and send random bytes instead of the body, or of the whole frame with its length."""
+    """Handle the request, but send random bytes instead of the response's body, or instead of the whole frame with its
+    length.
+    """
 
     whole_frame: bool = False
 
 
 class Throttle(Struct, frozen=True):
-    """Handle the request, report a throttle time if the version has the field, and read no more requests of this
-    connection until it is over (KIP-219)."""
+    """Handle the request, report a throttle time in the response if the version has the field, and read no further
+    request on this connection until that time is over (KIP-219).
+    """
 
     seconds: float
 
@@ -90,15 +94,17 @@ class MoveController(Struct, frozen=True):
 
 
 class BrokerDown(Struct, frozen=True):
-    """Crash a broker before the request is handled, and restart it later; it is fenced once its session has ended."""
+    """Crash a broker before the request is handled, and restart it some seconds later. It is fenced when its session
+    ends.
+    """
 
     broker: int | None = None
-    """The id of the broker that crashes; None for the broker that received the request."""
+    """The id of the broker; None for the broker that received the request."""
     seconds: float = 5.0
 
 
 class Meanwhile(Struct, frozen=True):
-    """Change the state before the request is handled, as another client would."""
+    """Change the state right before the request is handled, as if another client did it."""
 
     change: Callable[[ClusterState], object]
 
@@ -109,24 +115,28 @@ Effect = (
 
 
 class Fault(Struct, frozen=True):
-    """An effect on some requests. None matches any request."""
+    """An effect, and conditions on the requests that it affects. A condition of None is always met."""
 
     effect: Effect
     api: str | None = None
-    """kio's name of the API that the fault affects."""
+    """kio's name of the only API that is affected; None for all."""
     broker: int | None = None
-    """The id of the broker that the fault affects."""
+    """The id of the only broker whose requests are affected; None for all."""
     client: str | None = None
-    """The client id that the fault affects."""
+    """The only client id that is affected; None for all."""
     nth: int | None = None
-    """The number of the only matching request that the fault affects, counted from 1."""
+    """The number, from 1, of the only request that is affected, among those that match the fault; None for all of
+    these.
+    """
     times: int | None = None
-    """The maximum number of requests that the fault affects."""
+    """The maximum number of requests that are affected; None for no limit."""
     probability: float = 1.0
-    """The probability that the fault affects a matching request, from 0 to 1."""
+    """The probability, from 0 to 1, with which a matching request is affected."""
 
     def matches(self, api: str, broker: int, client: str) -> bool:
-        """Return whether the fault applies to a request, apart from counts and probability."""
+        """Return whether a request meets the conditions on API, broker and client; the numbers and the probability are
+        not tested.
+        """
         return self.api in (None, api) and self.broker in (None, broker) and self.client in (None, client)
 
 
@@ -139,7 +149,7 @@ class _Declared:
 
 @dataclass(slots=True)
 class Faults:
-    """The declared faults. The same seed and requests give the same effects."""
+    """The declared faults. With the same seed, the same sequence of requests has the same effects."""
 
     seed: int = 0
     _declared: list[_Declared] = field(default_factory=list)
@@ -149,7 +159,7 @@ class Faults:
         self._random = Random(self.seed)  # noqa: S311 - must be repeatable, not secret
 
     def add(self, fault: Fault) -> None:
-        """Declare a fault for all following requests."""
+        """Declare a fault, which may affect all later requests."""
         self._declared.append(_Declared(fault))
 
     def remove(self, fault: Fault) -> None:
@@ -161,12 +171,12 @@ class Faults:
         self._declared.clear()
 
     def happened(self, fault: Fault) -> int:
-        """Return the number of times that a fault took effect."""
+        """Return the number of requests that a fault has affected."""
         return sum(declared.done for declared in self._declared if declared.fault == fault)
 
     def meet(self, api: str, broker: int, client: str) -> tuple[Effect, ...]:
-        """Return the effects of faults that apply to this request, in order of declaration. Each fault that matches the
-        request counts it as seen, even if its other conditions fail.
+        """Return the effects that this request gets, in the order in which their faults were declared. Count the
+        request for each fault that it matches, even if `nth`, `times` or the probability prevent the effect.
         """
         if not self._declared:
             return ()
@@ -200,11 +210,11 @@ _UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0}
 
 
 class FaultSyntax(ValueError):
-    """An invalid fault. The text has the reason."""
+    """The text form of a fault is invalid. The exception's text says why."""
 
 
 def parse_fault(text: str) -> Fault:
-    """Parse a fault; see FAULT_HELP. Raises FaultSyntax."""
+    """Parse the text form of a fault, which FAULT_HELP describes. Raises FaultSyntax."""
     parts: dict[str, str] = {}
     for part in text.split(","):
         name, _, value = part.strip().partition("=")
@@ -227,8 +237,9 @@ def parse_fault(text: str) -> Fault:
 
 
 def _api(text: str) -> str:
-    """Parse kio's name of an API. ``CreateTopics`` and ``create-topics`` are equal; ``kip4_alter_acls`` is a
-    proposal's. Raises ValueError for an unknown API."""
+    """Return kio's name of an API. text: the name in any form, such as ``CreateTopics`` or ``create-topics``; a
+    proposal's own API has a name such as ``kip4_alter_acls``. Raises ValueError for an unknown API.
+    """
     from console.wire.proposals.table import PROPOSED
 
     wanted = text.replace("_", "").replace("-", "").lower()
@@ -260,7 +271,9 @@ def _seconds(text: str) -> float:
 
 
 def _code(text: str) -> int:
-    """Parse an error by Kafka's name or as a number. Raises ValueError for an unknown name."""
+    """Return the error code for Kafka's name of an error, or for the code as digits. Raises ValueError for an unknown
+    name.
+    """
     if re.fullmatch(r"-?\d{1,5}", text):
         return int(text)
     name = text.lower()

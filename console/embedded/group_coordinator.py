@@ -1,4 +1,4 @@
-"""The group coordinator of a broker, and the consumer protocol's subscriptions."""
+"""The group coordinator of a broker, and the subscriptions of the consumer protocol."""
 
 from __future__ import annotations
 
@@ -25,12 +25,16 @@ _REPLICATION = 3
 
 
 def partition_of(name: str, partitions: int = COORDINATOR_PARTITIONS) -> int:
-    """Return the partition of the internal topic for a group or a transactional id."""
+    """Return the partition number of the internal topic in which the group or transactional id with this name is
+    stored.
+    """
     return coordinators.partition_of(name, partitions)
 
 
 def coordinator_of(topics: Mapping[str, Topic], name: str, topic: str = GROUP_TOPIC) -> int:
-    """Return the broker that coordinates a group; NO_LEADER if there is no coordinator."""
+    """Return the id of the broker that coordinates a group or transactional id; NO_LEADER if there is no coordinator.
+    topic: the internal topic.
+    """
     found = topics.get(topic)
     if found is None or not found.partitions:
         return NO_LEADER
@@ -38,7 +42,9 @@ def coordinator_of(topics: Mapping[str, Topic], name: str, topic: str = GROUP_TO
 
 
 def ensure_topic(state: ClusterState, topic: str = GROUP_TOPIC) -> None:
-    """Create the internal topic if it is missing and a broker is alive, as a coordinator does on its first use."""
+    """Create the internal topic if it is missing and a broker is alive, as a coordinator does when it is first
+    needed.
+    """
     alive = state.alive()
     # Without live brokers, the topic would have no replicas; the next use tries again.
     if topic in state.topics or not alive:
@@ -57,11 +63,11 @@ _INITIAL_DELAY_DEFAULT = "3000"
 
 
 def group_error(context: RequestContext, group_id: str, operation: str = "READ", *, may_be_empty: bool = False) -> int:
-    """Return the error code with which this broker refuses a group to the principal; 0 if it accepts it.
+    """Return the error code with which this broker refuses a request about a group; 0 if it accepts it.
 
     Args:
-        operation: Kafka's name of the operation on the group.
-        may_be_empty: accept the empty group id, as brokers do in requests where old clients commit with it.
+        operation: Kafka's name of the operation that the principal needs on the group.
+        may_be_empty: whether to accept the empty group id, as brokers do in requests by which old clients commit.
     """
     if not context.allowed(operation, "GROUP", group_id):
         return ErrorCode.group_authorization_failed
@@ -80,10 +86,10 @@ def get_or_create_group(context: RequestContext, group_id: str) -> Group:
 
 
 def visible_group(context: RequestContext, group_id: str) -> Group | None:
-    """Return the group if requests may see it; otherwise None.
+    """Return the group; None if it does not exist, or if requests don't see it yet.
 
-    Since 4.0 coordinators read back their log, so a new group is visible once it is written
-    (GroupMetadataManager.classicGroup by the last committed offset; measured on 4.3).
+    Coordinators since 4.0 see a new group only when it is written to their log (GroupMetadataManager.classicGroup by
+    the last committed offset; measured on 4.3).
     """
     group = context.state.groups.get(group_id)
     if group is None or (context.cluster.release.number >= _READS_ITS_LOG_FROM and not group.written):
@@ -92,7 +98,9 @@ def visible_group(context: RequestContext, group_id: str) -> Group | None:
 
 
 def run_timers(cluster: Cluster, group: Group) -> None:
-    """Start the task that ends the group's sessions and rebalances on time."""
+    """Start a background task that ends the group's sessions and rebalances when their time is over; do nothing if it
+    runs already.
+    """
     if not group.watched:
         group.watched = True
         cluster.run(_pass_time(cluster, group))
@@ -116,7 +124,9 @@ async def _pass_time(cluster: Cluster, group: Group) -> None:
 
 
 def topic_name_of(context: RequestContext, item: Any) -> str | None:
-    """Return the topic name of a request's item, which has a name or, since KIP-1102, an id; None for an unknown id."""
+    """Return the topic name of an item in a request, which has the name or, since KIP-1102, the topic's id; None for an
+    unknown id.
+    """
     if not hasattr(item, "topic_id"):
         name: str = item.name
         return name
@@ -125,7 +135,9 @@ def topic_name_of(context: RequestContext, item: Any) -> str | None:
 
 
 def topic_error(context: RequestContext, name: str | None) -> int:
-    """Return the error code with which a topic's offsets are refused; 0 if they are accepted."""
+    """Return the error code with which offsets of a topic are refused; 0 if they are accepted. name: None for an
+    unknown topic id.
+    """
     if name is None:
         return ErrorCode.unknown_topic_id
     if not context.allowed("READ", "TOPIC", name):
@@ -134,7 +146,9 @@ def topic_error(context: RequestContext, name: str | None) -> int:
 
 
 def drop_offsets_of_deleted_topics(state: ClusterState) -> None:
-    """Delete the committed offsets of each topic that is deleted from now on (GroupCoordinator.onPartitionsDeleted)."""
+    """Register a listener that, whenever a topic is deleted, deletes the offsets that groups have committed in it
+    (GroupCoordinator.onPartitionsDeleted).
+    """
 
     def changed(change: Change) -> None:
         if change.table == "topics" and change.after is ABSENT:
@@ -151,8 +165,8 @@ _COUNT, _LENGTH = struct.Struct(">i"), struct.Struct(">h")
 
 
 def subscribed(group: Group) -> frozenset[str]:
-    """Return the topics to which the members of a group subscribe; empty for a classic group of another protocol than
-    the consumers'.
+    """Return the topics to which the members of a group subscribe. Empty for a classic group whose protocol type is not
+    ``consumer``.
     """
     if group.newer is not None:
         return group.newer.subscribed
@@ -166,7 +180,9 @@ def subscribed(group: Group) -> frozenset[str]:
 
 
 def _topics(metadata: bytes) -> list[str]:
-    """Return the topics of a ConsumerProtocolSubscription, which come first in every version; empty for other bytes."""
+    """Return the topics in an encoded ConsumerProtocolSubscription, whose first field they are in every version; empty
+    for other bytes.
+    """
     found: list[str] = []
     try:
         (count,) = _COUNT.unpack_from(metadata, _VERSION)

@@ -1,6 +1,8 @@
-"""Groups of the classic protocol: members, generations, rebalances, committed offsets (ClassicGroup).
+"""Groups of the classic protocol, with members, generations and rebalances; and the committed offsets of groups of all
+protocols (ClassicGroup).
 
-No method waits: a member that joins or syncs early gets a future. Call `pass_time` at `next_deadline`.
+No method waits: a member that joins or syncs before the others gets a future of its response. Call `pass_time` when
+`next_deadline` is reached.
 """
 
 from __future__ import annotations
@@ -16,12 +18,12 @@ from kio.schema.errors import ErrorCode
 from console.embedded.newer_groups import NewerGroup
 
 Protocols = tuple[tuple[str, bytes], ...]
-"""The names of protocols with the member's metadata for each, in order of preference."""
+"""Pairs of a protocol name and the member's metadata for it, in the member's order of preference."""
 NO_GENERATION = -1
 
 
 class JoinRequest(NamedTuple):
-    """A JoinGroup request. Timeouts are in seconds."""
+    """The content of a JoinGroup request. Timeouts are in seconds."""
 
     member_id: str
     instance_id: str | None
@@ -32,14 +34,14 @@ class JoinRequest(NamedTuple):
     protocol_type: str
     protocols: Protocols
     new_id: str
-    """The id that the member gets if it has no id yet."""
+    """The member id that a member without one gets."""
     needs_id: bool = False
-    """Whether a member without an id has to join again with the new id (KIP-394)."""
+    """Whether a member without an id is refused with `new_id`, and has to join again with that id (KIP-394)."""
     skips_assignment: bool = False
 
 
 class Joined(NamedTuple):
-    """The response to a JoinGroup request."""
+    """The content of a JoinGroup response."""
 
     code: int
     member_id: str
@@ -48,12 +50,13 @@ class Joined(NamedTuple):
     protocol: str | None = None
     leader: str = ""
     members: tuple[tuple[str, str | None, bytes], ...] = ()
-    """The members with their metadata; empty unless the receiver is the leader."""
+    """Each member's id, instance id (None if it has none) and metadata, if the receiver is the leader; otherwise empty.
+    """
     skip_assignment: bool = False
 
 
 class Synced(NamedTuple):
-    """The response to a SyncGroup request."""
+    """The content of a SyncGroup response."""
 
     code: int
     assignment: bytes = b""
@@ -63,7 +66,7 @@ class Synced(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """A member of a classic group, with its pending requests."""
+    """A member of a classic group, with the requests to which it has no response yet."""
 
     id: str
     instance_id: str | None
@@ -73,48 +76,49 @@ class Member:
     rebalance_timeout: float
     protocols: Protocols
     deadline: float = inf
-    """The time at which the member's session ends, by the cluster's clock; infinite for a scenario's member, which has
-    no client."""
+    """The time, by the cluster's clock, at which the member's session ends; infinite for a member of a scenario, which
+    has no client.
+    """
     assignment: bytes = b""
     joining: asyncio.Future[Joined] | None = None
-    """The future for the response to the member's pending JoinGroup request; None without one."""
+    """The future of the response to the member's JoinGroup request; None if the member does not wait for one."""
     syncing: asyncio.Future[Synced] | None = None
-    """The future for the response to the member's pending SyncGroup request; None without one."""
+    """The future of the response to the member's SyncGroup request; None if the member does not wait for one."""
 
     @property
     def stands_in(self) -> bool:
-        """Whether the member has no client."""
+        """Whether the member was made by a scenario and has no client."""
         return self.session_timeout == inf
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a request of its client is pending."""
+        """Whether the member waits for a response to JoinGroup or SyncGroup."""
         return self.joining is not None or self.syncing is not None
 
     def heard(self, now: float) -> None:
-        """Extend the session by the session timeout."""
+        """Restart the session timeout, since the member was heard from. now: seconds since 1970."""
         self.deadline = now + self.session_timeout
 
     def metadata(self, protocol: str | None) -> bytes:
-        """Return the metadata for a protocol; b"" if the member does not support it."""
+        """Return the member's metadata for a protocol; ``b""`` if it does not support the protocol."""
         return next((metadata for name, metadata in self.protocols if name == protocol), b"")
 
     def end_join(self, answer: Joined) -> None:
-        """Complete the pending JoinGroup."""
+        """Send this response to the member's JoinGroup request, if it waits for one."""
         future, self.joining = self.joining, None
         if future is not None and not future.done():
             future.set_result(answer)
 
     def end_sync(self, answer: Synced) -> None:
-        """Complete the pending SyncGroup."""
+        """Send this response to the member's SyncGroup request, if it waits for one."""
         future, self.syncing = self.syncing, None
         if future is not None and not future.done():
             future.set_result(answer)
 
 
 def chosen_protocol(members: list[Member]) -> str | None:
-    """Return the protocol that all members have and most prefer (ClassicGroup.selectProtocol); None without members, or
-    without a common protocol.
+    """Return the name of the protocol that all members support and most members prefer (ClassicGroup.selectProtocol);
+    None if there are no members, or they have no protocol in common.
     """
     if not members:
         return None
@@ -128,7 +132,7 @@ def chosen_protocol(members: list[Member]) -> str | None:
 
 
 class GroupState(StrEnum):
-    """State of a group, with Kafka's names."""
+    """The states of a classic group, with Kafka's names."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -144,7 +148,7 @@ class Committed:
     leader_epoch: int = -1
     metadata: str | None = ""
     at: float = 0.0
-    """The time of the commit, Unix seconds."""
+    """The time of the commit, in seconds since 1970."""
 
 
 @dataclass(slots=True, eq=False)
@@ -153,7 +157,7 @@ class Group:
 
     id: str
     initial_delay: float = 0.0
-    """The seconds that an empty group waits for more members."""
+    """The seconds that the first rebalance of an empty group waits for more members."""
     state: GroupState = GroupState.EMPTY
     generation: int = 0
     protocol_type: str | None = None
@@ -162,38 +166,42 @@ class Group:
     members: dict[str, Member] = field(default_factory=dict)
     offsets: dict[tuple[str, int], Committed] = field(default_factory=dict)
     unstable: dict[int, dict[tuple[str, int], Committed]] = field(default_factory=dict)
-    """Producer id -> the offsets that its open transaction has committed."""
+    """Producer id -> (topic, partition) -> the offset that the producer's open transaction will commit."""
     pending: dict[str, float] = field(default_factory=dict)
-    """Assigned member id -> the time at which it expires."""
+    """Member id that was assigned but has not joined yet -> the time at which it expires, in seconds since 1970."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
-    """An event that is set when `next_deadline` may have changed."""
+    """Set whenever `next_deadline` may have changed."""
     gathering: float = inf
-    """The time until which the rebalance waits for members."""
+    """The time, in seconds since 1970, until which the current rebalance waits for members; infinite without a
+    rebalance.
+    """
     for_more: bool = False
-    """Whether the rebalance also waits for new members, as the first rebalance of a group does."""
+    """Whether the current rebalance waits until `gathering` even if all known members have joined, as the first one
+    does.
+    """
     syncing_until: float = inf
     last_moment: float = inf
     joined_late: bool = False
     watched: bool = False
-    """Whether a task calls `pass_time`."""
+    """Whether a background task calls `pass_time`."""
     written: bool = False
-    """Whether the coordinator's log contains the group, because the group had assignments or committed an offset."""
+    """Whether the group is in the coordinator's log, since it had assignments or committed an offset."""
     newer: NewerGroup | None = None
-    """The state of a group of a newer protocol; None for a classic group."""
+    """The state of a group of a newer protocol (consumer, share or streams); None for a classic group."""
 
     @property
     def type(self) -> str:
-        """Type of the group, by Kafka's name."""
+        """Kafka's name of the group's type."""
         return self.newer.type if self.newer is not None else "classic"
 
     @property
     def shown_state(self) -> str:
-        """State of the group, by Kafka's name."""
+        """Kafka's name of the group's state."""
         return self.newer.state if self.newer is not None else str(self.state)
 
     @property
     def has_members(self) -> bool:
-        """Whether the group has members of any protocol."""
+        """Whether the group has members, by whatever protocol."""
         return bool(self.members) or (self.newer is not None and bool(self.newer.members))
 
     # Requests.
@@ -202,10 +210,11 @@ class Group:
         """Add a member, or let a known member join again.
 
         Args:
-            now: current time in Unix seconds.
+            wish: the request.
+            now: the present time, seconds since 1970.
 
         Returns:
-            The response, or a future that the rebalance completes.
+            The response, or a future that gets it when the rebalance is complete.
         """
         if not _agrees(self, wish):
             return Joined(ErrorCode.inconsistent_group_protocol, wish.member_id)
@@ -270,7 +279,7 @@ class Group:
         return future
 
     def _replace(self, was: Member, wish: JoinRequest, now: float) -> Joined | asyncio.Future[Joined]:
-        """Give a static member that joined without its id a new id, and fence the old one (KIP-345)."""
+        """Give a static member that joined without its member id a new one, so that the old id is fenced (KIP-345)."""
         del self.members[was.id]
         was.end_join(Joined(ErrorCode.fenced_instance_id, was.id))
         was.end_sync(Synced(ErrorCode.fenced_instance_id))
@@ -300,11 +309,13 @@ class Group:
         assignments: dict[str, bytes],
         now: float,
     ) -> Synced | asyncio.Future[Synced]:
-        """Request an assignment. The leader's request has the assignments of all members.
+        """Return the assignment of a member, or a future that gets it when the leader has sent the assignments.
 
         Args:
-            instance_id: the group.instance.id of a static member; None for a dynamic one.
-            protocol: type and name; None in versions without these fields.
+            instance_id: the group.instance.id of a static member; None for a dynamic member.
+            protocol: the protocol type and name; None for each that the request's version lacks.
+            assignments: member id -> its assignment, from the leader; empty from other members.
+            now: the present time, seconds since 1970.
         """
         code = self.unknown(member_id, instance_id)
         asked_type, asked_name = protocol
@@ -327,8 +338,8 @@ class Group:
         return future
 
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int, now: float) -> int:
-        """Extend the session of a member, and return 0, or REBALANCE_IN_PROGRESS while the group waits for members to
-        join; or the error code for an unknown or fenced member or another generation.
+        """Extend a member's session. Return 0; REBALANCE_IN_PROGRESS if the member has to join again; or the error code
+        for an unknown or fenced member or another generation. now: seconds since 1970.
         """
         code = self.unknown(member_id, instance_id)
         if code:
@@ -339,8 +350,8 @@ class Group:
         return ErrorCode.rebalance_in_progress if self.state == GroupState.PREPARING else 0
 
     def leave(self, member_id: str, instance_id: str | None, now: float) -> int:
-        """Remove a member, and return 0, or the error code for an unknown or fenced member. A static member may give
-        only its instance id.
+        """Remove a member. Return 0, or the error code for an unknown or fenced member. A static member may be named by
+        its instance id alone. now: seconds since 1970.
         """
         if member_id in self.pending:
             del self.pending[member_id]
@@ -357,7 +368,9 @@ class Group:
         return code
 
     def committed(self, member_id: str, instance_id: str | None, generation: int, now: float) -> int:
-        """Return the error code of an offset commit by a member; 0 if allowed (ClassicGroup.validateOffsetCommit)."""
+        """Return the error code for an offset commit by a member; 0 if it is allowed
+        (ClassicGroup.validateOffsetCommit).
+        """
         # Consumers that assign partitions to themselves, and admin clients, are not members: they may commit while the
         # group has no members.
         if generation < 0 and not member_id and instance_id is None:
@@ -373,7 +386,7 @@ class Group:
         return 0
 
     def unknown(self, member_id: str, instance_id: str | None) -> int:
-        """Return the error code for an unknown or fenced member; 0 for a known one."""
+        """Return the error code for a member that is unknown or fenced; 0 for one that is neither."""
         if instance_id is not None:
             member = self._static(instance_id)
             if member is None:
@@ -390,7 +403,7 @@ class Group:
 
     @property
     def next_deadline(self) -> float | None:
-        """The time at which to call `pass_time`, Unix seconds; None for never."""
+        """The next time at which to call `pass_time`, seconds since 1970; None if nothing has to happen."""
         moments = [*self.pending.values(), self.gathering, self.syncing_until]
         # A client can't send heartbeats while its request is pending, so its session does not expire meanwhile.
         moments += [member.deadline for member in self.members.values() if not member.is_waiting]
@@ -398,7 +411,9 @@ class Group:
         return None if soonest == inf else soonest
 
     def pass_time(self, now: float) -> None:
-        """Remove members with expired sessions, and complete rebalances that have timed out."""
+        """Remove the members whose sessions have ended, and complete rebalances whose time is over. now: seconds since
+        1970.
+        """
         self.pending = {member_id: until for member_id, until in self.pending.items() if until > now}
         if self.state == GroupState.COMPLETING and self.syncing_until <= now:
             for member in [member for member in self.members.values() if member.syncing is None]:
@@ -434,13 +449,15 @@ class Group:
         self.changed.set()
 
     def _try_complete(self, now: float) -> None:
-        """Complete the rebalance if all members have joined."""
+        """Complete the rebalance if it need not wait any longer."""
         waited_for = any(member.joining is None for member in self.members.values())
         if self.state == GroupState.PREPARING and not (self.for_more or self.pending or waited_for):
             self._complete(now)
 
     def _gathered(self, now: float) -> None:
-        """End the wait. Wait longer if new members keep joining an empty group (InitialDelayedJoin)."""
+        """End the wait of a rebalance for members. The first rebalance of an empty group waits again if members have
+        joined meanwhile (InitialDelayedJoin).
+        """
         if self.for_more and self.joined_late and now < self.last_moment:
             self.joined_late = False
             self.gathering = min(now + self.initial_delay, self.last_moment)
@@ -482,7 +499,7 @@ class Group:
         self.changed.set()
 
     def _remove(self, member: Member, now: float) -> None:
-        """Remove a member, and start a rebalance if the group is stable or completing one."""
+        """Remove a member. If the group was stable or waited for assignments, start a rebalance."""
         del self.members[member.id]
         member.end_join(Joined(ErrorCode.unknown_member_id, member.id))
         member.end_sync(Synced(ErrorCode.unknown_member_id))
@@ -493,7 +510,9 @@ class Group:
 
 
 def _agrees(group: Group, wish: JoinRequest) -> bool:
-    """Return whether a member's protocols allow it to join."""
+    """Return whether a member may join: its protocol type is the group's, and it supports a protocol that all other
+    members support.
+    """
     if not wish.protocols or not wish.protocol_type or group.newer is not None:
         return False
     if group.members and wish.protocol_type != group.protocol_type:
@@ -504,7 +523,7 @@ def _agrees(group: Group, wish: JoinRequest) -> bool:
 
 
 def _joined(group: Group, member: Member) -> Joined:
-    """Return the JoinGroup response for a member of this generation."""
+    """Return the JoinGroup response for a member of the current generation."""
     leads = member.id == group.leader
     return Joined(
         0,

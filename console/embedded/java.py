@@ -1,6 +1,6 @@
-"""Java behavior that is visible to clients: String.hashCode, HashMap order, numbers as text.
+"""Behaviour of Java that clients of Kafka can see: String.hashCode, the order of a HashMap, the parsing of numbers.
 
-The order decides which error a broker reports if there are several, and the hash which broker coordinates a group.
+That order decides which of several errors a broker reports; the hash decides which broker coordinates a group.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ _FIRST_TABLE, _LOAD = 16, 0.75
 
 
 def hash_order(keys: Iterable[str]) -> Sequence[str]:
-    """Return distinct keys in the iteration order of a java.util.HashMap to which they were added one by one."""
+    """Return distinct keys in the order in which a java.util.HashMap iterates over them, if they were added one by
+    one.
+    """
     put = list(keys)
     table = _FIRST_TABLE
     while len(put) > _LOAD * table:
@@ -23,7 +25,9 @@ def hash_order(keys: Iterable[str]) -> Sequence[str]:
 
 
 def sized_hash_order(keys: Collection[str]) -> Sequence[str]:
-    """Return distinct keys in the iteration order of a HashMap created with a capacity for all of them."""
+    """Return distinct keys in the order in which a java.util.HashMap iterates over them, if it was created with room
+    for all.
+    """
     table = 1
     while table < len(keys) or len(keys) > _LOAD * table:
         table *= 2
@@ -35,7 +39,7 @@ def _ordered(keys: list[str], table: int) -> list[str]:
 
 
 def _spread(value: int) -> int:
-    """Compute HashMap.hash."""
+    """Return the bits of a hash code mixed as by HashMap.hash."""
     return value ^ value >> 16
 
 
@@ -53,7 +57,7 @@ def trimmed(text: str) -> str:
 
 
 def whole_number(text: str, bits: int) -> int:
-    """Parse a signed number of this many bits (Integer.parseInt, Long.parseLong). Raises ValueError."""
+    """Parse a signed whole number of at most this many bits (Integer.parseInt, Long.parseLong). Raises ValueError."""
     if not _WHOLE.fullmatch(text):
         raise ValueError(text)
     value = int(text)
@@ -63,7 +67,7 @@ def whole_number(text: str, bits: int) -> int:
 
 
 def decimal_number(text: str) -> float:
-    """Parse a double (Double.parseDouble). Raises ValueError."""
+    """Parse a decimal number (Double.parseDouble). Raises ValueError."""
     if _DECIMAL.fullmatch(text):
         return float(text.rstrip("fFdD") if "N" not in text and "I" not in text else text)
     if _HEXADECIMAL.fullmatch(text):

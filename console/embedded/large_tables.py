@@ -1,4 +1,4 @@
-"""Quotas and ACLs of a large cluster, computed from their number instead of stored, with their own indexes."""
+"""The quotas and ACLs of a large cluster: each is computed from its number instead of stored, also for look-ups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaPart, QuotaVa
 MIB = 1 << 20
 CLIENTS = ("loader", "reader", "report")
 EACH = len(CLIENTS) + 2
-"""Number of quota entities of each user: the user, the user's default client, and each client."""
+"""Number of quota entities of each user: the user alone, with the default client, and with each client."""
 _USER = re.compile(r"user-(\d{6})")
 _VALUES: tuple[QuotaValues, ...] = (
     {"producer_byte_rate": MIB, "consumer_byte_rate": 2 * MIB},
@@ -41,7 +41,7 @@ def _number(name: str | None, size: int) -> int | None:
 
 
 class LargeQuotas:
-    """Five quota entities for each user."""
+    """A source of quotas with five entities for each user."""
 
     def __init__(self, users: int) -> None:
         self._users = users
@@ -59,7 +59,7 @@ class LargeQuotas:
         return None
 
     def of_part(self, part: QuotaPart) -> Iterator[QuotaEntity]:
-        """Yield the entities with this component."""
+        """Yield the entities that have this component."""
         if part.type == USER:
             number = _number(part.name, self._users)
             if number is not None:
@@ -69,7 +69,9 @@ class LargeQuotas:
                 yield QuotaEntity((USER, _user(number), *part))
 
     def of_types(self, types: frozenset[str]) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
-        """Yield the entities of users alone, or those of their clients, with their quotas; nothing for other types."""
+        """Yield the entities with exactly these component types, and their quotas: users alone, or users with clients.
+        Yield nothing for other types.
+        """
         if types == {USER}:
             for number in range(self._users):
                 yield QuotaEntity((USER, _user(number))), self._values(number, 0)
@@ -111,7 +113,7 @@ _ALLOW, _DENY = Permission.parse("ALLOW"), Permission.parse("DENY")
 
 
 class LargeAcls:
-    """Two ACLs for each user: one on a topic prefix, one on a group."""
+    """A source of ACLs with two for each user: one on topics with a prefix, and one on a group."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -140,7 +142,7 @@ class LargeAcls:
             yield from (self._at(index) for index in (2 * number, 2 * number + 1) if index < self._size)
 
     def on(self, pattern: Pattern) -> Iterator[Acl]:
-        """Yield the ACLs with exactly this pattern."""
+        """Yield the ACLs whose resource pattern is exactly this one."""
         indexes: Iterable[int] = ()
         if match := _TEAM.fullmatch(pattern.name):
             indexes = range(int(match[1]), self._size, _ACL_TEAMS)

@@ -1,6 +1,8 @@
-"""Groups of the newer protocols, as data: consumer (KIP-848), share (KIP-932) and streams groups (KIP-1071).
+"""The groups of the newer protocols, as frozen values: consumer (KIP-848), share (KIP-932) and streams groups
+(KIP-1071).
 
-Scenarios create them. Clients can't join one here; their offsets are those of any group (console.embedded.groups).
+Only scenarios create them: clients can't join them in the embedded cluster. Their committed offsets are stored as those
+of classic groups (console.embedded.groups).
 """
 
 from __future__ import annotations
@@ -10,15 +12,15 @@ from typing import Literal
 from msgspec import Struct, field
 
 Partitions = dict[str, tuple[int, ...]]
-"""Topic -> numbers of its partitions, or subtopology -> its tasks."""
+"""Topic -> partition numbers; in streams groups also subtopology -> task numbers."""
 
 
 NEWER_FROM = (4, 0)
-"""First release in which these protocols are enabled."""
+"""The first release in which these protocols are enabled."""
 
 
 class Tasks(Struct, frozen=True):
-    """The tasks of a member of a streams group."""
+    """The active, standby and warm-up tasks of a member of a streams group."""
 
     active: Partitions = field(default_factory=dict)
     standby: Partitions = field(default_factory=dict)
@@ -26,7 +28,7 @@ class Tasks(Struct, frozen=True):
 
 
 class Subtopology(Struct, frozen=True):
-    """A part of a streams group's topology: the topics that it reads, writes, and uses for its stores."""
+    """A subtopology of a streams group: the topics that it reads and writes, and those that its stores use."""
 
     sources: tuple[str, ...] = ()
     repartition_sources: tuple[str, ...] = ()
@@ -35,12 +37,12 @@ class Subtopology(Struct, frozen=True):
 
     @property
     def read(self) -> tuple[str, ...]:
-        """The topics that the subtopology reads."""
+        """All topics that the subtopology reads."""
         return *self.sources, *self.repartition_sources
 
 
 class Node(Struct, frozen=True):
-    """A node of a streams group's topology, as an application describes it (KIP-1331)."""
+    """A node in the topology of a streams group, as the application describes it (KIP-1331)."""
 
     name: str
     kind: int
@@ -60,16 +62,17 @@ class NewerMember(Struct, frozen=True):
     epoch: int
     subscribed: tuple[str, ...] = ()
     assigned: Partitions = field(default_factory=dict)
-    """Topic -> the partitions that are assigned to the member; members of streams groups have `tasks` instead."""
+    """Topic -> the partitions that the member has now. Empty for members of streams groups, which have `tasks`."""
     target: Partitions = field(default_factory=dict)
-    """Topic -> the partitions of the member's target assignment; members of streams groups have `target_tasks`
-    instead."""
+    """Topic -> the partitions that the member shall have. Empty for members of streams groups, which have
+    `target_tasks`.
+    """
     tasks: Tasks = Tasks()
     target_tasks: Tasks = Tasks()
 
 
 class NewerGroup(Struct, frozen=True):
-    """The state of a group that the classic protocol does not have."""
+    """The state of a group of a newer protocol, apart from its committed offsets."""
 
     type: Literal["consumer", "share", "streams"]
     state: str
@@ -79,13 +82,14 @@ class NewerGroup(Struct, frozen=True):
     assignor: str = ""
     topology_epoch: int = 0
     subtopologies: dict[str, Subtopology] = field(default_factory=dict)
-    """The subtopologies of a streams group, by id."""
+    """Id of a subtopology -> the subtopology; for streams groups only."""
     nodes: dict[str, tuple[Node, ...]] | None = None
-    """The nodes of each subtopology of a streams group; None if no plugin stores them."""
+    """Id of a subtopology -> its nodes, for streams groups only; None if the brokers have no plugin that stores them.
+    """
     acknowledged: int = 0
-    """The number of records after the start offset of a share group that are processed, in each partition."""
+    """The number of records after the start offset that a share group has already processed, in each partition."""
 
     @property
     def subscribed(self) -> frozenset[str]:
-        """The topics to which members subscribe."""
+        """The topics to which the members subscribe."""
         return frozenset(topic for member in self.members for topic in member.subscribed)

@@ -1,4 +1,6 @@
-"""Broker rules for resource types that only have configs, and the differences between these types."""
+"""The rules of brokers for those types of resources that have configs and nothing else, and the differences between the
+types.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +31,18 @@ _SHORTEST_MS, _LONGEST_MS = 100, 3_600_000
 
 
 class OwnResource(NamedTuple):
-    """The rules of a resource type."""
+    """The rules for one type of resource."""
 
     check: Callable[[BrokerLayers, Mapping[str, str], Release], None]
-    """Raises ConfigProblem or ValueError for the first error in a resource's configs."""
+    """Function of (a broker's layers, the resource's configs, release) that raises ConfigProblem or ValueError for the
+    first error.
+    """
     misnamed: str
-    """The message if a description names a resource with an invalid name."""
+    """The message for an invalid name in a DescribeConfigs request."""
     misnamed_altered: str
-    """The message if a change names a resource with an invalid name."""
+    """The message for an invalid name in a request that changes configs."""
     defaults_from: tuple[int, int] = (0, 0)
-    """First release in which brokers also describe keys that are not set."""
+    """The first release in which brokers also return keys that are not set, with their defaults."""
 
 
 _DIFFERENT: Mapping[ResourceType, OwnResource] = {
@@ -52,7 +56,7 @@ _DIFFERENT: Mapping[ResourceType, OwnResource] = {
 
 
 def own_resource(type_: ResourceType) -> OwnResource:
-    """Return the rules of a type. Without its own rules, only the definitions of its keys apply."""
+    """Return the rules for a type. For a type without special rules, only the definitions of its keys are checked."""
     wrong = f"This can't be {type_.entity.one}'s name"
     return _DIFFERENT.get(type_) or OwnResource(
         lambda layers, own, _release: check_own(layers, type_, own), wrong, wrong
@@ -60,8 +64,8 @@ def own_resource(type_: ResourceType) -> OwnResource:
 
 
 def check_own(layers: BrokerLayers, type_: ResourceType, own: Mapping[str, str], *, typed: bool = True) -> None:
-    """Check a resource's configs by the definitions of its type. typed: whether to check also the values. Raises
-    ConfigProblem or ValueError for the first error.
+    """Check a resource's configs by the definitions of its type's keys. typed: whether to check the values, not only
+    the keys. Raises ConfigProblem or ValueError for the first error.
     """
     definitions = layers.configs.others[type_]
     unknown = next((key for key in own if key not in definitions), None)
@@ -74,8 +78,8 @@ def check_own(layers: BrokerLayers, type_: ResourceType, own: Mapping[str, str],
 
 
 def check_client_metrics(layers: BrokerLayers, own: Mapping[str, str], *, modern: bool) -> None:
-    """Check a metrics subscription (ClientMetricsConfigs). modern: check values by type, as 4.0 and later do. Raises
-    ConfigProblem or ValueError for the first error.
+    """Check the configs of a client metrics subscription (ClientMetricsConfigs). modern: whether to check the values by
+    type, as brokers since 4.0 do. Raises ConfigProblem or ValueError for the first error.
     """
     check_own(layers, CLIENT_METRICS, own, typed=modern)
     definitions = layers.configs.others[CLIENT_METRICS]

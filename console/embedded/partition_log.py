@@ -1,4 +1,4 @@
-"""The log of a partition: its batches, offsets and leader epochs. Its producers are in `producers`."""
+"""The log of a partition: its record batches, offsets and leader epochs. The producers' state is in `producers`."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from console.embedded.producers import Producers
 from console.embedded.record_batch import Batch, first_since, newest, placed_batch
 
 MAX_BYTES = 8 * 2**20
-"""Maximum size in bytes of a partition in memory, whatever its retention."""
+"""Maximum size in bytes of a partition's records in memory, independent of its retention."""
 NO_OFFSET = -1
 
 
 class PartitionLog:
-    """The records of a partition (UnifiedLog). In-sync replicas have all of them, so the high watermark is the end.
+    """The log of a partition at its leader (UnifiedLog). All in-sync replicas have the same records at once, so the
+    high watermark equals the end offset.
 
     Attributes:
-        start: the first readable offset.
-        end: the offset of the next record.
-        size: the bytes in memory.
-        older_bytes: the bytes that a scenario declares as on disk, which can't be read.
-        cleaned_at: the time at which retention was last applied, Unix seconds.
-        behind: replica out of sync -> the end of its own log.
-        tiered_to: the last offset in remote storage.
-        local_start: the first offset that is still on disk; None for the start.
+        start: the offset of the first record that can be read.
+        end: the offset that the next record will get.
+        size: the bytes of the records in memory.
+        older_bytes: the bytes of earlier records that a scenario declares as on disk; they can't be read.
+        cleaned_at: the time at which retention was last applied, in seconds since 1970.
+        behind: broker id of an out-of-sync replica -> the end offset of its log.
+        tiered_to: the offset of the last record in remote storage.
+        local_start: the first offset that is still on the leader's disk; None if that is `start`.
     """
 
     def __init__(self, start: int = 0, older_bytes: int = 0) -> None:
@@ -47,12 +48,12 @@ class PartitionLog:
 
     @property
     def stable(self) -> int:
-        """The last stable offset, where consumers with read_committed stop."""
+        """The last stable offset, up to which consumers with read_committed read."""
         return max(self.start, self.producers.stable(self.end))
 
     def append(self, batch: Batch, leader_epoch: int, append_time: int | None = None) -> int:
-        """Append a batch, and return the offset of its first record. append_time: the broker's time, as in
-        `placed_batch`.
+        """Append a batch, and return the offset of its first record. append_time: the broker's time in ms since 1970,
+        which replaces the records' timestamps; None to keep these.
         """
         kept = placed_batch(batch, self.end, leader_epoch, append_time)
         self.keep(kept)
@@ -61,7 +62,7 @@ class PartitionLog:
         return kept.base_offset
 
     def keep(self, batch: Batch) -> None:
-        """Append a batch that already has its offset."""
+        """Append a batch that has its offset already."""
         # Remember the start of each leader's records, for OffsetForLeaderEpoch and the truncation of followers.
         if not self._epochs or self._epochs[-1][0] != batch.leader_epoch:
             self._epochs.append((batch.leader_epoch, batch.base_offset))
@@ -72,12 +73,12 @@ class PartitionLog:
         self.evict(MAX_BYTES)
 
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool, before: int | None = None) -> list[Batch]:
-        """Return whole batches, starting with the one that has this offset.
+        """Return whole batches, from the one that contains this offset on.
 
         Args:
-            max_bytes: limit for all batches together.
-            at_least_one: return the first batch even if it exceeds the limit.
-            before: return only batches that begin before this offset; None for all.
+            max_bytes: the maximum size of all batches together.
+            at_least_one: whether to return the first batch even if it is larger.
+            before: the offset before which a returned batch must begin; None for no limit.
         """
         found: list[Batch] = []
         for batch in self._batches[self._place(offset) :]:
@@ -91,8 +92,9 @@ class PartitionLog:
         return bisect_left(self._batches, offset, key=lambda batch: batch.last_offset)
 
     def since(self, timestamp: int) -> tuple[int, int, int] | None:
-        """Return timestamp, offset and leader epoch of the first record that is not older than a time, Unix
-        milliseconds; None if all are older."""
+        """Return timestamp, offset and leader epoch of the first record with this timestamp (ms since 1970) or a later
+        one; None if there is none.
+        """
         for batch in self._batches:
             if batch.max_timestamp >= timestamp:
                 moment, offset = first_since(batch, timestamp)
@@ -100,11 +102,13 @@ class PartitionLog:
         return None
 
     def newest_batch(self) -> Batch | None:
-        """Return the first batch with the highest timestamp; None for an empty log."""
+        """Return the batch with the highest timestamp, the first one if there are several; None for an empty log."""
         return max(self._batches, key=lambda each: each.max_timestamp, default=None)
 
     def newest(self) -> tuple[int, int, int] | None:
-        """Return timestamp, offset and leader epoch of the record with the highest timestamp; None for an empty log."""
+        """Return timestamp (ms since 1970), offset and leader epoch of the record with the highest timestamp; None for
+        an empty log.
+        """
         batch = self.newest_batch()
         if batch is None:
             return None
@@ -116,7 +120,9 @@ class PartitionLog:
         return self._batches[0].leader_epoch if self._batches else None
 
     def end_of_epoch(self, epoch: int, current: int) -> tuple[int, int]:
-        """Return the largest known epoch up to this one, and its end offset (KIP-320); (-1, -1) if unknown."""
+        """Return the largest leader epoch in the log that is not above `epoch`, and its end offset (KIP-320); (-1, -1)
+        if there is none, or if `epoch` is above `current`, the present leader epoch.
+        """
         if epoch == current:
             return epoch, self.end
         # An epoch ends where the next epoch that has records starts.
@@ -129,17 +135,17 @@ class PartitionLog:
     # Deletion: only whole batches, the oldest first.
 
     def delete_before(self, offset: int) -> None:
-        """Advance the start to an offset, at most the end (DeleteRecords)."""
+        """Delete the records before an offset (DeleteRecords), at most up to the end."""
         self.start = max(self.start, min(offset, self.end))
         self._drop(self._place(self.start))
 
     def trim(self, max_bytes: int) -> None:
-        """Drop the oldest batches until at most this many bytes remain. The newest batch stays."""
+        """Drop the oldest batches until at most `max_bytes` remain; always keep the newest batch."""
         self._drop(self._too_many(max_bytes))
 
     def evict(self, max_bytes: int) -> None:
-        """Drop the oldest batches until at most this many bytes remain in memory. If the log has older_bytes, the
-        dropped batches count as on disk.
+        """Drop the oldest batches from memory until at most `max_bytes` remain in it. If the log has `older_bytes`, the
+        dropped bytes are added to these.
         """
         count = self._too_many(max_bytes)
         if not self.older_bytes:
@@ -151,8 +157,8 @@ class PartitionLog:
         del self._batches[:count]
 
     def _too_many(self, max_bytes: int) -> int:
-        """Return the number of the oldest batches to drop so that at most this many bytes remain; the newest batch is
-        never one of them.
+        """Return how many of the oldest batches must be dropped so that at most `max_bytes` remain. The newest batch is
+        never counted.
         """
         size, count = self.size, 0
         # Keep the newest batch, as Kafka never deletes the active segment.
@@ -162,7 +168,7 @@ class PartitionLog:
         return count
 
     def expire(self, oldest: int) -> None:
-        """Drop the oldest batches while their newest record is older than a time, Unix milliseconds."""
+        """Drop the oldest batches as long as their newest record is older than `oldest`, in milliseconds since 1970."""
         place = 0
         while place < len(self._batches) and self._batches[place].max_timestamp < oldest:
             place += 1
@@ -182,20 +188,22 @@ class PartitionLog:
     # The ends of replicas, and waiting for appends.
 
     def end_of(self, replica: int) -> int:
-        """Return the end of a replica's own log."""
+        """Return the end offset of a replica's log. replica: its broker id."""
         return min(self.behind.get(replica, self.end), self.end)
 
     def truncate(self, end: int) -> None:
-        """Drop the batches with records at this offset or later, which the leader of an unclean election lacks."""
+        """Drop the batches with records at or after the offset `end`, which the replica lacks that an unclean election
+        made the leader.
+        """
         while self._batches and self._batches[-1].last_offset >= end:
             self.size -= len(self._batches.pop().data)
         self._epochs = [each for each in self._epochs if each[1] < end]
         self.start, self.end = min(self.start, end), min(self.end, end)
 
     def watch(self, event: asyncio.Event) -> None:
-        """Set an event on every append, until `unwatch`."""
+        """Have an event set at each append, until `unwatch`."""
         self._watching.add(event)
 
     def unwatch(self, event: asyncio.Event) -> None:
-        """Stop setting an event on appends."""
+        """Stop setting this event at appends."""
         self._watching.discard(event)

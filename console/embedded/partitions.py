@@ -1,4 +1,4 @@
-"""Partitions as served by their leader: lookup for a request, retention, size on disk."""
+"""Partitions at their leader: the check that a broker may serve one, retention, and sizes on disk."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ _NO_EPOCH = -1
 
 
 class LedPartition(NamedTuple):
-    """A partition that this broker leads."""
+    """A partition of which this broker is the leader."""
 
     topic: Topic
     place: int
     partition: Partition
     log: PartitionLog
-    """The stored log, or a new one that is not yet in the state."""
+    """The log in the state; a new one, which is not in the state yet, if the partition has none."""
 
 
 class NotServed(NamedTuple):
-    """The reason why this broker does not serve a partition."""
+    """The error with which this broker refuses a request for a partition."""
 
     code: int
     leader: int = NO_LEADER
-    """The id of the actual leader, if the broker is not the leader."""
+    """The broker id of the present leader, if this broker is not the leader; NO_LEADER otherwise."""
     epoch: int = _NO_EPOCH
-    """The epoch of the actual leader."""
+    """The leader epoch of the present leader; -1 if unknown."""
 
 
 class AskedTopic(NamedTuple):
-    """A topic that a request names by its name or by its id. `topic` is None for an unknown topic, and `name` for an
-    unknown id.
+    """A topic in a request, which names it by its name or its id. `topic` is None if the topic does not exist; `name`
+    is None if its id is unknown.
     """
 
     name: str | None
     id: UUID | None
     topic: Topic | None
     code: int = 0
-    """The error code if the topic is unknown; 0 otherwise."""
+    """The error code if the topic does not exist; 0 otherwise."""
 
 
 def asked_topic(context: RequestContext, item: Any) -> AskedTopic:
-    """Return the topic of a request's item, which has a name or, in newer versions, an id."""
+    """Look up the topic of an item in a request, which has the topic's name or, in newer versions, its id."""
     view = context.view
     name: str | None = getattr(item, "name", None) or getattr(item, "topic", None)
     if hasattr(item, "topic_id"):
@@ -66,10 +66,12 @@ def asked_topic(context: RequestContext, item: Any) -> AskedTopic:
 def led_partition(
     context: RequestContext, named: AskedTopic, index: int, current_epoch: int = _NO_EPOCH
 ) -> LedPartition | NotServed:
-    """Return the partition, or why this broker does not serve it (ReplicaManager.getPartitionOrError).
+    """Return a partition of which this broker is the leader, or the error with which the broker refuses the request
+    (ReplicaManager.getPartitionOrError).
 
     Args:
-        current_epoch: leader epoch that the client knows (KIP-320); -1 for any.
+        index: the partition number.
+        current_epoch: the leader epoch that the client knows (KIP-320); -1 if it knows none.
     """
     topic = named.topic
     if topic is None:
@@ -91,8 +93,8 @@ def led_partition(
 
 
 def current_leader_field(context: RequestContext, refusal: NotServed) -> dict[str, Any]:
-    """Return the field `current_leader` of an error response, in versions that have it (KIP-951); empty in others, and
-    for an error that does not name a leader.
+    """Return the field `current_leader` of an error response, by name (KIP-951); empty if the version lacks it, or the
+    error names no leader.
     """
     if refusal.leader == NO_LEADER or refusal.code not in _TELLS_LEADER or not hasattr(context.schema, "NodeEndpoint"):
         return {}
@@ -100,7 +102,9 @@ def current_leader_field(context: RequestContext, refusal: NotServed) -> dict[st
 
 
 def node_endpoints_field(context: RequestContext, leaders: Iterable[int]) -> dict[str, Any]:
-    """Return the field `node_endpoints` with these leaders, in versions that have it (KIP-951); empty in others."""
+    """Return the field `node_endpoints` with the addresses of these leaders, by name (KIP-951); empty if the version
+    lacks it.
+    """
     if not hasattr(context.schema, "NodeEndpoint"):
         return {}
     brokers = context.view.brokers
@@ -114,19 +118,21 @@ def node_endpoints_field(context: RequestContext, leaders: Iterable[int]) -> dic
 
 
 MAX_TOTAL_BYTES = 64 * 2**20
-"""Maximum size in bytes of all partitions in memory."""
+"""Maximum size in bytes of all partitions' records in memory."""
 ROOM_STEP = 2**20
-"""Number of bytes that a log grows between two calls of `make_room`."""
+"""Number of bytes by which a log grows from one call of `make_room` to the next."""
 _LEFT = 0.9
-"""The share of MAX_TOTAL_BYTES that `make_room` leaves, so that it does not run again at once."""
+"""The share, from 0 to 1, of MAX_TOTAL_BYTES to which `make_room` reduces the memory, so that it is not needed again at
+once.
+"""
 _INTERVAL, _DEFAULT_INTERVAL = "log.retention.check.interval.ms", "300000"
 
 
 def apply_retention(context: RequestContext, held: LedPartition) -> None:
-    """Drop batches beyond the topic's retention.ms and retention.bytes (LogManager.cleanupLogs).
+    """Drop the batches that exceed the topic's retention.ms or retention.bytes (LogManager.cleanupLogs).
 
-    Runs at most once per log.retention.check.interval.ms. Drops whole batches, as Kafka drops whole segments. A topic
-    that is only compacted keeps all records.
+    This does nothing if it was done within log.retention.check.interval.ms, or for a topic that is only compacted. It
+    drops whole batches, as Kafka drops whole segments.
     """
     cluster, name = context.cluster, held.topic.name
     now = context.clock.time()
@@ -147,8 +153,8 @@ def apply_retention(context: RequestContext, held: LedPartition) -> None:
 
 
 def make_room(state: ClusterState) -> None:
-    """Halve the largest logs until nine tenths of 64 MiB (`MAX_TOTAL_BYTES`) are left. Do nothing if all logs together
-    have at most 64 MiB.
+    """Halve the largest logs in memory until all logs together have nine tenths of `MAX_TOTAL_BYTES`. Do nothing if
+    they have at most `MAX_TOTAL_BYTES` (64 MiB).
     """
     total = sum(log.size for log in state.logs.values())
     if total <= MAX_TOTAL_BYTES:
@@ -162,13 +168,15 @@ def make_room(state: ClusterState) -> None:
 
 
 def partition_size(state: ClusterState, topic: str, partition: int) -> int:
-    """Return the size of one replica of a partition in bytes; 0 if nothing was written to it."""
+    """Return the bytes of one replica of a partition that were written in this cluster; 0 if there are none."""
     log = state.logs.get((topic, partition))
     return 0 if log is None else log.size + log.older_bytes
 
 
 _RANDOM = 4
-"""The UUID version of the ids of topics that clients create."""
+"""The UUID version of topic ids that are random, as those of topics that clients create; ids of scenarios' topics have
+another.
+"""
 _SMALLEST_BITS, _STEPS = 18, 10
 _MIX = 0x9E3779B97F4A7C15
 _MEAN = sum(1 << bits for bits in range(_SMALLEST_BITS, _SMALLEST_BITS + _STEPS)) * 3 // 2 // _STEPS
@@ -178,9 +186,8 @@ _PARTITIONS_EACH = 3
 
 
 def scenario_bytes(topic: Topic, partition: int) -> int:
-    """Return the initial size of a partition of a scenario's topic: 256 KiB to 256 MiB, derived from its id.
-
-    0 for a topic created by a client.
+    """Return the size in bytes that a partition of a scenario's topic has from the beginning: 256 KiB to 256 MiB,
+    computed from the topic's id. Return 0 for a topic that a client created.
     """
     if topic.id.version == _RANDOM:
         return 0
@@ -190,9 +197,9 @@ def scenario_bytes(topic: Topic, partition: int) -> int:
 
 
 def replica_bytes(state: ClusterState, topic: Topic, partition: int) -> int:
-    """Return the size of one replica of a partition in bytes, for DescribeLogDirs.
+    """Return the size in bytes of one replica of a partition for DescribeLogDirs.
 
-    A log with a start or older_bytes counts all bytes itself; for any other, `scenario_bytes` are added.
+    If the log has a start above 0 or `older_bytes`, its own sizes count; otherwise `scenario_bytes` are added.
     """
     log = state.logs.get((topic.name, partition))
     if log is None:
@@ -202,7 +209,7 @@ def replica_bytes(state: ClusterState, topic: Topic, partition: int) -> int:
 
 
 def disk_bytes(state: ClusterState) -> tuple[int, int]:
-    """Return total and usable bytes of a log directory's volume, estimated from the number of topics."""
+    """Return the total and the usable bytes of a log directory's volume, estimated from the number of topics."""
     topics = len(state.topics)
     total = _LARGE_DISK if topics > _MANY_TOPICS else _DISK
     return total, total - min(topics * _PARTITIONS_EACH * _MEAN, total * 9 // 10)

@@ -1,5 +1,6 @@
-"""The producers of a partition (ProducerStateManager), idempotent (KIP-98) and transactional, and transactional ids as
-their coordinators store them."""
+"""The state of the producers in a partition (ProducerStateManager), both idempotent (KIP-98) and transactional ones;
+and transactional ids as their coordinators store them.
+"""
 
 from __future__ import annotations
 
@@ -11,50 +12,52 @@ from typing import NamedTuple
 from console.embedded.record_batch import NO_PRODUCER, Batch, marker_of, sequence_after
 
 _REMEMBERED = 5
-"""Number of a producer's last batches that are recognized as duplicates."""
+"""Number of a producer's latest batches by which a repeated batch is recognized."""
 MAX_PRODUCERS = 1000
-"""Maximum number of producers of a partition; the producer with the oldest write is dropped first."""
+"""Maximum number of producers of a partition that are remembered; that with the oldest write is dropped first."""
 NONE = -1
 
 
 class OutOfOrderSequence(ValueError):
-    """A producer's batch does not follow its previous one (OUT_OF_ORDER_SEQUENCE_NUMBER)."""
+    """The sequence number of a producer's batch does not follow that of its previous batch
+    (OUT_OF_ORDER_SEQUENCE_NUMBER).
+    """
 
 
 class FencedProducer(ValueError):
-    """The producer already has a newer epoch (INVALID_PRODUCER_EPOCH)."""
+    """The producer id has a newer epoch than that in the request (INVALID_PRODUCER_EPOCH)."""
 
 
 class FencedCoordinator(ValueError):
-    """A newer coordinator has already written a marker (TRANSACTION_COORDINATOR_FENCED)."""
+    """A marker of a newer coordinator epoch was written already (TRANSACTION_COORDINATOR_FENCED)."""
 
 
 class AbortedTransaction(NamedTuple):
-    """An aborted transaction in the log (AbortedTxn)."""
+    """An aborted transaction in a log (AbortedTxn)."""
 
     producer_id: int
     first: int
     last: int
-    """The offset of the transaction's marker."""
+    """The offset of the transaction's abort marker."""
     stable: int
-    """The last stable offset after the marker."""
+    """The last stable offset after that marker was written."""
 
 
 @dataclass(slots=True)
 class ProducerEntry:
-    """A producer's state in a partition."""
+    """The state of a producer in a partition."""
 
     epoch: int
     timestamp: int = NONE
     coordinator_epoch: int = NONE
     start: int = NONE
-    """The first offset of the producer's open transaction; -1 without one."""
+    """The first offset of the producer's open transaction; -1 if it has none."""
     batches: deque[Batch] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
-    """The producer's last batches without their bytes, the newest last."""
+    """The producer's latest batches, without their bytes, in order."""
 
     @property
     def last_sequence(self) -> int:
-        """The sequence number of the producer's last record; -1 after a marker of a newer epoch."""
+        """The sequence number of the producer's last record; -1 if a marker with a newer epoch followed."""
         return self.batches[-1].last_sequence if self.batches else NONE
 
 
@@ -70,8 +73,8 @@ class Producers:
         return self._producers.items()
 
     def stable(self, end: int) -> int:
-        """Return the last stable offset of a log with this end: the start of the earliest open transaction, else the
-        end.
+        """Return the last stable offset of a log whose end offset is `end`: the first offset of the earliest open
+        transaction; `end` if none is open.
         """
         return min((each.start for each in self._producers.values() if each.start != NONE), default=end)
 
@@ -81,7 +84,9 @@ class Producers:
         return known is not None and known.start != NONE
 
     def aborted(self, offset: int, end: int) -> list[AbortedTransaction]:
-        """Return the aborted transactions with records from `offset` up to `end` (LogSegment.collectAbortedTxns)."""
+        """Return the aborted transactions that have records between the offsets `offset` and `end`
+        (LogSegment.collectAbortedTxns).
+        """
         found = []
         for each in self._aborted:
             if each.last >= offset and each.first < end:
@@ -93,8 +98,9 @@ class Producers:
         return found
 
     def duplicate(self, batch: Batch) -> Batch | None:
-        """Return the duplicate of a batch that was appended before; None for a new one. Raises FencedProducer,
-        OutOfOrderSequence."""
+        """Return the appended batch that this batch repeats; None if this batch is new. Raises FencedProducer for an
+        old epoch, and OutOfOrderSequence if its first sequence number is not the next one.
+        """
         known = self._producers.get(batch.producer_id) if batch.producer_id > NO_PRODUCER else None
         if known is None:
             return None
@@ -116,7 +122,7 @@ class Producers:
         return None
 
     def check_marker(self, batch: Batch) -> None:
-        """Check whether a marker may be appended. Raises FencedProducer, FencedCoordinator."""
+        """Raise FencedProducer or FencedCoordinator if this marker must not be appended."""
         known, marker = self._producers.get(batch.producer_id), marker_of(batch)
         if known is None or marker is None:
             return
@@ -126,7 +132,9 @@ class Producers:
             raise FencedCoordinator(f"coordinator epoch {marker[1]} is below {known.coordinator_epoch}")
 
     def wrote(self, batch: Batch) -> None:
-        """Record an appended batch or marker; do nothing for a batch without a producer id."""
+        """Update the state of the producer after this batch or marker was appended; do nothing for a batch without a
+        producer id.
+        """
         if batch.producer_id <= NO_PRODUCER:
             return
         # Move the producer to the end, so that the producer with the oldest write is the first to be dropped.
@@ -169,18 +177,19 @@ STATES = (EMPTY, ONGOING, *PREPARE.values(), *COMPLETE.values(), "Dead", "Prepar
 
 @dataclass(slots=True, eq=False)
 class Transaction:
-    """A transactional id, with its producer and its current transaction."""
+    """A transactional id with its producer and its present transaction."""
 
     id: str
     producer_id: int
     epoch: int
     timeout_ms: int
     state: str = EMPTY
-    """Kafka's name of the transaction's state."""
+    """Kafka's name of the state."""
     started: int = NONE
-    """The start of the transaction, Unix milliseconds; -1 without a transaction."""
+    """The start of the transaction, in milliseconds since 1970; -1 if there is none."""
     partitions: set[Place] = field(default_factory=set)
-    """The partitions that have no marker yet."""
+    """The partitions of the transaction to which no marker was written yet."""
     last_epoch: int = NONE
-    """The previous epoch, with which its producer may request the next epoch again; -1 if another producer has taken
-    the transactional id."""
+    """The epoch before the present one, with which the same producer may request its epoch again; -1 if another
+    producer has taken over the transactional id.
+    """

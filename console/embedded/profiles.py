@@ -1,7 +1,7 @@
-"""Servers with Kafka's protocol that are not Kafka: their APIs, the APIs that they refuse, and their different
-responses.
+"""Profiles of servers that use Kafka's protocol but are not Kafka: the APIs that they have, those that they refuse, and
+their different responses.
 
-The data is from public documents. Each server is a record here; no other module names one.
+The data is from public documents. Each server is a record in this module; no other module names one.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from console.embedded.spec import Profile, Range
 from console.model.foreign_json import json_as
 
 _NOT_AUTHORIZED = 31
-"""The error code of CLUSTER_AUTHORIZATION_FAILED."""
+"""The error code CLUSTER_AUTHORIZATION_FAILED."""
 
 
 def without_features(answer: Any) -> Any:
-    """Remove the features, which only Kafka has: no other server has its metadata.version."""
+    """Return an ApiVersions response without features, since only Kafka has its metadata.version."""
     if not hasattr(answer, "supported_features"):
         return answer
     return replace(answer, supported_features=(), finalized_features=(), finalized_features_epoch=-1)
 
 
 def _dead_groups(answer: Any) -> Any:
-    """Report groups as Dead and without members, whatever their state."""
+    """Return a response in which all groups have the state Dead and no members."""
     return replace(answer, groups=tuple(replace(each, group_state="Dead", members=()) for each in answer.groups))
 
 
 def _bucket(answer: Any) -> Any:
-    """Add the uploaded data as another directory of the broker, with the replicas of its first directory; nothing if
-    that has no replicas.
+    """Return a DescribeLogDirs response with one more directory, for uploaded data, that has the replicas of the first
+    directory. Return it unchanged if that has no replicas.
     """
     first = answer.results[0] if answer.results else None
     if first is None or not first.topics:
@@ -43,7 +43,7 @@ def _bucket(answer: Any) -> Any:
 _APIS: Mapping[str, Mapping[str, Range]] = json_as(
     (files("console.embedded") / "data" / "profiles.json").read_bytes(), dict[str, dict[str, tuple[int, int]]]
 )
-"""Name of a profile -> kio's names of its APIs, each with the lowest and highest version."""
+"""Name of a profile -> kio's name of an API -> (lowest, highest version)."""
 
 PROFILES: Mapping[str, Profile] = {
     # The versions are those of Redpanda's handlers (github.com/redpanda-data/redpanda, src/v/kafka/server/handlers/*.h,
@@ -94,4 +94,4 @@ PROFILES: Mapping[str, Profile] = {
         ),
     ),
 }
-"""Name of a profile in `kac cluster --profile` -> the profile."""
+"""Name as in `kac cluster --profile` -> the profile."""

@@ -1,4 +1,4 @@
-"""Client quotas: the table, its filters, and the valid entities and values."""
+"""Client quotas: their table with its indexes, the filters of requests, and the checks of entities and values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FEWEST_FIRST = (quota.USER, quota.IP, quota.CLIENT_ID)
 
 
 class QuotaTable(IndexedTable[quota.QuotaEntity, quota.QuotaValues]):
-    """The quotas, indexed by the components of their entities."""
+    """The quotas of entities, indexed by the entities' components."""
 
     __slots__ = ()
     source: LargeQuotas | None
@@ -31,11 +31,13 @@ class QuotaTable(IndexedTable[quota.QuotaEntity, quota.QuotaValues]):
         super().__init__(name, lambda entity: entity.parts)
 
     def of_part(self, part: quota.QuotaPart) -> Iterator[quota.QuotaEntity]:
-        """Yield the entities with this component, lazily: the table may change during the iteration."""
+        """Yield the entities that have this component. The table may change during the iteration."""
         return self.having(part, self.source.of_part(part) if self.source is not None else ())
 
     def of_types(self, types: frozenset[str]) -> Entries:
-        """Yield the entities with exactly these component types, lazily: the table may change during the iteration."""
+        """Yield the entities with exactly these types of components, and their quotas. The table may change during the
+        iteration.
+        """
         own = {entity: values for entity, values in self._own.items() if frozenset(entity.types) == types}
         made = self.source.of_types(types) if self.source is not None else ()
         yield from (item for item in made if item[0] not in own and item[0] not in self._gone)
@@ -43,9 +45,8 @@ class QuotaTable(IndexedTable[quota.QuotaEntity, quota.QuotaValues]):
 
 
 def quota_candidates(quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], wanted: quota.QuotaFilter) -> Entries:
-    """Return a superset of the entities in a view's table that match the filter; the caller has to test each one.
-
-    Lazy: the table may change during the iteration.
+    """Yield entities with their quotas from a view's table: all that match the filter, and possibly others, so that the
+    caller has to test each. The table may change during the iteration.
     """
     named = [
         quota.QuotaPart(part.type, part.name if part.match == quota.Match.EXACT else None)
@@ -99,21 +100,21 @@ _ENTITY_TYPES = (quota.USER, quota.CLIENT_ID, quota.IP)
 
 
 def ordered_parts(parts: Iterable[tuple[str, str | None]]) -> dict[str, str | None]:
-    """Return the components in the order in which a broker validates them. If a type is repeated, its last component is
-    used.
+    """Return type -> name of an entity's components, in the order in which a broker checks them. If a type is repeated,
+    the last component counts. A name of None means the default.
     """
     named = dict(parts)
     return {type_: named[type_] for type_ in sized_hash_order(tuple(named))}
 
 
 def shown_parts(parts: Mapping[str, str | None]) -> str:
-    """Return the components as a message prints them: ``client-id=x, user=null``."""
+    """Return the components in the form of a message, such as ``client-id=x, user=null``."""
     return ", ".join(f"{type_}={'null' if name is None else name}" for type_, name in parts.items())
 
 
 async def entity_problem(parts: Mapping[str, str | None]) -> str | None:
-    """Return the reason why this entity can't have quotas; None if it can
-    (ClientQuotaControlManager.validateEntity).
+    """Return the reason why an entity can't have quotas; None if it can (ClientQuotaControlManager.validateEntity).
+    parts: type -> name of its components; None for the default.
     """
     if not parts:
         return EMPTY_ENTITY
@@ -131,7 +132,7 @@ async def entity_problem(parts: Mapping[str, str | None]) -> str | None:
 
 
 async def _resolves(host: str) -> bool:
-    """Return whether the host is an address, or a name that this machine can resolve (InetAddress.getByName)."""
+    """Return whether a host is an IP address, or a name that this host can resolve (InetAddress.getByName)."""
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     with contextlib.suppress(ValueError):
@@ -152,11 +153,11 @@ _NAMED: Final = "Request specified MATCH_TYPE_{match}, but also specified a matc
 
 
 class BadFilter(ValueError):
-    """An invalid filter.
+    """The filter in a request is invalid.
 
     Attributes:
         code: Kafka's error code.
-        message: Kafka's message; None if it sends none.
+        message: Kafka's message; None if Kafka sends none.
     """
 
     def __init__(self, code: int, message: str | None) -> None:
@@ -166,7 +167,7 @@ class BadFilter(ValueError):
 
 
 class Component(NamedTuple):
-    """One component of a filter in a request."""
+    """A component of a filter in a request."""
 
     type: str
     match: int
@@ -174,7 +175,7 @@ class Component(NamedTuple):
 
 
 def parsed_filter(components: Sequence[Component], strict: bool) -> quota.QuotaFilter:
-    """Parse the components of a filter (ClientQuotasImage.describe). Raises BadFilter."""
+    """Convert the components of a filter in a request to the model (ClientQuotasImage.describe). Raises BadFilter."""
     seen: set[str] = set()
     for component in components:
         type_ = component.type
@@ -203,7 +204,7 @@ def _check_match(component: Component) -> None:
 
 
 Changes = Mapping[str, float | None]
-"""Key of a quota -> its new value; None to delete the key."""
+"""Quota key -> its new value; None to delete the key."""
 
 _LONG, _INT = ("a", "LONG", float(2**63 - 1)), ("an", "INT", float(2**31 - 1))
 _WHOLE = {quota.PRODUCER_BYTE_RATE: _LONG, quota.CONSUMER_BYTE_RATE: _LONG, quota.CONNECTION_CREATION_RATE: _INT}
@@ -211,19 +212,20 @@ _TOLERANCE = 1e-6
 
 
 class BadValue(ValueError):
-    """An invalid quota. The text is Kafka's message."""
+    """A quota's key or value is invalid. The exception's text is Kafka's message."""
 
 
 def keys_of(types: Container[str]) -> tuple[str, ...]:
-    """Return the valid quota keys of an entity with these components."""
+    """Return the quota keys that an entity with these types of components may have."""
     return quota.IP_KEYS if quota.IP in types else quota.CLIENT_KEYS
 
 
 def check_quota(key: str, value: float, keys: Container[str], *, finite: bool = False) -> None:
-    """Validate one quota (ClientQuotaControlManager.validateQuotaKeyValue). Raises BadValue.
+    """Check the value of a quota (ClientQuotaControlManager.validateQuotaKeyValue). Raises BadValue.
 
     Args:
-        finite: whether to refuse NaN and infinity, as since 4.4; before, NaN is valid.
+        keys: the keys that the entity may have.
+        finite: whether to refuse NaN and infinity, as Kafka does since 4.4; before, it accepts NaN.
     """
     if key not in keys:
         raise BadValue(UNKNOWN_KEY.format(key=key))
@@ -241,10 +243,11 @@ def check_quota(key: str, value: float, keys: Container[str], *, finite: bool = 
 
 
 def checked_quotas(ops: Mapping[str, float | None], types: Container[str], *, finite: bool = False) -> Changes:
-    """Return the changes of these operations. Deletions are always valid. Raises BadValue.
+    """Check the operations of a request and return the changes. Deletions are always valid. Raises BadValue.
 
     Args:
-        finite: see `check_quota`.
+        types: the types of the entity's components.
+        finite: as in `check_quota`.
     """
     keys = keys_of(types)
     # Use the order of a Java HashMap: if there are several errors, the order decides which one Kafka reports.
@@ -256,7 +259,9 @@ def checked_quotas(ops: Mapping[str, float | None], types: Container[str], *, fi
 
 
 def quota_records(changes: Changes, current: quota.QuotaValues) -> Changes:
-    """Return the changes that have an effect; each is a record of the controller."""
+    """Return those changes that have an effect, each of which is a metadata record. current: the entity's present
+    quotas.
+    """
     return {key: value for key, value in changes.items() if not _same_limit(value, current.get(key))}
 
 

@@ -1,4 +1,6 @@
-"""Record batches of format v2 (DefaultRecordBatch), as producers send them and as logs store them, and markers."""
+"""Record batches of format v2 (DefaultRecordBatch) as producers send them and as logs store them, and transaction
+markers.
+"""
 
 from __future__ import annotations
 
@@ -30,16 +32,16 @@ NO_PRODUCER = -1
 
 
 class CorruptBatch(ValueError):
-    """An incomplete batch, or one with a wrong checksum (CORRUPT_MESSAGE)."""
+    """A batch is incomplete, or its checksum is wrong (CORRUPT_MESSAGE)."""
 
 
 class InvalidBatch(ValueError):
-    """A batch that a broker refuses from a producer (INVALID_RECORD). The text has the reason."""
+    """A broker refuses a producer's batch (INVALID_RECORD). The exception's text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One record batch (DefaultRecordBatch). Timestamps are in milliseconds since 1970."""
+    """A record batch (DefaultRecordBatch). Timestamps are in milliseconds since 1970."""
 
     data: bytes
     """All bytes of the batch, including its header."""
@@ -56,7 +58,7 @@ class Batch:
 
     @property
     def codec(self) -> int:
-        """The compression codec: a Codec, or an unknown number."""
+        """The number of the compression codec, which may be unknown."""
         return self.attributes & _CODEC
 
     @property
@@ -66,7 +68,7 @@ class Batch:
 
     @property
     def control(self) -> bool:
-        """Whether the batch holds a marker instead of records."""
+        """Whether the batch is a control batch, with a transaction marker instead of records."""
         return bool(self.attributes & _CONTROL)
 
     @property
@@ -76,12 +78,16 @@ class Batch:
 
 
 def sequence_after(sequence: int, steps: int) -> int:
-    """Return the sequence number this many steps later. 0 follows 2^31 - 1 (DefaultRecordBatch.incrementSequence)."""
+    """Return the sequence number that follows after `steps` records; 0 follows 2^31 - 1
+    (DefaultRecordBatch.incrementSequence).
+    """
     return (sequence + steps) % 2**31
 
 
 def produced_batch(data: bytes) -> Batch:
-    """Parse the single batch that a producer sent for a partition. Raises CorruptBatch, InvalidBatch."""
+    """Parse what a producer sent for a partition, which must be exactly one batch. Raises CorruptBatch,
+    InvalidBatch.
+    """
     if not data:
         raise InvalidBatch("Produce requests are only allowed to contain exactly one record batch per partition")
     batch = read_batch(data, 0)
@@ -102,7 +108,7 @@ def produced_batch(data: bytes) -> Batch:
 
 
 def read_batch(data: bytes, at: int) -> Batch:
-    """Parse the batch at this position. Raises CorruptBatch, InvalidBatch."""
+    """Parse the batch that begins at the index `at`. Raises CorruptBatch, InvalidBatch."""
     if len(data) - at < HEADER_SIZE:
         raise CorruptBatch(f"{len(data) - at} bytes are no record batch")
     if data[at + _MAGIC_AT] != _MAGIC:
@@ -130,11 +136,11 @@ def read_batch(data: bytes, at: int) -> Batch:
 
 
 def placed_batch(batch: Batch, offset: int, leader_epoch: int, append_time: int | None = None) -> Batch:
-    """Return the batch as the log stores it, with its offset and the leader's epoch.
+    """Return the batch as the log stores it, with its offset and the leader epoch.
 
     Args:
-        append_time: the time that replaces the producer's timestamps (message.timestamp.type=LogAppendTime),
-            milliseconds; None to keep the producer's.
+        append_time: the broker's time in milliseconds since 1970, which replaces the producer's timestamps
+            (message.timestamp.type=LogAppendTime); None to keep these.
     """
     data = bytearray(batch.data)
     _OFFSET.pack_into(data, 0, offset)
@@ -157,7 +163,9 @@ def placed_batch(batch: Batch, offset: int, leader_epoch: int, append_time: int 
 
 
 def transactional_batch(batch: Batch, producer: int, epoch: int, sequence: int) -> Batch:
-    """Return the batch as part of a producer's transaction."""
+    """Return the batch as a part of the transaction of this producer. sequence: the sequence number of its first
+    record.
+    """
     head = _header(batch.data)._replace(
         attributes=batch.attributes | _TRANSACTIONAL,
         producer_id=producer,
@@ -168,7 +176,7 @@ def transactional_batch(batch: Batch, producer: int, epoch: int, sequence: int) 
 
 
 def moved_batches(data: bytes, by: timedelta) -> bytes:
-    """Return the batches with all timestamps moved by a time. Raises CorruptBatch."""
+    """Return the encoded batches with all timestamps moved by `by`. Raises CorruptBatch."""
     moved, at, later = bytearray(), 0, by // timedelta(milliseconds=1)
     while at < len(data):
         batch = read_batch(data, at).data
@@ -184,7 +192,7 @@ def _header(data: bytes) -> BatchHeader:
 
 
 def _with_header(data: bytes, head: BatchHeader) -> bytes:
-    """Return a batch with another header, and the checksum for it."""
+    """Return an encoded batch with another header and the matching checksum."""
     changed = bytearray(data)
     _HEADER.pack_into(changed, 0, *head)
     _CRC.pack_into(changed, _CRC_AT, crc32c(bytes(changed[_CRC_FROM:])))
@@ -192,8 +200,8 @@ def _with_header(data: bytes, head: BatchHeader) -> bytes:
 
 
 def first_since(batch: Batch, timestamp: int) -> tuple[int, int]:
-    """Return the timestamp and the offset of the first record that is not older than a time; the batch must have such a
-    record. If the records can't be decompressed, return those of the first record.
+    """Return timestamp and offset of the first record with this timestamp (ms since 1970) or a later one, which the
+    batch must have. If the records can't be decompressed, return those of the first record.
     """
     # With LogAppendTime, all records have the batch's timestamp, whatever their own fields contain.
     if batch.attributes & _LOG_APPEND_TIME:
@@ -205,25 +213,27 @@ def first_since(batch: Batch, timestamp: int) -> tuple[int, int]:
 
 
 def newest(batch: Batch) -> tuple[int, int]:
-    """Return the highest timestamp of a batch, and the offset of the first record that has it; the offset of the first
-    record if the records can't be decompressed.
+    """Return the highest timestamp in a batch, and the offset of the first record that has it. If the records can't be
+    decompressed, return the batch's highest timestamp and the offset of the first record.
     """
     return batch.max_timestamp, first_since(batch, batch.max_timestamp)[1]
 
 
 def record_times(batch: Batch) -> Sequence[int]:
-    """Return the records' timestamps in order; empty if the records can't be decompressed (see `_of_records`)."""
+    """Return the timestamp of each record, in ms since 1970; empty if the records can't be decoded."""
     return _of_records(batch, lambda record: record.timestamp)
 
 
 def keyless_records(batch: Batch) -> list[int]:
-    """Return the positions, from 0 on, of records without a key; empty if the records can't be decompressed."""
+    """Return the positions in the batch, from 0, of the records without a key; empty if the records can't be
+    decoded.
+    """
     without = _of_records(batch, lambda record: record.key is None)
     return [place for place, missing in enumerate(without) if missing]
 
 
 def _of_records(batch: Batch, value_of: Callable[[Record], int]) -> Sequence[int]:
-    """Return the result of a function for each record of a batch; empty if the records can't be decoded."""
+    """Return the result of `value_of` for each record of a batch; empty if the records can't be decoded."""
     try:
         (decoded,) = batches(batch.data)
         return array("q", map(value_of, records(decoded, "", 0)))
@@ -238,7 +248,9 @@ _ABORT, _COMMIT = 0, 1
 
 
 def marker_batch(producer: int, epoch: int, coordinator_epoch: int, now: int, *, commit: bool) -> Batch:
-    """Return the control batch that ends a transaction. now: milliseconds since 1970."""
+    """Return the control batch with the marker that ends a transaction. now: milliseconds since 1970. commit: whether
+    it commits; otherwise it aborts.
+    """
     key = _MARKER_KEY.pack(0, _COMMIT if commit else _ABORT)
     value = _MARKER_VALUE.pack(0, coordinator_epoch)
     # The record consists of attributes, timestamp and offset delta; key and value, each after its length as a zigzag
@@ -253,8 +265,8 @@ def marker_batch(producer: int, epoch: int, coordinator_epoch: int, now: int, *,
 
 
 def marker_of(batch: Batch) -> tuple[bool, int] | None:
-    """Return whether a control batch commits, and the coordinator's epoch; None if the batch is no control batch, or
-    too short for a marker.
+    """Return whether a marker commits, and its coordinator epoch; None if the batch is no control batch, or too
+    short.
     """
     at = HEADER_SIZE + 5  # after the record's length, attributes, timestamp, offset delta and length of the key
     if not batch.control or len(batch.data) < at + _MARKER_KEY.size + 1 + _MARKER_VALUE.size:

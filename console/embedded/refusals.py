@@ -1,4 +1,4 @@
-"""Refusals of requests: Kafka's error codes, and their messages by release."""
+"""Refusals of requests: error codes with the messages that Kafka has in each release."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ TOO_MANY_CHANGES: Final = "Unable to perform excessively large batch operation."
 
 
 class RightsMessages(Struct, frozen=True):
-    """Messages about ACLs that differ between releases, as measured."""
+    """The messages about ACLs and rights that differ between releases, as measured on real brokers."""
 
     refused: str
-    """The message for a missing permission on the cluster."""
+    """The message if the principal lacks a right to the cluster."""
     too_many_deleted: tuple[int, str | None]
-    """The error code, and the message; None without a message."""
+    """The error code and the message, None without one, if a request would delete too many ACLs."""
 
 
 _RIGHTS_BY_RELEASE: Mapping[str, RightsMessages] = {
@@ -50,9 +50,10 @@ def rights_messages(release: Release) -> RightsMessages:
 
 
 def cluster_refusal_message(context: RequestContext, operation: str) -> str:
-    """Return the message for a missing permission on the cluster (AuthHelper.authorizeClusterOperation).
+    """Return the message that the principal lacks the right to an operation on the cluster
+    (AuthHelper.authorizeClusterOperation).
 
-    A real broker prints the objects of its request; this message has only the parts with information.
+    A real broker's message also prints Java objects of the request; this one has only the parts with information.
     """
     session = context.session
     host, port = context.cluster.address_of(context.broker_id)
@@ -65,14 +66,13 @@ def cluster_refusal_message(context: RequestContext, operation: str) -> str:
 
 
 UNSET = 0
-"""The code of UNKNOWN. Brokers can't read a request that contains it, but they can read unknown codes."""
+"""The number UNKNOWN of an enumeration. Brokers can't read requests with it, although they can read undefined numbers.
+"""
 
 
 def close_if_unset(api: str, *numbers: int) -> None:
-    """Check that no code is UNKNOWN, for which a broker closes the connection
+    """Raise CloseConnection if any of the numbers is UNKNOWN, since a broker then closes the connection
     (DescribeAclsRequest.normalizeAndValidate).
-
-    Raises CloseConnection.
     """
     if UNSET in numbers:
         raise CloseConnection(f"{api} with an UNKNOWN element")
@@ -82,7 +82,7 @@ CLUSTER_REFUSED: Final = "Cluster authorization failed."
 
 
 class Refusal(NamedTuple):
-    """An error code with its message; None for no message."""
+    """An error code with its message; None as the message for none."""
 
     code: int
     message: str | None = None
@@ -94,5 +94,5 @@ EXPIRED = Refusal(ErrorCode.request_timed_out)
 
 
 def cluster_refused(context: RequestContext, operation: str) -> Refusal:
-    """Return the error for a missing permission on the cluster."""
+    """Return the refusal because the principal lacks the right to an operation on the cluster."""
     return Refusal(ErrorCode.cluster_authorization_failed, cluster_refusal_message(context, operation))

@@ -1,5 +1,6 @@
-"""A schema registry in memory, which answers as Confluent's by its documentation: subjects, versions, references, soft
-deletion, compatibility and modes. Only Avro is compared; other kinds count as compatible. Without sockets.
+"""A schema registry in memory, without sockets, which answers as Confluent's documentation says: subjects, versions,
+references, soft deletion, compatibility and modes. Only Avro schemas are tested for compatibility; other kinds
+always count as compatible.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from console.model.subjects import COMPATIBILITY, MODE, TRANSITIVE, SchemaRefere
 KINDS = (JSON_SCHEMA, PROTOBUF, AVRO)
 _VALUES = {key.name: key.values for key in BY_WORD["schema"].keys}
 _ERRORS = {COMPATIBILITY: 40408, MODE: 40409}
-"""Key of a subject's config -> the error code if the subject has no value of its own."""
+"""Config key of a subject -> the error code if the subject does not set the key itself."""
 
 
 class Reply(NamedTuple):
-    """A response: its status and its JSON."""
+    """An HTTP response: its status and the content of its JSON."""
 
     status: int
     body: Any
 
 
 class _Refused(Exception):
-    """A refusal. code: the API's code; its first three digits are the status."""
+    """The registry refuses a request. code: the API's error code, whose first three digits are the HTTP status."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -45,7 +46,7 @@ class _Reference(Struct, frozen=True):
 
 
 class _Given(Struct, frozen=True):
-    """The body of a registration, a look-up or a check."""
+    """The body of a request to register, look up or check a schema."""
 
     schema: str
     schemaType: str = AVRO  # noqa: N815 the API's own name
@@ -68,9 +69,10 @@ class Registry(Struct):
     """The state of a registry.
 
     Attributes:
-        schemas: the schema of each id, from id 1 on.
-        subjects: name -> its versions, the oldest first.
-        values: (subject, key) -> its own value; the default of all subjects is ``""``.
+        schemas: the schemas in the order of their ids, which begin with 1.
+        subjects: name -> the subject's versions, the oldest first.
+        values: (subject, config key) -> the value that the subject sets; subject ``""`` means the default of all
+            subjects.
     """
 
     schemas: list[SchemaSource] = field(default_factory=list)
@@ -80,7 +82,7 @@ class Registry(Struct):
     )
 
     def answer(self, method: str, target: str, body: bytes = b"") -> Reply:
-        """Return the response to a request. target: path and query."""
+        """Return the response to a request. target: the path and the query of its URL."""
         split = urlsplit(target)
         parts = tuple(unquote(part) for part in split.path.strip("/").split("/"))
         query = {name: values[-1] == "true" for name, values in parse_qs(split.query).items()}
@@ -190,7 +192,7 @@ class Registry(Struct):
         }  # fmt: skip
 
     def _users(self, subject: str, number: int) -> list[int]:
-        """Return the ids of the schemas that refer to a version."""
+        """Return the ids of the schemas that reference this version of a subject."""
         return [
             id_
             for id_, source in enumerate(self.schemas, start=1)
@@ -209,7 +211,9 @@ class Registry(Struct):
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def register(self, subject: str, source: SchemaSource) -> _Version:
-        """Return the version of a schema under a subject, a new one if it is not there yet; nothing is compared."""
+        """Register a schema under a subject without a compatibility test, and return its version; if the subject has
+        the schema already, return that version.
+        """
         if source not in self.schemas:
             self.schemas.append(source)
         number = self.schemas.index(source) + 1
@@ -258,7 +262,9 @@ class Registry(Struct):
         return self.values.get((subject, key), "") or self.values["", key]
 
     def _compiled(self, source: SchemaSource) -> AvroSchema | None:
-        """Return a schema of Avro; None for another kind. Raises _Refused."""
+        """Parse an Avro schema; return None for a schema of another kind. Raises _Refused for an unknown kind, a
+        missing reference, or an invalid schema.
+        """
         if source.kind not in KINDS:
             raise _Refused(42201, f"Invalid schema type {source.kind}")
         texts: dict[tuple[str, int], str] = {}
@@ -283,7 +289,9 @@ class Registry(Struct):
             raise _Refused(42201, f"Invalid schema, details: {error}") from None
 
     def _incompatible(self, new: AvroSchema | None, level: str, versions: Sequence[_Version]) -> list[str]:
-        """Return the reasons why a schema can't be the version after these; empty if it can, or if it is not Avro."""
+        """Return the reasons why a schema is incompatible with these versions at this compatibility level. Empty if it
+        is compatible, or if `new` is None, because it is not Avro.
+        """
         sources = [(each.number, self.schemas[each.id - 1]) for each in versions]
         if new is None:
             return []
@@ -336,5 +344,5 @@ def _parsed(body: bytes) -> _Given:
 
 
 def guid_of(number: int) -> str:
-    """Return the GUID of a schema, by its id."""
+    """Return the GUID of the schema with this id."""
     return str(uuid5(UUID(int=0), str(number)))

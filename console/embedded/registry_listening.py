@@ -1,4 +1,4 @@
-"""The embedded schema registry with its socket."""
+"""The embedded schema registry with a listening socket."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from console.model.numbers import json_text
 
 
 class ListeningRegistry:
-    """A registry that listens on a free port of loopback."""
+    """A registry that listens on a free port of the loopback interface."""
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
@@ -19,15 +19,15 @@ class ListeningRegistry:
 
     @property
     def url(self) -> str:
-        """The address of the registry."""
+        """The URL of the registry."""
         return f"http://{LOOPBACK}:{self._server.port}"
 
     async def start(self) -> None:
-        """Listen. Raises OSError if no port is free."""
+        """Start to listen. Raises OSError if no port is free."""
         await self._server.start()
 
     async def stop(self) -> None:
-        """Close every socket and connection."""
+        """Close all sockets and connections."""
         await self._server.stop()
 
     def _answer(self, asked: Asked) -> Reply:

@@ -1,6 +1,6 @@
-"""The log directories of a broker's replicas, and copies between directories (KIP-113).
+"""The log directories in which a broker has its replicas, and copies from one directory to another (KIP-113).
 
-The replicas of topics are spread over the directories, until a client moves one.
+The replicas of all topics are distributed over the directories until a client moves one.
 """
 
 from __future__ import annotations
@@ -12,20 +12,22 @@ from console.embedded.tables import Topic
 from console.model.config import CLUSTER_DEFAULT, broker_resource
 
 BYTES_PER_SECOND = 50_000_000
-"""Bytes per second that a broker copies between directories without a throttle."""
+"""Rate in bytes per second at which a broker copies between its directories if there is no throttle."""
 _THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
 _AT_LEAST = 0.1
-"""Minimum duration of a copy in seconds."""
+"""Minimum duration of a copy, in seconds."""
 
 
 def dir_of(cluster: Cluster, topic: Topic, number: int, broker: int) -> str:
-    """Return the directory of a broker's replica."""
+    """Return the path of the directory that has a broker's replica of a partition."""
     folders = cluster.state.brokers[broker].log_dirs
     return cluster.state.replica_dirs.get((topic.id, number, broker), folders[topic.id.int % len(folders)])
 
 
 def copy_of(cluster: Cluster, topic: Topic, number: int, broker: int) -> tuple[str, float] | None:
-    """Return the target directory of a replica's copy, and the copied share from 0 to 1; None without a copy."""
+    """Return the directory to which a replica is being copied, and the share (0 to 1) that is copied; None if it is not
+    being copied.
+    """
     copy = cluster.state.dir_copies.get((topic.id, number, broker))
     if copy is None:
         return None
@@ -34,8 +36,8 @@ def copy_of(cluster: Cluster, topic: Topic, number: int, broker: int) -> tuple[s
 
 
 def cordoned_dirs(state: ClusterState, broker: int) -> frozenset[str]:
-    """Return a broker's directories that accept no new replicas (KIP-1066), by its config, else by the cluster default:
-    all for ``*``; empty if neither is set.
+    """Return those of a broker's directories that accept no new replicas (KIP-1066), by its own config, otherwise by
+    the cluster default; ``*`` means all. Empty if neither is set.
     """
     for resource in (broker_resource(broker), CLUSTER_DEFAULT):
         own = state.configs.get(resource, {}).get("cordoned.log.dirs")
@@ -46,8 +48,8 @@ def cordoned_dirs(state: ClusterState, broker: int) -> frozenset[str]:
 
 
 def start_copy(cluster: Cluster, topic: Topic, number: int, broker: int, path: str) -> None:
-    """Start a copy of a replica into a directory of its broker, in place of a copy that runs into another directory. A
-    copy that runs into this directory continues. If the replica is already there, start no copy.
+    """Start to copy a replica to the directory `path` of its broker, and end any copy to another directory. Do nothing
+    if it is being copied there, or is there already.
     """
     state, place = cluster.state, (topic.id, number, broker)
     before = state.dir_copies.pop(place, None)
@@ -61,14 +63,14 @@ def start_copy(cluster: Cluster, topic: Topic, number: int, broker: int, path: s
 
 
 def resume_copies(cluster: Cluster) -> None:
-    """Continue the copies of a restored state."""
+    """Continue the copies that a restored state has."""
     for place in cluster.state.dir_copies:
         cluster.run(_copied(cluster, place))
 
 
 def _rate(state: ClusterState, broker: int) -> int:
-    """Return the rate in bytes per second at which a broker copies between its directories: that of its config or of
-    the cluster default, at most `BYTES_PER_SECOND`.
+    """Return the rate in bytes per second at which a broker copies between its directories: the throttle in its own
+    config or the cluster default, at most `BYTES_PER_SECOND`.
     """
     for resource in (broker_resource(broker), CLUSTER_DEFAULT):
         own = state.configs.get(resource, {}).get(_THROTTLE, "")
@@ -78,7 +80,7 @@ def _rate(state: ClusterState, broker: int) -> int:
 
 
 async def _copied(cluster: Cluster, place: DirPlace) -> None:
-    """Replace the replica with its copy once that is complete, unless `start_copy` ended the copy meanwhile."""
+    """Wait until a copy is complete, then make it the replica, unless `start_copy` has ended the copy meanwhile."""
     state = cluster.state
     copy = path, began, seconds = state.dir_copies[place]
     await cluster.clock.sleep(began + seconds - cluster.clock.time())

@@ -1,4 +1,6 @@
-"""Replica assignments: placement by the controller or a client, loss and return of brokers, reassignments (KIP-455)."""
+"""The replicas of partitions: their placement, by the controller or a client; the effects of brokers that go down and
+come back; reassignments (KIP-455).
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,9 @@ _ADDED_ONES_ARE_ENOUGH = (4, 3)
 
 
 def striped(brokers: Sequence[int], partitions: int, replication: int, start: int = 0) -> tuple[tuple[int, ...], ...]:
-    """Return the replicas of each partition, each starting one broker after the previous one.
+    """Return the broker ids of each partition's replicas; each partition begins one broker later than the previous one.
 
-    The order is that of StripedReplicaPlacer without racks. Raises ValueError if `replication` is 0 or larger than the
+    This is the order of StripedReplicaPlacer without racks. Raises ValueError if `replication` is 0 or larger than the
     number of brokers.
     """
     if not 0 < replication <= len(brokers):
@@ -34,7 +36,7 @@ def striped(brokers: Sequence[int], partitions: int, replication: int, start: in
 
 
 def new_partition(replicas: Sequence[int], alive: Sequence[int]) -> Partition:
-    """Return a new partition. Its live replicas are in sync, and the first of them is the leader."""
+    """Return a new partition. Its replicas on live brokers are in sync, and the first of these is the leader."""
     isr = tuple(replica for replica in replicas if replica in alive)
     return Partition(tuple(replicas), isr or tuple(replicas), isr[0] if isr else NO_LEADER)
 
@@ -47,30 +49,41 @@ def new_topic(
     internal: bool = False,
     topic_id: UUID | None = None,
 ) -> Topic:
-    """Return a new topic. assignments: replicas of each partition, by partition id."""
+    """Return a new topic.
+
+    Args:
+        assignments: the broker ids of the replicas of each partition.
+        alive: the ids of the live brokers.
+        topic_id: the id of the topic; None for a random one.
+    """
     partitions = tuple(new_partition(replicas, alive) for replicas in assignments)
     return Topic(name, topic_id or uuid4(), partitions, internal)
 
 
 def is_moving(partition: Partition) -> bool:
-    """Return whether a reassignment is under way."""
+    """Return whether a reassignment of the partition is in progress."""
     return bool(partition.adding or partition.removing)
 
 
 def waits_for_all(state: ClusterState) -> bool:
-    """Return whether a move that adds replicas also waits until the remaining ones are in sync: before Kafka 4.3."""
+    """Return whether a reassignment that adds replicas also waits until the replicas that stay are in sync, as before
+    Kafka 4.3.
+    """
     return state.release.number < _ADDED_ONES_ARE_ENOUGH
 
 
 def reassigned(
     partition: Partition, target: tuple[int, ...], alive: Collection[int], *, waits: bool = False
 ) -> Partition:
-    """Return the partition in a reassignment to these replicas, or after it if no data has to be copied.
+    """Return the partition with a reassignment to these replicas in progress; with the reassignment complete, if
+    nothing has to be copied.
 
-    As in Kafka, the current adding and removing replicas stay unless the new target adds or removes some itself.
+    As in Kafka, the adding and removing replicas of a present reassignment stay, unless the new one adds or removes
+    some.
 
     Args:
-        waits: whether the move also waits for the remaining replicas (see `waits_for_all`).
+        target: the broker ids of the new replicas, the preferred leader first.
+        waits: whether the reassignment also waits for the replicas that stay (see `waits_for_all`).
     """
     gone = tuple(sorted(set(partition.replicas) - set(target)))
     fresh = tuple(sorted(set(target) - set(partition.replicas)))
@@ -87,7 +100,7 @@ def reassigned(
 
 
 def cancelled(partition: Partition, alive: Collection[int]) -> Partition:
-    """Return the partition with its reassignment cancelled (PartitionReassignmentRevert)."""
+    """Return the partition as it was before the reassignment in progress (PartitionReassignmentRevert)."""
     replicas = tuple(replica for replica in partition.replicas if replica not in partition.adding)
     isr = tuple(replica for replica in partition.isr if replica not in partition.adding) or replicas[:1]
     back = partition._replace(replicas=replicas, isr=isr, adding=(), removing=())
@@ -95,8 +108,9 @@ def cancelled(partition: Partition, alive: Collection[int]) -> Partition:
 
 
 def caught_up(partition: Partition, replica: int, alive: Collection[int], *, waits: bool = False) -> Partition:
-    """Return the partition after a replica has copied all records; unchanged if the replica is in sync, or is not the
-    partition's. The last added replica completes the reassignment. waits: see `waits_for_all`.
+    """Return the partition after a replica has copied all records and is in sync; unchanged if it was in sync already,
+    or is no replica of the partition. The last of the added replicas completes the reassignment. waits: see
+    `waits_for_all`.
     """
     if replica not in partition.replicas or replica in partition.isr:
         return partition
@@ -105,8 +119,9 @@ def caught_up(partition: Partition, replica: int, alive: Collection[int], *, wai
 
 
 def completed(partition: Partition, alive: Collection[int], *, waits: bool = False) -> Partition:
-    """Return the partition without the removed replicas if all added ones are in sync; otherwise unchanged. waits: see
-    `waits_for_all`."""
+    """Return the partition with its reassignment complete, that is without the removed replicas, if all added replicas
+    are in sync; otherwise unchanged. waits: see `waits_for_all`.
+    """
     if not is_moving(partition):
         return partition
     replicas = tuple(replica for replica in partition.replicas if replica not in partition.removing)
@@ -123,8 +138,8 @@ def completed(partition: Partition, alive: Collection[int], *, waits: bool = Fal
 
 
 def _with_leader(partition: Partition, alive: Collection[int]) -> Partition:
-    """Return the partition with a leader from its ISR. If the present leader is not in the ISR, elect the first live
-    replica that is; without such a replica, the partition has no leader.
+    """Return the partition with a leader from its ISR: the present leader if it is in the ISR, otherwise the first
+    replica in the ISR whose broker is live; NO_LEADER if there is no such replica.
     """
     if partition.leader in partition.isr:
         return partition
@@ -135,10 +150,11 @@ def _with_leader(partition: Partition, alive: Collection[int]) -> Partition:
 
 
 def hand_over(state: ClusterState, broker_id: int) -> int:
-    """Begin the controlled shutdown of a broker, which still answers, and return the log's end
+    """Begin the controlled shutdown of a broker, which still answers, and return the end of the change log
     (ReplicationControlManager.handleBrokerInControlledShutdown).
 
-    The broker leaves the ISRs, and other replicas become leaders. A partition without another one has no leader.
+    The broker's replicas leave the ISRs, and other replicas become leaders. A partition without another in-sync replica
+    has no leader.
     """
     others = frozenset(state.alive()) - {broker_id}
     for topic in _touched(state, broker_id):
@@ -153,9 +169,9 @@ def hand_over(state: ClusterState, broker_id: int) -> int:
 
 
 def process_ended(state: ClusterState, broker_id: int) -> None:
-    """Record that a broker neither answers nor sends heartbeats. The controller fences it after its session; until then
-    it stays in the ISRs, and the leader of its partitions. If it was the controller, another broker becomes the
-    controller: an election of the quorum takes a second or two.
+    """Record that a broker neither answers nor sends heartbeats. Until the controller fences it at the end of its
+    session, its replicas stay in the ISRs and leaders of partitions. If it was the controller, another broker
+    becomes the controller, as an election of the quorum takes only a second or two.
     """
     state.stopped_at[broker_id] = state.clock.time()
     for topic in _touched(state, broker_id):
@@ -168,7 +184,7 @@ def process_ended(state: ClusterState, broker_id: int) -> None:
 
 
 def process_resumed(state: ClusterState, broker_id: int) -> None:
-    """Record that a broker answers again before it was fenced: it fetches the missing records."""
+    """Record that a broker answers again without having been fenced; it fetches the records that it lacks."""
     state.stopped_at.pop(broker_id, None)
     for topic in _touched(state, broker_id):
         for index, partition in enumerate(topic.partitions):
@@ -177,15 +193,17 @@ def process_resumed(state: ClusterState, broker_id: int) -> None:
 
 
 def _copy_ends(state: ClusterState, topic: str, partition: int, broker_id: int) -> None:
-    """Note the end of a broker's copy of a log: after an unclean election, the log has this end (`elect_leaders`)."""
+    """Record the end offset of a broker's replica as that of its own log. If an unclean election makes the replica the
+    leader, the log ends there (`elect_leaders`).
+    """
     if (log := state.logs.get((topic, partition))) is not None:
         log.behind.setdefault(broker_id, log.end)
 
 
 def broker_lost(state: ClusterState, broker_id: int) -> int:
-    """Fence a broker, and return the log's end (ReplicationControlManager.handleBrokerFenced).
+    """Fence a broker, and return the end of the change log (ReplicationControlManager.handleBrokerFenced).
 
-    The broker leaves the ISRs, and other replicas become leaders, as far as it did not hand them over.
+    Its replicas leave the ISRs, and other replicas become leaders where it was still the leader.
     """
     state.put_broker(replace(state.brokers[broker_id], alive=False))
     if broker_id not in state.stopped_at:
@@ -194,9 +212,9 @@ def broker_lost(state: ClusterState, broker_id: int) -> int:
 
 
 def broker_back(state: ClusterState, broker_id: int) -> int:
-    """Unfence a broker, and return the log's end.
+    """Unfence a broker, and return the end of the change log.
 
-    Its replicas join the ISRs at once, and an in-sync one becomes the leader of a partition without a leader.
+    Its replicas join the ISRs at once, and become leaders of the partitions that had none, if they were in sync.
     """
     broker: BrokerNode = state.brokers[broker_id]
     state.put_broker(replace(broker, alive=True, epoch=state.log.end + 1))
@@ -215,14 +233,18 @@ def broker_back(state: ClusterState, broker_id: int) -> int:
 
 
 def _touched(state: ClusterState, broker_id: int) -> list[Topic]:
-    """Return the stored topics with a replica on this broker. A source computes its topics from the live brokers."""
+    """Return the stored topics that have a replica on this broker. Computed topics (those of a source) depend on the
+    live brokers anyway.
+    """
     return [
         topic for topic in state.tables.topics.own.values() if any(broker_id in p.replicas for p in topic.partitions)
     ]
 
 
 def left_isr(partition: Partition, broker_id: int, alive: frozenset[int]) -> Partition:
-    """Return the partition after a replica was lost. The last one in sync stays in the ISR, but is not the leader."""
+    """Return the partition after this broker's replica was lost. The last in-sync replica stays in the ISR, but is not
+    the leader.
+    """
     if broker_id not in partition.isr and partition.leader != broker_id:
         return partition
     # An ISR is never empty: its last replica stays, as only that one is known to have all committed records.
@@ -241,8 +263,8 @@ def left_isr(partition: Partition, broker_id: int, alive: frozenset[int]) -> Par
 
 
 def joined_isr(partition: Partition, broker_id: int) -> Partition:
-    """Return the partition after a replica caught up again. If there is no leader, an in-sync replica becomes the
-    leader, and another one stays out of sync.
+    """Return the partition after this broker's replica has caught up: it joins the ISR. In a partition without a
+    leader, an in-sync replica becomes the leader, but any other replica stays out of the ISR.
     """
     if broker_id not in partition.replicas:
         return partition
@@ -266,11 +288,11 @@ def _bad(message: str) -> Refusal:
 
 
 def replicas_refusal(replicas: Replicas, state: ClusterState, before: int | None = None) -> Refusal | None:
-    """Return the reason why the controller refuses the replicas of a partition; None if it accepts them.
+    """Return the reason why the controller refuses these replicas of a partition; None if it accepts them
+    (ReplicationControlManager.validateManualPartitionAssignment).
 
     Args:
-        before: the number of replicas of the preceding partitions
-            (ReplicationControlManager.validateManualPartitionAssignment).
+        before: the number of replicas that the partitions before it have; None for the first partition.
     """
     if not replicas:
         return _bad("The manual partition assignment includes an empty replica list.")
@@ -300,8 +322,8 @@ def _fenced(partition: int, replicas: Replicas, alive: Collection[int]) -> Refus
 
 
 def new_topic_refusal(given: Sequence[tuple[int, Replicas]], state: ClusterState) -> Refusal | None:
-    """Return the reason why a new topic can't have these replicas; None if it can. given: partition id and replicas, in
-    the order of the request.
+    """Return the reason why a new topic can't have these replicas; None if it can. given: partition number and broker
+    ids, in the order of the request.
     """
     alive = state.alive()
     before: int | None = None
@@ -320,8 +342,8 @@ def new_topic_refusal(given: Sequence[tuple[int, Replicas]], state: ClusterState
 
 
 def more_partitions_refusal(given: Sequence[Replicas], first: int, before: int, state: ClusterState) -> Refusal | None:
-    """Return the reason why added partitions, from id `first` on, can't have these replicas; None if they can. before:
-    number of replicas of the topic's other partitions.
+    """Return the reason why added partitions, numbered from `first` on, can't have these replicas; None if they can.
+    before: the number of replicas that the topic's other partitions have.
     """
     alive = state.alive()
     for replicas in given:
@@ -339,16 +361,18 @@ def more_partitions_refusal(given: Sequence[Replicas], first: int, before: int, 
 
 _CORDONED_FROM = (4, 3)
 MOST_PARTITIONS = 100_000
-"""Maximum number of partitions of a topic in a proposal's request. Kafka has no limit: a real broker would be busy for
-minutes."""
+"""Maximum number of partitions of a topic in a proposal's request. Kafka has no limit, but a real broker would be busy
+for minutes.
+"""
 
 
 def place_replicas(
     state: ClusterState, partitions: int, replication: int, start: int
 ) -> tuple[tuple[int, ...], ...] | Refusal:
-    """Return the replicas of each new partition, or why they can't be placed. The first replica is a live broker.
+    """Return the broker ids of the replicas of each new partition, or the reason why they can't be placed.
 
-    Fenced brokers also get replicas, but never the first (StripedReplicaPlacer).
+    Fenced brokers get replicas, too, but the first replica of each partition is on a live broker
+    (StripedReplicaPlacer). start: the index of the broker with which the placement begins.
     """
     if partitions > MOST_PARTITIONS:
         message = f"{partitions} partitions are more than this cluster makes at once, which is {MOST_PARTITIONS}."
@@ -374,7 +398,9 @@ def place_replicas(
 
 
 def _with_first(replicas: tuple[int, ...], leader: int, alive: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the replicas with a live one first. If no replica is alive, `leader` replaces the last one."""
+    """Return the replicas in an order in which the first one is on a live broker. If none is, `leader` replaces the
+    last replica and comes first.
+    """
     first = next((replica for replica in replicas if replica in alive), None)
     if first is None:
         return (leader, *replicas[:-1])
@@ -382,7 +408,7 @@ def _with_first(replicas: tuple[int, ...], leader: int, alive: tuple[int, ...]) 
 
 
 _COPIED_EACH_SECOND = 16 * 2**20
-"""Bytes per second that a broker copies without a throttle."""
+"""Rate in bytes per second at which a broker copies a partition from another if there is no throttle."""
 _AT_LEAST, _AT_MOST = 0.2, 20.0
 """Minimum and maximum seconds for copying a replica without a throttle."""
 _THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
@@ -392,14 +418,16 @@ _THROTTLED_RATE = "follower.replication.throttled.rate"
 def start_move(
     cluster: Cluster, name: str, index: int, target: Replicas | None, *, any_replication: bool = True
 ) -> Refusal:
-    """Start to move a partition to these replicas, or cancel its move.
+    """Start a reassignment of a partition, or cancel the one in progress.
 
     Args:
-        target: the new replicas, the preferred leader first; None to cancel.
+        name: the topic.
+        index: the partition number.
+        target: the broker ids of the new replicas, the preferred leader first; None to cancel.
         any_replication: whether the number of replicas may change.
 
     Returns:
-        DONE, or why the move is refused.
+        DONE, or the reason why it is refused.
     """
     state = cluster.state
     found = _found_partition(state, name, index)
@@ -429,14 +457,16 @@ _UNCLEAN = "Unable to revert partition assignment for {}:{} because it would req
 
 
 def _may_be_cancelled(cluster: Cluster, topic: str, partition: Partition) -> bool:
-    """Return whether an old replica is in sync, or unclean elections are enabled (ReplicationControlManager)."""
+    """Return whether a reassignment may be cancelled: an original replica is in sync, or unclean elections are enabled
+    (ReplicationControlManager).
+    """
     key, alive = "unclean.leader.election.enable", sorted(cluster.state.alive())[:1]
     has_old = bool(set(partition.isr) & (set(partition.replicas) - set(partition.adding)))
     return has_old or any(topic_config(cluster, each, topic, key) == "true" for each in alive)
 
 
 def resume_moves(cluster: Cluster) -> None:
-    """Continue the moves of a restored state."""
+    """Continue the reassignments that a restored state has."""
     for topic in list(cluster.state.tables.topics.own.values()):
         for index, partition in enumerate(topic.partitions):
             _copy(cluster, topic, index, partition)
@@ -448,9 +478,10 @@ def _copy(cluster: Cluster, topic: Topic, index: int, partition: Partition) -> N
 
 
 async def _copied(cluster: Cluster, name: str, topic_id: UUID, index: int, adding: Replicas) -> None:
-    """Wait for the duration of the copy, and put the new replicas in sync, unless the move has changed.
+    """Wait as long as the copies of a reassignment take, then put the new replicas in sync, unless the reassignment has
+    changed.
 
-    A replica on a broker that is down joins the ISR when the broker is back (`broker_back`).
+    A replica on a broker that is down joins the ISR only when the broker is back (`broker_back`).
     """
     state = cluster.state
     size = replica_bytes(state, state.topics[name], index)
@@ -476,7 +507,9 @@ async def _copied(cluster: Cluster, name: str, topic_id: UUID, index: int, addin
 
 
 def copied_share(cluster: Cluster, name: str, index: int, replica: int) -> float:
-    """Return the share of its bytes that a replica has, from 0 to 1; 1 unless it is being copied."""
+    """Return the share (0 to 1) of a partition's bytes that a replica has: 1 unless it is being copied. replica: its
+    broker id.
+    """
     copy = cluster.copies.get((name, index, replica))
     if copy is None:
         return 1.0
@@ -485,8 +518,8 @@ def copied_share(cluster: Cluster, name: str, index: int, replica: int) -> float
 
 
 def _seconds(cluster: Cluster, name: str, size: int, replica: int) -> float:
-    """Return the seconds that a broker takes to copy this number of bytes of a topic: at least `_AT_LEAST`, and at most
-    `_AT_MOST` unless a replication throttle (KIP-73) limits the rate.
+    """Return the seconds in which a broker copies `size` bytes of a topic: at least `_AT_LEAST`, and at most
+    `_AT_MOST`, unless a replication throttle (KIP-73) limits the rate. replica: the id of that broker.
     """
     state = cluster.state
     throttled = state.configs.get(topic_resource(name), {}).get(_THROTTLED_REPLICAS)

@@ -1,4 +1,6 @@
-"""The processing of a request from frame to response: decoding, faults, forwarding, handler, quotas, counters."""
+"""The processing of a request from its frame to the response's frame: decoding, faults, forwarding, the handler, quotas
+and counts.
+"""
 
 from __future__ import annotations
 
@@ -37,26 +39,31 @@ log = logging.getLogger("console.embedded")
 
 MAX_CLIENTS = 1000
 OTHERS = "…others"
-"""The client id under which further clients are counted: clients choose their ids, so their number has no limit."""
+"""The client id under which the requests of further clients are counted. Clients choose their ids, so there may be any
+number.
+"""
 API_VERSIONS = 18
 _PRODUCE, _SASL_HANDSHAKE, _SASL_AUTHENTICATE = 0, 17, 36
 _BEFORE_AUTHENTICATION = (API_VERSIONS, _SASL_HANDSHAKE)
 _OLDEST_ADVERTISED = frozenset({_PRODUCE})
-"""APIs whose lowest versions are advertised but not served, as in Kafka 4: librdkafka compresses only if Produce v0 is
-advertised (KAFKA-18659)."""
+"""APIs whose lowest versions are in the ApiVersions response but are not served, as in Kafka 4: librdkafka compresses
+only if it sees Produce v0 there (KAFKA-18659).
+"""
 _BY_A_FAULT = "a declared fault"
 _HEADER = 8
-"""Number of bytes of the length and the correlation id at the start of a response frame."""
+"""Number of bytes at the beginning of a response frame that are its length and the correlation id."""
 _THROTTLE_TIMES = ("throttle_time", "throttle_time_ms")
 
 Handle = Callable[[Any, RequestContext], Awaitable[Any]]
-"""A handler: takes kio's request entity and the context, and returns the response entity (see `handlers`)."""
+"""A handler: function of (request, context) that returns the response (see `handlers`)."""
 Handled = Callable[[Any, RequestContext, Messages], Awaitable[Any]]
-"""A handler for any API, as the pipeline calls it; errors of the handler are already responses."""
+"""Function of (request, context, messages) that calls the handler of any API; an error of the handler becomes a
+response.
+"""
 
 
 class CountedKey(NamedTuple):
-    """The request attributes by which requests are counted."""
+    """The attributes of requests that are counted together."""
 
     api: str
     """kio's name of the API."""
@@ -66,7 +73,7 @@ class CountedKey(NamedTuple):
 
 
 class Count(NamedTuple):
-    """Number of requests, and of bytes including lengths and headers."""
+    """A number of requests, and the bytes of requests and responses with lengths and headers."""
 
     requests: int = 0
     bytes_in: int = 0
@@ -74,14 +81,18 @@ class Count(NamedTuple):
 
 
 class Counters:
-    """Counts since the start or the last `reset`. All client ids after the first 1,000 share one count."""
+    """Counts of requests since the start or the last `reset`. The client ids after the first 1,000 are counted
+    together.
+    """
 
     def __init__(self) -> None:
         self._counts: dict[CountedKey, Count] = {}
         self._clients: set[str] = set()
 
     def add(self, api: str, broker: int, client: str, bytes_in: int, bytes_out: int) -> None:
-        """Count a request and its response. bytes_out: 0 without a response."""
+        """Count a request and its response, with their sizes in bytes. bytes_out: 0 for a request without a
+        response.
+        """
         if client not in self._clients:
             # Limit the number of clients: a client that sends another id with each request must not fill the memory.
             if len(self._clients) < MAX_CLIENTS:
@@ -93,7 +104,7 @@ class Counters:
         self._counts[key] = Count(was.requests + 1, was.bytes_in + bytes_in, was.bytes_out + bytes_out)
 
     def total(self, api: str | None = None, broker: int | None = None, client: str | None = None) -> Count:
-        """Return the sum of all counts that match; None matches all."""
+        """Return the sum of the counts for these attributes; None means any."""
         requests = bytes_in = bytes_out = 0
         for key, count in self._counts.items():
             if api in (None, key.api) and broker in (None, key.broker) and client in (None, key.client):
@@ -103,7 +114,7 @@ class Counters:
         return Count(requests, bytes_in, bytes_out)
 
     def by_api(self, client: str | None = None) -> Counter[str]:
-        """Count requests by API, for one client or all clients."""
+        """Return kio's name of an API -> the number of requests, of one client or (None) of all."""
         result: Counter[str] = Counter()
         for key, count in self._counts.items():
             if client in (None, key.client):
@@ -121,13 +132,13 @@ class Counters:
 
 @cache
 def handled_apis() -> frozenset[str]:
-    """Return the APIs that have a handler, by kio's names."""
+    """Return kio's names of the APIs that have a handler."""
     return frozenset(APIS.keys() & set(api_key_map.values()))
 
 
 @cache
 def handler(api: str, proposed: bool) -> Handle:
-    """Return the function that answers an API, or its proposal's version of it."""
+    """Return the handler of an API. proposed: whether to return the handler of the proposal's version of it."""
     handle: Handle
     if not proposed:
         handle = getattr(import_module(f"console.embedded.handlers.{APIS[api].module}"), api)
@@ -138,15 +149,17 @@ def handler(api: str, proposed: bool) -> Handle:
 
 
 def handler_of(messages: Messages) -> Handle:
-    """Return the function that answers requests of these messages."""
+    """Return the handler for requests of this API and version."""
     return handler(messages.api, messages.proposed)
 
 
 def advertised(release: Release, *, proposals: bool, only: Mapping[str, Range] | None = None) -> dict[int, Range]:
-    """Return API key -> versions for ApiVersions: the implemented ones of the release, and the proposals' own.
+    """Return API key -> the versions for the ApiVersions response: those that the release has and this cluster
+    implements, and the proposals' own.
 
     Args:
-        only: API -> versions of another server, by kio's names, that limit the result; None for all.
+        only: kio's name of an API -> the versions of a server other than Kafka, to which the result is limited; None
+            for no limit.
     """
     result: dict[int, Range] = {}
     for key, (low, high) in release.apis.items():
@@ -173,16 +186,16 @@ def advertised(release: Release, *, proposals: bool, only: Mapping[str, Range] |
 
 
 def of_controllers(apis: Mapping[int, Range]) -> dict[int, Range]:
-    """Return API key -> versions in the ApiVersions response of a controller that is not a broker.
+    """Return API key -> the versions for the ApiVersions response of a separate controller.
 
     Args:
-        apis: versions of a broker of the release.
+        apis: API key -> the versions of a broker of the same release.
     """
     return {key: versions for key, versions in apis.items() if Served.AT_CONTROLLERS in APIS[api_key_map[key]].served}
 
 
 class RequestPipeline:
-    """The stages around each request's handler: faults, forwarding, quotas, counters."""
+    """The steps around the handler of each request: faults, forwarding, quotas and counts."""
 
     def __init__(
         self, cluster: Cluster, faults: embedded_faults.Faults, counters: Counters, profile: Profile | None = None
@@ -202,17 +215,15 @@ class RequestPipeline:
         correlation_id: int,
         handled: Handled,
     ) -> bytes | None:
-        """Answer one request, with its faults, quotas and counters.
+        """Return the response frame to a request, after applying faults, quotas and counts; None for a request without
+        a response.
 
         Args:
             frame: the request as received, without its length.
-            handled: calls the handler of a request.
-
-        Returns:
-            The response frame; None for a request without a response.
+            handled: function that calls the handler.
 
         Raises:
-            CloseConnection: raised by a fault or by the handler.
+            CloseConnection: a fault or the handler closes the connection.
         """
         # Call `meet` once per request, so that a fault that happens n times counts requests, and not stages of a
         # request.
@@ -229,7 +240,7 @@ class RequestPipeline:
             self._counters.add(found.api, context.broker_id, context.client_id, len(frame) + 4, len(data or b""))
 
     def count(self, api: str, broker_id: int, client_id: str, bytes_in: int, bytes_out: int) -> None:
-        """Count a request that does not reach a handler."""
+        """Count a request that gets no handler, with the sizes of request and response in bytes."""
         self._counters.add(api, broker_id, client_id, bytes_in, bytes_out)
 
     async def _payload(
@@ -339,7 +350,7 @@ def _error(request: Any, found: Messages, code: int, message: str | None = None)
 
 
 def _texts(part: Any) -> Iterator[str]:
-    """Yield all strings in a request."""
+    """Yield all texts in a request, at any depth."""
     if isinstance(part, str):
         yield part
     elif isinstance(part, tuple):
@@ -351,7 +362,7 @@ def _texts(part: Any) -> Iterator[str]:
 
 
 def _decoded(payload: Any, found: Messages) -> Any:
-    """Return the response as kio's entity, even if the handler returned bytes."""
+    """Return the response as a kio entity; decode it if the handler returned bytes."""
     return frames.decode_body(found.response, payload.data) if isinstance(payload, frames.EncodedBody) else payload
 
 
@@ -369,7 +380,7 @@ def _throttled(payload: Any, found: Messages, seconds: float) -> Any:
 
 
 class Dispatcher:
-    """The dispatcher of one node: it decodes requests, and answers them through the pipeline."""
+    """The dispatcher of one node: it decodes frames and has the pipeline answer the requests."""
 
     def __init__(self, cluster: Cluster, pipeline: RequestPipeline, broker_id: int) -> None:
         self._cluster = cluster
@@ -378,13 +389,10 @@ class Dispatcher:
         self.clock = cluster.clock
 
     async def answer(self, session: Session, frame: bytes) -> bytes | None:
-        """Decode a frame and answer it.
-
-        Returns:
-            The response frame; None for a request without a response.
+        """Decode a frame, and return the response frame; None for a request without a response.
 
         Raises:
-            CloseConnection: the frame can't be read, or the API or its version is not served.
+            CloseConnection: the frame can't be decoded, or the node does not serve the API or its version.
         """
         # After SaslHandshake v0, frames have no headers, so the whole frame is a SASL token.
         if session.raw_tokens:
@@ -431,7 +439,9 @@ class Dispatcher:
         )
 
     async def _handled(self, request: Any, context: RequestContext, found: Messages) -> Any:
-        """Return the handler's response; UNKNOWN_SERVER_ERROR if the handler raises, as in Kafka."""
+        """Call the handler and return its response. If the handler raises an error, return UNKNOWN_SERVER_ERROR, as
+        Kafka does.
+        """
         session = context.session
         if not session.authenticated and session.mechanism is not None and found.key != _SASL_AUTHENTICATE:
             session.ending = f"{found.api} came during authentication"
@@ -448,7 +458,9 @@ class Dispatcher:
             return answer
 
     async def _unknown_api_versions(self, correlation_id: int, frame: bytes) -> bytes:
-        """Answer an unsupported version of ApiVersions with version 0 and the supported versions (KIP-511)."""
+        """Return the response to an unsupported version of ApiVersions: version 0, with the supported versions
+        (KIP-511).
+        """
         found = messages(API_VERSIONS, 0)
         assert found is not None
         low, high = self._cluster.served_by(self._broker_id)[API_VERSIONS]
@@ -459,8 +471,8 @@ class Dispatcher:
         return data
 
     def _raw_token(self, session: Session, frame: bytes) -> bytes:
-        """Answer a SASL token without a request header (SaslHandshake v0) in the same form. Raises CloseConnection if
-        the login fails.
+        """Process a SASL token that has no request header (SaslHandshake v0), and return the broker's token in the same
+        form. Raises CloseConnection if the login fails.
         """
         try:
             token = session.authenticate(self._cluster.view_of(self._broker_id), frame)

@@ -1,4 +1,4 @@
-"""SASL on the broker's side: PLAIN (RFC 4616), SCRAM (RFC 5802), and SCRAM credentials."""
+"""The broker's side of SASL: PLAIN (RFC 4616), SCRAM (RFC 5802), and SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MAX_ITERATIONS = 16384
 
 
 class ScramHash(IntEnum):
-    """A SCRAM mechanism, by its number in Kafka's protocol."""
+    """The SCRAM mechanisms with their numbers in Kafka's protocol."""
 
     SHA_256 = 1
     SHA_512 = 2
 
     @property
     def label(self) -> str:
-        """The mechanism's name: ``SCRAM-SHA-256``."""
+        """The name of the mechanism, such as ``SCRAM-SHA-256``."""
         return f"SCRAM-SHA-{self.digest[3:]}"
 
     @property
@@ -40,7 +40,7 @@ class ScramHash(IntEnum):
 def credential_of(
     password: str, mechanism: ScramHash, iterations: int = MIN_ITERATIONS, salt: bytes | None = None
 ) -> ScramCredential:
-    """Return the credential of a password (RFC 5802, section 3; ScramFormatter). salt: the salt; None for a
+    """Return the SCRAM credential for a password (RFC 5802, section 3; ScramFormatter). salt: the salt; None for a
     random one.
     """
     salt = secrets.token_bytes(24) if salt is None else salt
@@ -49,14 +49,16 @@ def credential_of(
 
 
 def credential_of_salted(salted: bytes, mechanism: ScramHash, iterations: int, salt: bytes) -> ScramCredential:
-    """Return the credential of a salted and hashed password, as AlterUserScramCredentials sends it."""
+    """Return the SCRAM credential for a password that the client has salted and hashed, as AlterUserScramCredentials
+    sends it.
+    """
     client_key = mac(salted, b"Client Key", mechanism)
     stored_key = hashlib.new(mechanism.digest, client_key).digest()
     return ScramCredential(salt, iterations, stored_key, mac(salted, b"Server Key", mechanism))
 
 
 def mac(key: bytes, message: bytes, mechanism: ScramHash) -> bytes:
-    """Compute an HMAC with the mechanism's hash."""
+    """Return the HMAC of a message with the mechanism's hash."""
     return hmac.digest(key, message, mechanism.digest)
 
 
@@ -66,19 +68,20 @@ MAX_TOKEN = 512 * 1024
 
 
 class SaslFailure(Exception):
-    """Authentication failed, and the connection closes. The text is the message for the client
-    (SaslServerAuthenticator)."""
+    """Authentication failed, and the connection has to be closed. The exception's text is the message for the client
+    (SaslServerAuthenticator).
+    """
 
 
 def enabled_mechanisms(spec: SaslSpec | None) -> tuple[str, ...]:
-    """Return the mechanisms that clients may choose; empty without SASL."""
+    """Return the mechanisms that clients may choose; empty if `spec` is None, for a cluster without SASL."""
     if spec is None:
         return ()
     return (PLAIN, *(mechanism.label for mechanism in ScramHash)) if spec.plain else tuple(m.label for m in ScramHash)
 
 
 class PlainExchange:
-    """The PLAIN exchange: one token with authorization id, user and password, separated by NUL (PlainSaslServer)."""
+    """An exchange by PLAIN: one token with authorization id, user and password, separated by NUL (PlainSaslServer)."""
 
     token: Token | None = None
 
@@ -87,7 +90,7 @@ class PlainExchange:
         self.user: str | None = None
 
     def step(self, view: View, token: bytes) -> bytes:  # noqa: ARG002 - PLAIN needs no stored credential
-        """Process the token. Raises SaslFailure."""
+        """Check the client's token and return an empty one. Raises SaslFailure."""
         _check_size(token)
         try:
             parts = token.decode().split("\x00")
@@ -114,10 +117,10 @@ class PlainExchange:
 
 
 class ScramExchange:
-    """The SCRAM exchange: the client's first message, and its proof (ScramSaslServer).
+    """An exchange by SCRAM: the client's first message, then its proof (ScramSaslServer).
 
-    If the client sends the extension tokenauth=true, the name is the id of a delegation token, and the client acts as
-    its owner (KIP-48). delegated: delegation tokens by id.
+    If the client sends the extension tokenauth=true, the user name is the id of a delegation token, and the client acts
+    as the token's owner (KIP-48). delegated: id -> delegation token.
     """
 
     def __init__(self, mechanism: ScramHash, delegated: Mapping[str, Token]) -> None:
@@ -131,7 +134,9 @@ class ScramExchange:
         self.user: str | None = None
 
     def step(self, view: View, token: bytes) -> bytes:
-        """Process the next token. Raises SaslFailure."""
+        """Process the client's next token and return the broker's. view: the state with the SCRAM credentials. Raises
+        SaslFailure.
+        """
         _check_size(token)
         try:
             text = token.decode()
@@ -193,12 +198,13 @@ class ScramExchange:
 
 
 Exchange = PlainExchange | ScramExchange
-"""The broker's side of an authentication. user: the name of the client once it is authenticated. token: the delegation
-token of the login; None without one."""
+"""The broker's side of an authentication. Its `user` is the client's name after the authentication; its `token` is the
+delegation token by which the client logged in, None if it logged in otherwise.
+"""
 
 
 def begin(spec: SaslSpec, mechanism: str, delegated: Mapping[str, Token]) -> Exchange:
-    """Start the exchange of an enabled mechanism. delegated: delegation tokens that allow a login, by id."""
+    """Start an exchange by an enabled mechanism. delegated: id -> delegation token, for logins by token."""
     if mechanism == PLAIN:
         return PlainExchange(spec.plain)
     return ScramExchange(next(known for known in ScramHash if known.label == mechanism), delegated)

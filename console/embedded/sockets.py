@@ -1,4 +1,4 @@
-"""A listening socket with its open connections, whose number is limited."""
+"""A listening socket and its open connections, of which there is a maximum."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ class Sockets:
     """A listening socket and its open connections.
 
     Attributes:
-        host, port: the address; port 0 until the first start for a free one.
+        host, port: the address. A port of 0 means a free one, which replaces the 0 at the first start.
     """
 
     most: int
-    """Maximum number of open connections; further ones are closed without a response."""
+    """Maximum number of open connections; further ones are closed at once."""
     backlog = 100
     longest_line = 1 << 16
-    """Maximum number of bytes that a reader buffers while it searches for the end of a line."""
+    """Maximum number of bytes in which a reader looks for the end of a line."""
 
     def __init__(self, host: str, port: int) -> None:
         self.host = host
@@ -33,7 +33,7 @@ class Sockets:
         return len(self._open)
 
     async def start(self) -> None:
-        """Listen. A free port replaces port 0, and later starts use it again.
+        """Start to listen. A port of 0 is replaced by a free port, which later starts use again.
 
         Raises:
             OSError: the port is in use.
@@ -52,7 +52,7 @@ class Sockets:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Stop listening and close every connection."""
+        """Stop listening, and close all connections."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -79,7 +79,7 @@ class Sockets:
             )
 
     def refused(self, writer: asyncio.StreamWriter) -> None:
-        """Note that a connection was refused because of the limit."""
+        """React to a connection that is closed because there are too many; by default do nothing."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of a connection until it ends."""
@@ -87,6 +87,7 @@ class Sockets:
 
 
 def _need_a_file() -> None:
-    """Raise the OSError of a process that has no file descriptors left. asyncio skips a socket that it can't create: it
-    listens on no socket, or (since Python 3.13) raises an error without a number."""
+    """Raise the OSError that the process has no file descriptors left. asyncio ignores a socket that it can't create,
+    so that it listens on none, or (since Python 3.13) raises an error without an errno.
+    """
     socket.socket().close()

@@ -26,7 +26,7 @@ METADATA_VERSION = "metadata.version"
 """The feature whose level is the version of the metadata log."""
 
 FIRST_CONTROLLER = 101
-"""The id of the first controller that is not a broker, above the ids of all brokers."""
+"""The id of the first separate controller, above the ids of all brokers."""
 MOST_BROKERS, MOST_CONTROLLERS, MOST_WORKERS = 100, 9, 9
 
 RELEASE_NAMES = ("3.9", "4.0", "4.4")
@@ -45,82 +45,89 @@ _SCENARIO_MODULES: Mapping[str, str] = {
 }
 _PORTS_EACH = 100
 WITH_CONTROLLERS = frozenset({"quorum", "quorum-lost"})
-"""The scenarios with separate controllers: `_VOTERS` voters, and an observer."""
+"""The scenarios that have separate controllers: `_VOTERS` voters and one observer."""
 _VOTERS = 3
 RACKS = {1: "zone-a", 2: "zone-b", 3: "zone-c"}
-"""Broker id -> the rack of the broker in the scenarios."""
+"""Broker id -> its rack, in the scenarios."""
 
 LOST_FOLDER = "/mnt/archive"
-"""The folder that the second worker of Connect has lost in the scenario `incident`."""
+"""The folder that Connect's second worker lacks in the scenario `incident`."""
 
 Range = tuple[int, int]
-"""The lowest and the highest value."""
+"""The lowest and the highest value, both included."""
 
 
 class AlterConfigPolicy(Protocol):
-    """A policy that refuses config changes by its own rules (org.apache.kafka.server.policy.AlterConfigPolicy)."""
+    """A policy that may refuse changes of configs (org.apache.kafka.server.policy.AlterConfigPolicy)."""
 
     def configure(self, configs: Mapping[str, str]) -> None:
-        """Set the configs of the brokers' files. Called once, before the cluster starts."""
+        """Pass the configs in the brokers' files to the policy. Called once, before the cluster starts."""
 
     def validate(self, resource: ConfigResource, configs: Mapping[str, str | None]) -> None:
-        """Check the changed keys of a resource; None for a deleted key. Called after all other checks have passed.
+        """Check the changed keys of a resource. Called after all other checks have passed. configs: key -> new value;
+        None for a deleted key.
 
         Raises:
-            PolicyViolation: the change breaks a rule.
+            PolicyViolation: the policy refuses the change.
         """
 
     def close(self) -> None:
-        """Release the resources of the policy. Called once, after the cluster has stopped."""
+        """Release the policy's resources. Called once, after the cluster has stopped."""
 
 
 Answer = Callable[[Any], Any]
-"""Returns a response in place of another."""
+"""Function that returns a changed response."""
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """The behavior of a server that is not Kafka, as clients see it."""
+    """A server other than Kafka, as clients see it."""
 
     release: str
-    """The Kafka release that the server resembles."""
+    """The Kafka release on which the profile is based."""
     apis: Mapping[str, Range] | None = None
-    """kio's names of the server's APIs, with their versions; None for all APIs of the release."""
+    """kio's names of the APIs that the server has -> their versions; None for all APIs of the release."""
     unserved: Mapping[int, Range] = msgspec.field(default_factory=dict)
-    """API key -> the versions that ApiVersions lists although the server does not serve them, for example of APIs
-    between brokers, by which clients recognize ZooKeeper."""
+    """API key -> versions that the ApiVersions response has although the server does not serve them, such as those of
+    APIs between brokers, by which clients recognize a cluster with ZooKeeper.
+    """
     refused: Mapping[str, int] = msgspec.field(default_factory=dict)
-    """API -> the error code with which the server always responds."""
+    """kio's name of an API -> the error code of all its responses."""
     answers: Mapping[str, Answer] = msgspec.field(default_factory=dict)
-    """API -> the function that changes its responses."""
+    """kio's name of an API -> the function that changes its responses."""
 
 
 class SaslSpec(msgspec.Struct, frozen=True):
     """The users that may log in, with their passwords."""
 
     plain: Mapping[str, Secret] = msgspec.field(default_factory=dict)
-    """User of PLAIN -> password."""
+    """User -> password, for logins by PLAIN."""
     scram: Mapping[str, Secret] = msgspec.field(default_factory=dict)
-    """User of SCRAM-SHA-256 and -512 -> password; stored as credentials that AlterUserScramCredentials can change."""
+    """User -> password, for logins by SCRAM-SHA-256 and -512. They are stored as credentials, so that
+    AlterUserScramCredentials can change them.
+    """
 
 
 class ConnectSpec(msgspec.Struct, frozen=True):
-    """The specification of Kafka Connect next to a cluster."""
+    """The specification of the Connect cluster that belongs to an embedded cluster."""
 
     workers: int = 2
     """The number of workers."""
     port: int = 0
-    """The port of the first worker, which the ports of the others follow; 0 for free ports."""
+    """The port of the first worker; the others have the ports after it. 0 for free ports."""
     release: str | None = None
-    """The Kafka release to imitate; None for the release of the cluster."""
+    """The Kafka release that the workers imitate; None for that of the cluster."""
     group: str = "connect-cluster"
     """The group.id of the workers."""
     missing: Mapping[int, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """Number of a worker, from 1 -> the folders that the worker does not have, so that sinks into them fail there."""
+    """Number of a worker, from 1 -> the folders that don't exist for it, so that tasks of sinks into them fail on it.
+    """
     take_over_seconds: float = 5.0
-    """The seconds until other workers take over from a worker that stopped (scheduled.rebalance.max.delay.ms)."""
+    """The seconds after which other workers run the connectors and tasks of a worker that stopped
+    (scheduled.rebalance.max.delay.ms).
+    """
 
     def __post_init__(self) -> None:
-        """Validate the numbers. Raises ValueError for a number out of range."""
+        """Raise ValueError if a number is out of range."""
         if not 1 <= self.workers <= MOST_WORKERS:
             raise ValueError(f"Connect has 1 to {MOST_WORKERS} workers, not {self.workers}")
 
@@ -130,52 +137,53 @@ class ClusterSpec:
     """The specification of an embedded cluster."""
 
     brokers: int = 3
-    """The number of brokers, with ids from 1."""
+    """The number of brokers, whose ids begin with 1."""
     controllers: int = 0
-    """The number of voters that are separate nodes, with ids from `FIRST_CONTROLLER` and their own listeners; 0 if the
-    brokers are also the controllers, and the controllers have no listeners."""
+    """The number of separate controllers that are voters; they have their own listeners, and ids from
+    `FIRST_CONTROLLER` on. 0 if the brokers are also the controllers, which then have no listeners.
+    """
     observers: int = 0
-    """The number of further controllers, which do not vote."""
+    """The number of further separate controllers, which are not voters."""
     versions: str = RELEASE_NAMES[-1]
-    """The Kafka release, one of `RELEASE_NAMES`."""
+    """The name of the Kafka release, one of `RELEASE_NAMES`."""
     proposals: bool = True
-    """Whether the cluster also advertises the formats of the proposals."""
+    """Whether the cluster also serves the proposals' own formats."""
     cluster_id: str | None = None
     host: str = LOOPBACK
     port: int = 0
-    """The port of the first broker; the ports of the other brokers, and then of the controllers, follow. 0 for free
-    ports."""
+    """The port of the first broker; the other brokers, and then the controllers, have the ports after it. 0 for free
+    ports.
+    """
     authorizer: bool = True
-    """Whether the cluster stores and enforces ACLs."""
+    """Whether the cluster has an authorizer, which stores and enforces ACLs."""
     super_users: frozenset[str] = frozenset({ANONYMOUS})
     """The principals that may do everything."""
     sasl: SaslSpec | None = None
-    """The users; None for a cluster without authentication, in which every client is ANONYMOUS."""
+    """The users who may log in; None for a cluster without authentication, in which each client is ANONYMOUS."""
     scenario: str | None = None
-    """The name of the scenario that defines the initial content; None for an empty cluster."""
+    """The name of the scenario with the initial content; None for an empty cluster."""
     live: bool = False
-    """Whether the scenario's other clients are active."""
+    """Whether to simulate the other clients of the scenario."""
     state_file: Path | None = None
-    """The file that keeps the state over restarts; None to keep it only in memory."""
+    """The file in which the state is stored over restarts; None to lose it at the end."""
     propagation_delay: float = 0.0
-    """The seconds until a change reaches brokers other than the controller."""
+    """The seconds after which brokers other than the controller apply a change."""
     forwarding: bool = True
-    """Whether brokers forward requests to the controller; brokers without a quorum do not."""
+    """Whether brokers forward requests to the controller, as brokers with KRaft do."""
     racks: Mapping[int, str] = field(default_factory=dict)
-    """Broker id -> the rack of the broker."""
+    """Broker id -> its rack; brokers that are missing have none."""
     static_configs: Mapping[str, str] = field(default_factory=dict)
-    """The configs in the file of each broker."""
+    """The configs in the configuration file of each broker."""
     alter_config_policy: AlterConfigPolicy | None = None
     profile: Profile | None = None
-    """The profile of a server other than Kafka, or of an older one, whose release then replaces `versions`; None for
-    Kafka."""
+    """A server other than Kafka to imitate; its release replaces `versions`. None for Kafka."""
     connect: ConnectSpec | None = None
-    """Kafka Connect next to the cluster; None for none."""
+    """The Connect cluster that belongs to the cluster; None without one."""
     schemas: bool = False
-    """Whether a schema registry with the demo's schemas runs next to the cluster."""
+    """Whether a schema registry with the demo's schemas belongs to the cluster."""
 
     def __post_init__(self) -> None:
-        """Validate the numbers. Raises ValueError for a number out of range."""
+        """Raise ValueError if a number is out of range."""
         if not 1 <= self.brokers <= MOST_BROKERS:
             raise ValueError(f"a cluster has 1 to {MOST_BROKERS} brokers, not {self.brokers}")
         if not 0 <= self.controllers <= MOST_CONTROLLERS or not 0 <= self.observers <= MOST_CONTROLLERS:
@@ -191,33 +199,34 @@ class ClusterSpec:
 
 
 class Release(msgspec.Struct, frozen=True):
-    """A Kafka release as clients see it (ApiVersions)."""
+    """A Kafka release, as clients see it in the ApiVersions response."""
 
     name: str
     """The name of the release, such as ``4.4``."""
     apis: Mapping[int, Range]
-    """API key -> the lowest and highest version."""
+    """API key -> (lowest, highest version)."""
     supported: Mapping[str, Range]
-    """Feature -> the lowest and highest level."""
+    """Feature -> (lowest, highest level)."""
     finalized: Mapping[str, int]
-    """Feature -> its level in a new cluster."""
+    """Feature -> its finalized level in a new cluster."""
 
     @property
     def number(self) -> tuple[int, int]:
-        """The name as numbers, for comparison: ``(4, 4)``."""
+        """The release as numbers for comparison, such as (4, 4)."""
         return release_number(self.name)
 
 
 def release_number(name: str) -> tuple[int, int]:
-    """Return the name of a release as numbers, for comparison: ``(4, 4)``."""
+    """Convert the name of a release to numbers for comparison, such as (4, 4)."""
     major, _, minor = name.partition(".")
     return int(major), int(minor)
 
 
 def since(table: Mapping[str, T], name: str) -> T:
-    """Return the entry of a table for a release: that of the latest release that is not newer.
+    """Return the value in `table` (release -> value) that applies to a release: that of the newest release that is not
+    newer than it.
 
-    Raises ValueError if the release is older than all entries.
+    Raises ValueError if the release is older than all in the table.
     """
     return table[max((each for each in table if release_number(each) <= release_number(name)), key=release_number)]
 
@@ -233,7 +242,7 @@ def release(name: str) -> Release:
 
 
 def read_releases(text: str) -> dict[str, Release]:
-    """Parse releases from JSON, by name."""
+    """Parse releases from JSON. Return name -> release."""
     return {
         name: Release(
             name,
@@ -246,7 +255,9 @@ def read_releases(text: str) -> dict[str, Release]:
 
 
 def scenario_module(name: str) -> str:
-    """Return the module in `scenarios` of a cluster's scenario. Raises ValueError for an unknown name."""
+    """Return the name of the module in `scenarios` with a cluster's scenario. Raises ValueError for an unknown
+    scenario.
+    """
     module = _SCENARIO_MODULES.get(name)
     if module is None:
         raise ValueError(f"unknown scenario {name}; known: {', '.join(SCENARIO_NAMES)}")
@@ -254,12 +265,13 @@ def scenario_module(name: str) -> str:
 
 
 def clusters_of(name: str, spec: ClusterSpec) -> dict[str, ClusterSpec]:
-    """Return the clusters of a scenario, by name, based on this specification. Raises ValueError for an unknown name.
+    """Return name -> specification for the clusters of a scenario; `spec` has the other settings. Raises ValueError for
+    an unknown scenario.
 
-    Scenarios about the quorum have separate controllers. The clusters of `fleet` do not, and differ: production has an
-    incident, staging is Kafka 4.0, and old is 3.9 with one broker. Their first ports are 100 apart, and each has its
-    own state file. `incident` has Connect, one of whose workers has lost a folder, and a schema
-    registry.
+    Scenarios about the quorum get separate controllers. The scenario `fleet` has three clusters without separate
+    controllers: production with an incident, staging with Kafka 4.0, and old with 3.9 and one broker. Their first ports
+    differ by 100, and each has its own state file. The scenario `incident` gets a schema registry, and Connect, one of
+    whose workers lacks a folder.
     """
     racks = spec.racks or RACKS
     if name == "incident":

@@ -1,4 +1,4 @@
-"""The cluster's state: its tables, each broker's view of them, and the log of all changes."""
+"""The state of the cluster: its tables, the view that each broker has of them, and the log of all changes."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity, QuotaValues
 
 MAX_RECORDS = 10_000
-"""Maximum number of metadata records in one change (QuorumController.MAX_RECORDS_PER_USER_OP): one record per ACL,
-config or quota key. ZooKeeper has no such limit."""
+"""Maximum number of metadata records in one change (QuorumController.MAX_RECORDS_PER_USER_OP): each ACL, config key or
+quota key is a record. A cluster with ZooKeeper has no such limit.
+"""
 
 
 Overrides = Mapping[str, str]
-"""Config key of a resource -> value. The mapping is always replaced as a whole, never modified."""
+"""Config key -> value, for the overrides of a resource. The mapping is always replaced, never modified."""
 
 
 class View(Struct, frozen=True):
-    """The state as one broker knows it."""
+    """The state of the cluster as one broker knows it."""
 
     brokers: Mapping[int, tables.BrokerNode]
     topics: Mapping[str, tables.Topic]
@@ -44,18 +45,18 @@ class View(Struct, frozen=True):
     scram: Mapping[tables.ScramKey, tables.ScramCredential]
     features: Mapping[str, int]
     controller: Mapping[int, int]
-    """The key 0 has the id of the active controller."""
+    """A table with one entry: the key 0 has the id of the active controller."""
     offset: int
 
     @property
     def controller_id(self) -> int:
-        """Id of the active controller, as this broker knows it."""
+        """The id of the active controller, as this broker knows it."""
         return self.controller[0]
 
 
 @dataclass(slots=True)
 class Tables:
-    """The tables that are replicated between brokers."""
+    """The tables that all brokers have."""
 
     brokers: tables.Table[int, tables.BrokerNode] = field(default_factory=lambda: tables.Table("brokers"))
     topics: tables.TopicTable = field(default_factory=lambda: tables.TopicTable("topics"))
@@ -67,18 +68,20 @@ class Tables:
     controller: tables.Table[int, int] = field(default_factory=lambda: tables.Table("controller"))
 
     def named(self, name: str) -> tables.Table[Any, Any]:
-        """Return the table with this name. Raises KeyError."""
+        """Return the table with this name. Raises KeyError if there is none."""
         if name not in TABLE_NAMES:
             raise KeyError(name)
         table: tables.Table[Any, Any] = getattr(self, name)
         return table
 
     def now(self, offset: int) -> View:
-        """Return a view of the current tables."""
+        """Return a view of the tables as they are now. offset: the offset of the last change."""
         return View(**{name: getattr(self, name) for name in TABLE_NAMES}, offset=offset)
 
     def before(self, changes: Iterable[tables.Change], offset: int) -> View:
-        """Return a view of the tables before these changes. changes: the changes since then, in any order."""
+        """Return a view of the tables as they were before these changes. changes: all changes since then, in any order.
+        offset: the offset of the last change in the view.
+        """
         undone: dict[str, dict[Hashable, Any]] = {}
         for change in sorted(changes, key=lambda made: made.offset, reverse=True):
             undone.setdefault(change.table, {})[change.key] = change.before
@@ -99,43 +102,45 @@ P = ParamSpec("P")
 
 
 class Listeners(Generic[P]):
-    """Functions that an event calls, in the order in which they were added."""
+    """The listeners of an event, which are called in the order in which they were added."""
 
     def __init__(self) -> None:
         self._all: list[Callable[P, None]] = []
 
     def add(self, listener: Callable[P, None]) -> Callable[[], None]:
-        """Register a function, and return a function that unregisters it."""
+        """Add a listener, and return a function that removes it."""
         self._all.append(listener)
         return lambda: self._all.remove(listener)
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        """Call all functions. A function may unregister itself meanwhile."""
+        """Call all listeners with these arguments. A listener may remove itself meanwhile."""
         for listener in tuple(self._all):
             listener(*args, **kwargs)
 
 
 DirPlace = tuple[UUID, int, int]
-"""The place of a replica: topic id, partition, broker id."""
+"""A replica: topic id, partition number, broker id."""
 
 
 class ClusterState:
-    """The controller's state. All changes go through it, so offsets and notifications have one source.
+    """The state of the cluster as the controller knows it. All changes go through this object, which numbers them and
+    calls the listeners.
 
-    Not thread-safe: use it on the cluster's event loop. It has no locks, and no change awaits. Each change of a table
-    returns its offset in the log.
+    Not thread-safe: use it on the cluster's event loop. It has no locks, because no change awaits. Each method that
+    changes a table returns the offset of the change in the change log.
 
     Attributes:
-        groups, logs, transactions: state of single brokers, not replicated; their handlers maintain it.
-        tokens: the delegation tokens by id, which are not in state files.
-        replica_dirs: replicas that moved to another directory.
-        dir_copies: replica that is being copied -> target directory, start in Unix time, duration in seconds.
-        controllers: the controllers that are not brokers, by id; empty if the brokers are also the controllers.
-        no_voters: nodes that could vote, but do not.
-        stopped_at: node whose process ended, or hangs -> the time when it stopped, Unix time; a broker may still be
-            listed as alive then, until its session ends.
-        last_controller: the id of the last active controller, also while no controller is active.
-        connect: the workers and connectors of Kafka Connect; None without it.
+        groups, logs, transactions: the state of single brokers, which other brokers don't have; handlers change it.
+        tokens: id -> delegation token; state files don't have these.
+        replica_dirs: replica -> the path of its directory, for replicas that were moved.
+        dir_copies: replica that is being copied -> the path of the target directory, the start in seconds since 1970,
+            and the duration in seconds.
+        controllers: id -> separate controller; empty if the brokers are also the controllers.
+        no_voters: the ids of nodes that could be voters but are not.
+        stopped_at: id of a node whose process has ended or hangs -> since when, in seconds since 1970. A broker may
+            still count as alive then, until its session ends.
+        last_controller: the id of the last active controller, also if there is none now.
+        connect: the state of Kafka Connect; None without Connect.
     """
 
     def __init__(self, cluster_id: str, release: Release, clock: Clock | None = None) -> None:
@@ -165,14 +170,15 @@ class ClusterState:
 
     @property
     def view(self) -> View:
-        """The current state."""
+        """The state as it is now."""
         return self.tables.now(self.log.end)
 
     def view_at(self, offset: int) -> View:
-        """Return the state at an offset, as far back as the log goes.
+        """Return the state as it was at an offset, as far back as the change log goes.
 
         Args:
-            offset: offset of the last visible change; at the log's end or later, the view follows the state.
+            offset: the offset of the last change that is visible. If it is the end of the log or higher, the view shows
+                later changes, too.
         """
         if offset >= self.log.end:
             return self.view
@@ -184,74 +190,75 @@ class ClusterState:
 
     @property
     def brokers(self) -> Mapping[int, tables.BrokerNode]:
-        """Registered brokers by id."""
+        """Broker id -> registered broker."""
         return self.tables.brokers
 
     @property
     def topics(self) -> tables.TopicTable:
-        """Topics by name."""
+        """Name -> topic."""
         return self.tables.topics
 
     @property
     def configs(self) -> Mapping[ConfigResource, Mapping[str, str]]:
-        """Overrides of every resource that has overrides."""
+        """Config resource -> its overrides, for resources that have any."""
         return self.tables.configs
 
     @property
     def quotas(self) -> Mapping[QuotaEntity, Mapping[str, float]]:
-        """Quotas of every entity that has quotas."""
+        """Quota entity -> its quotas, for entities that have any."""
         return self.tables.quotas
 
     @property
     def acls(self) -> Mapping[Acl, UUID]:
-        """ACLs with their ids."""
+        """ACL -> its id."""
         return self.tables.acls
 
     @property
     def scram(self) -> Mapping[tables.ScramKey, tables.ScramCredential]:
-        """SCRAM credentials."""
+        """User and mechanism -> SCRAM credential."""
         return self.tables.scram
 
     @property
     def features(self) -> Mapping[str, int]:
-        """Finalized feature levels."""
+        """Feature -> its finalized level."""
         return self.tables.features
 
     @property
     def controller_id(self) -> int:
-        """Id of the active controller; -1 if there is no active controller."""
+        """The id of the active controller; -1 if there is none."""
         return self.tables.controller[0]
 
     def alive(self) -> tuple[int, ...]:
-        """Return the ids of the live brokers, sorted."""
+        """Return the ids of the brokers that are not fenced, sorted."""
         return tuple(sorted(broker.id for broker in self.brokers.values() if broker.alive))
 
     # Changing the state.
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Register a function that is called after every change of a table.
+        """Add a listener that is called after each change of a table.
 
         Args:
-            listener: called during the change, so it must neither await nor raise.
+            listener: function called within the change, which must neither await nor raise.
 
         Returns:
-            A function that ends the subscription.
+            A function that removes the listener.
         """
         return self._changed.add(listener)
 
     def touch(self) -> None:
-        """Report a change of groups, records or directories, which the log does not hold."""
+        """Report that groups, records or directories have changed, which are not in the change log."""
         self.touched.call()
 
     def put(self, table: str, key: Hashable, value: Any) -> int:
-        """Set a key of a table, and return the offset of the change. Writing the same value again is also a change.
+        """Set the value of a key in a table, and return the offset of the change. Setting an equal value is a change,
+        too.
 
         Args:
             table: the name of the table, one of TABLE_NAMES.
-            value: new value; ABSENT to remove the key.
+            value: the new value; ABSENT to remove the key.
 
         Raises:
-            KeyError: unknown table.
+            KeyError: there is no such table.
         """
         content = self.tables.named(table)
         before = content.find(key)
@@ -266,10 +273,10 @@ class ClusterState:
         return change.offset
 
     def remove(self, table: str, key: Hashable) -> int:
-        """Remove a key of a table, and return the offset of the change; the log's end if the key is missing.
+        """Remove a key from a table, and return the offset of the change; the end of the log if the key does not exist.
 
         Raises:
-            KeyError: unknown table.
+            KeyError: there is no such table.
         """
         return self.put(table, key, tables.ABSENT) if key in self.tables.named(table) else self.log.end
 
@@ -278,10 +285,8 @@ class ClusterState:
         return self.put("topics", topic.name, topic)
 
     def remove_topic(self, name: str) -> int:
-        """Delete a topic, its configs and its records, and return the offset of the last change.
-
-        Returns:
-            The log's end, without a change, if the topic is missing.
+        """Delete a topic with its configs and records, and return the offset of the last change; the end of the log if
+        the topic does not exist.
         """
         topic = self.topics.get(name)
         if topic is None:
@@ -293,10 +298,10 @@ class ClusterState:
         return self.remove("topics", name)
 
     def alter_config(self, resource: ConfigResource, changes: Mapping[str, str | None]) -> int:
-        """Set and delete configs of a resource, and return the offset of the change.
+        """Set and delete overrides of a resource, and return the offset of the change.
 
         Args:
-            changes: key -> value; None to delete the key. The values are not validated.
+            changes: config key -> new value, which is not checked; None to delete the key.
         """
         return self.replace_config(resource, _altered(self.configs.get(resource, {}), changes))
 
@@ -304,7 +309,7 @@ class ClusterState:
         """Replace all overrides of a resource, and return the offset of the change.
 
         Args:
-            overrides: config key -> value; empty to remove the resource from the table.
+            overrides: config key -> value; empty to delete all overrides.
         """
         if overrides:
             return self.put("configs", resource, dict(overrides))
@@ -314,32 +319,33 @@ class ClusterState:
         """Set and delete quotas of an entity, and return the offset of the change.
 
         Args:
-            changes: quota key -> bytes per second, percent, or mutations per second; None to delete the key.
+            changes: quota key -> new value, in bytes per second, percent, or mutations per second; None to delete the
+                key.
         """
         values = _altered(self.quotas.get(entity, {}), changes)
         return self.put("quotas", entity, values) if values else self.remove("quotas", entity)
 
     def add_acl(self, acl: Acl) -> int:
-        """Add an ACL with a random id, and return the offset of the change. An existing ACL keeps its id."""
+        """Add an ACL with a random id, and return the offset of the change. An ACL that exists already keeps its id."""
         return self.log.end if acl in self.acls else self.put("acls", acl, uuid4())
 
     def set_feature(self, name: str, level: int) -> int:
-        """Finalize a feature, and return the offset of the change.
+        """Set the finalized level of a feature, and return the offset of the change.
 
         Args:
-            level: finalized level; 0 (off) deletes the feature.
+            level: the level; 0 removes the feature, which disables it.
         """
         return self.put("features", name, level) if level else self.remove("features", name)
 
     def put_broker(self, broker: tables.BrokerNode) -> int:
-        """Register or replace a broker."""
+        """Register a broker, or replace its registration; return the offset of the change."""
         return self.put("brokers", broker.id, broker)
 
     def move_controller(self, broker_id: int) -> int:
-        """Make another broker the active controller, and return the offset of the change.
+        """Set the active controller, and return the offset of the change.
 
         Args:
-            broker_id: id of the new controller; -1 for no controller.
+            broker_id: the id of the new controller; -1 for no controller.
         """
         # A new leader of the quorum has a new epoch, even if the same node is elected again.
         self.controller_epoch += 1
@@ -358,13 +364,16 @@ def _altered(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
 
 
 def answering(state: ClusterState) -> tuple[int, ...]:
-    """Return the ids of the live brokers that answer, sorted: not those that stopped, and are not fenced yet."""
+    """Return the ids of the brokers that answer, sorted: those that are alive and whose process neither ended nor
+    hangs.
+    """
     return tuple(broker for broker in state.alive() if broker not in state.stopped_at)
 
 
 class Propagation:
-    """The changes that each broker has applied. The controller has applied all; other brokers apply them after `delay`
-    seconds; a broker that is down applies none."""
+    """Which changes of the state each broker has applied. The controller applies a change at once, other brokers
+    `delay` seconds later; a broker that is down applies none.
+    """
 
     def __init__(self, state: ClusterState, delay: float = 0.0) -> None:
         self.delay = delay
@@ -373,20 +382,20 @@ class Propagation:
         self._stopped_at: dict[int, int] = {}
 
     def stopped(self, broker_id: int) -> None:
-        """Record that a broker is down, and stop applying changes to it."""
+        """Record that a broker is down, so that it applies no more changes."""
         # A broker that is down keeps its state, and answers with it after a restart.
         self._stopped_at.setdefault(broker_id, self.applied(broker_id))
 
     def resumed(self, broker_id: int) -> None:
-        """Record that a broker is up again and has applied everything."""
+        """Record that a broker is running again, and has applied all changes."""
         self._stopped_at.pop(broker_id, None)
 
     def delay_of(self, broker_id: int) -> float:
-        """Return the delay in seconds until a change reaches this broker."""
+        """Return the seconds after which this broker applies a change."""
         return 0.0 if broker_id == self._state.controller_id else self.delays.get(broker_id, self.delay)
 
     def applied(self, broker_id: int) -> int:
-        """Return the offset up to which this broker has applied the log."""
+        """Return the offset in the change log of the last change that this broker has applied."""
         if broker_id in self._stopped_at:
             return self._stopped_at[broker_id]
         delay = self.delay_of(broker_id)
@@ -399,13 +408,13 @@ class Propagation:
         return self._state.view_at(self.applied(broker_id))
 
     async def visible(self, offset: int, within: float | None) -> bool:
-        """Wait until every broker that runs has applied the log up to an offset.
+        """Wait until all running brokers have applied the changes up to an offset of the change log.
 
         Args:
-            within: timeout, seconds; None to wait without a limit.
+            within: the maximum seconds to wait; None for no limit.
 
         Returns:
-            False if `within` was too short.
+            Whether they have applied them in time.
         """
         wait = max((self.delay_of(broker) for broker in self._behind(offset)), default=0.0)
         if wait <= 0:

@@ -1,4 +1,4 @@
-"""The state in a JSON file, which is rewritten soon after each change."""
+"""The file in which an embedded cluster keeps its state, as JSON. It is written again shortly after each change."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ V = TypeVar("V")
 
 
 class _Table(msgspec.Struct, Generic[K, V]):
-    """A table without its source: the entries that were put, and the removed keys of the source."""
+    """The stored form of a table: the entries that were set, and the keys of the table's source that were removed."""
 
     own: list[tuple[K, V]]
     gone: list[K]
 
 
 class _Tables(msgspec.Struct):
-    """The stored tables. Brokers and the controller are not stored."""
+    """The stored tables: all but those of the brokers and of the active controller."""
 
     topics: _Table[str, embedded_tables.Topic]
     configs: _Table[ConfigResource, dict[str, str]]
@@ -51,11 +51,13 @@ class _Tables(msgspec.Struct):
 
 
 CODECS = _Tables.__struct_fields__
-"""The names of the tables that are stored."""
+"""The names of the stored tables."""
 
 
 class _Member(msgspec.Struct):
-    """A member without a client. Members with clients join again by themselves."""
+    """The stored form of a group member without a client. Members with clients are not stored, since they join
+    again.
+    """
 
     id: str
     instance_id: str | None
@@ -66,7 +68,7 @@ class _Member(msgspec.Struct):
 
 
 class _Group(msgspec.Struct):
-    """A group with its offsets and members."""
+    """The stored form of a group, with its committed offsets and members."""
 
     id: str
     initial_delay: float
@@ -81,7 +83,7 @@ class _Group(msgspec.Struct):
 
 
 class _Log(msgspec.Struct):
-    """The newest records of a log, and its offsets."""
+    """The stored form of a log: its newest records, and its offsets."""
 
     place: Place
     start: int
@@ -91,7 +93,7 @@ class _Log(msgspec.Struct):
 
 
 class _State(msgspec.Struct):
-    """The content of a state file: groups, logs, transactions and replica directories, the tables, and Connect."""
+    """The content of a state file: the tables, groups, logs, transactions, directories of replicas, and Connect."""
 
     groups: list[_Group]
     logs: list[_Log]
@@ -107,9 +109,9 @@ class _State(msgspec.Struct):
 
 
 KEPT_BYTES = 64 * 1024
-"""Maximum number of bytes of records that are stored of a partition."""
+"""Maximum size in bytes of the stored records of one partition."""
 KEPT_TOTAL = 4 * 2**20
-"""Maximum number of bytes of records that are stored of all partitions."""
+"""Maximum size in bytes of the stored records of all partitions together."""
 
 
 def _unlogged(state: ClusterState) -> dict[str, Any]:
@@ -225,11 +227,15 @@ FORMAT = "kac cluster state 2"
 
 
 class StateFileError(Exception):
-    """The state file can't be read or written, or is invalid. The text has the file, the reason and a remedy."""
+    """The state file can't be read or written, or is invalid. The exception's text has the file, the reason and a
+    remedy.
+    """
 
 
 def encode_state(state: ClusterState, scenario: str | None) -> bytes:
-    """Encode the whole state as JSON; for a table with a source, only its changes."""
+    """Encode the state as JSON. Of a table with a source, only the differences from the source are stored. scenario:
+    the name of the cluster's scenario, None without one.
+    """
     tables = {name: state.tables.named(name) for name in CODECS}
     content = _State(
         **_unlogged(state),
@@ -245,9 +251,10 @@ def encode_state(state: ClusterState, scenario: str | None) -> bytes:
 
 
 def write_state(path: Path, content: bytes) -> None:
-    """Replace the file's content atomically. Only its owner may read the file, because it holds credentials.
+    """Replace the file atomically, so that it has the old or the new content. Only its owner may read it, because it
+    has credentials.
 
-    Raises StateFileError; then the file is unchanged.
+    Raises StateFileError if that fails; the file is then unchanged.
     """
     try:
         write_whole(path, content, PRIVATE)
@@ -256,7 +263,9 @@ def write_state(path: Path, content: bytes) -> None:
 
 
 def read_state(path: Path, scenario: str | None) -> dict[str, Any] | None:
-    """Read the content that `write_state` wrote; None if there is no file. Raises StateFileError."""
+    """Return the content that `write_state` has written; None if the file does not exist. Raises StateFileError, also
+    if the content is of another scenario.
+    """
     try:
         content = json_of(path.read_bytes())
     except FileNotFoundError:
@@ -278,7 +287,9 @@ def read_state(path: Path, scenario: str | None) -> dict[str, Any] | None:
 
 
 def restore_state(state: ClusterState, content: dict[str, Any], path: Path) -> None:
-    """Fill a state, whose tables have only their sources, from a file's content. Raises StateFileError."""
+    """Load the content of a state file into the state of a new cluster, in which only the sources of the tables are
+    set. Raises StateFileError if the content is invalid. path: the file, for errors.
+    """
     try:
         # Decode with strict=False: an infinite limit or NaN is stored as text.
         kept = msgspec.convert(content, built(_State), strict=False, dec_hook=lambda type_, value: type_(value))
@@ -302,13 +313,13 @@ def restore_state(state: ClusterState, content: dict[str, Any], path: Path) -> N
 log = logging.getLogger("console.embedded")
 
 PAUSE = 0.2
-"""Seconds during which changes are collected before a write."""
+"""Seconds from a change to the write of the file, so that one write has several changes."""
 LONG_PAUSE = 2.0
-"""Seconds during which changes of records and groups, which change all the time, are collected before a write."""
+"""Seconds from a change of records or groups, which change all the time, to the write of the file."""
 
 
 class StateKeeper:
-    """The writer of a state file. A failed write is logged, and repeated with the next change."""
+    """The writer of a state file. If a write fails, this is logged, and the next change leads to another write."""
 
     def __init__(self, state: ClusterState, path: Path, scenario: str | None) -> None:
         self._state = state
@@ -332,7 +343,7 @@ class StateKeeper:
         self._changed.set()
 
     async def run(self) -> None:
-        """Write after changes, until it is cancelled."""
+        """Write the file after changes, until cancelled."""
         while True:
             await self._changed.wait()
             await asyncio.sleep(PAUSE)
@@ -346,11 +357,11 @@ class StateKeeper:
                 log.error("%s", error)
 
     def write(self) -> None:
-        """Write now. Raises StateFileError."""
+        """Write the file now. Raises StateFileError."""
         write_state(self._path, encode_state(self._state, self._scenario))
 
     def close(self) -> None:
-        """Write a last time, and stop. Raises StateFileError."""
+        """Write the file a last time, and stop observing changes. Raises StateFileError."""
         self._unsubscribe()
         self._untouched()
         if self._later is not None:

@@ -1,4 +1,6 @@
-"""Tables that only ClusterState changes, their values, and the log of their changes."""
+"""The tables of the cluster's state, which only ClusterState changes; the values in them; and the log of their
+changes.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ V_co = TypeVar("V_co", covariant=True)
 
 
 class Absent:
-    """Marker of a missing value, for tables that could hold None."""
+    """The type of `ABSENT`, which stands for a missing value, because None may be a value."""
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -26,22 +28,22 @@ ABSENT: Final = Absent()
 
 
 class Source(Protocol[K, V_co]):
-    """Initial content of a table, computed from the key, so it takes no memory."""
+    """The initial content of a table, which is computed when it is needed and takes no memory."""
 
     def find(self, key: K) -> V_co | None:
-        """Return the value of a key; None if the key is unknown."""
+        """Return the value of a key; None if the source does not have the key."""
 
     def __iter__(self) -> Iterator[K]:
-        """Iterate over all keys, always in the same order."""
+        """Yield all keys, always in the same order."""
 
     def items(self) -> Iterator[tuple[K, V_co]]:
-        """Return all keys with their values, in the order of `__iter__`."""
+        """Yield all keys with their values, in the order of `__iter__`."""
 
     def __len__(self) -> int: ...
 
 
 class Table(Mapping[K, V], Generic[K, V]):
-    """A mapping on top of an optional source. Only ClusterState calls `put` and `remove`."""
+    """A table: the entries of an optional source, with changes. Only ClusterState calls `put` and `remove`."""
 
     __slots__ = ("_gone", "_own", "name", "source")
 
@@ -52,7 +54,7 @@ class Table(Mapping[K, V], Generic[K, V]):
         self._gone: set[K] = set()
 
     def find(self, key: K) -> V | Absent:
-        """Return the value of a key; ABSENT if the key is missing."""
+        """Return the value of a key; ABSENT if the table does not have the key."""
         value = self._own.get(key, ABSENT)
         if value is ABSENT and self.source is not None and key not in self._gone:
             made = self.source.find(key)
@@ -60,12 +62,12 @@ class Table(Mapping[K, V], Generic[K, V]):
         return value
 
     def put(self, key: K, value: V) -> None:
-        """Set a key's value."""
+        """Set the value of a key."""
         self._own[key] = value
         self._gone.discard(key)
 
     def remove(self, key: K) -> None:
-        """Remove a key. Do nothing if the key is missing."""
+        """Remove a key; do nothing if the table does not have it."""
         self._own.pop(key, None)
         if self.source is not None and self.source.find(key) is not None:
             self._gone.add(key)
@@ -80,12 +82,12 @@ class Table(Mapping[K, V], Generic[K, V]):
 
     @property
     def own(self) -> Mapping[K, V]:
-        """The entries set by `put`, without those of the source."""
+        """The entries that were set by `put`; entries of the source are not among them."""
         return self._own
 
     @property
     def gone(self) -> frozenset[K]:
-        """The removed keys of the source."""
+        """The keys of the source that were removed."""
         return frozenset(self._gone)
 
     def __getitem__(self, key: K) -> V:
@@ -103,7 +105,7 @@ class Table(Mapping[K, V], Generic[K, V]):
         return self._merged()
 
     def frozen(self) -> Table[K, V]:
-        """Return a copy that later changes do not affect, for iterating while others write."""
+        """Return a copy that does not change, to iterate over while the table may change."""
         result = Table(self.name, self.source)
         result._own, result._gone = dict(self._own), set(self._gone)
         return result
@@ -161,7 +163,7 @@ class _Values(ValuesView[V]):
 
 
 class PastTable(Mapping[K, V], Generic[K, V]):
-    """A table as it was before some changes. undone: changed key -> its value before them."""
+    """A table as it was before some changes. undone: key that was changed since -> its value at that time."""
 
     __slots__ = ("_now", "_undone")
 
@@ -171,15 +173,15 @@ class PastTable(Mapping[K, V], Generic[K, V]):
 
     @property
     def now(self) -> Table[K, V]:
-        """The table as it is now."""
+        """The table as it is now, from which this one differs by `undone`."""
         return self._now
 
     def restored(self) -> Iterator[K]:
-        """Return the changed keys that existed before the changes."""
+        """Yield the changed keys that existed at that time."""
         return (key for key, value in self._undone.items() if not isinstance(value, Absent))
 
     def frozen(self) -> PastTable[K, V]:
-        """Return a copy that later changes of the table do not affect."""
+        """Return a copy that does not change, to iterate over while the table may change."""
         return PastTable(self._now.frozen(), self._undone)
 
     def __getitem__(self, key: K) -> V:
@@ -207,8 +209,9 @@ class PastTable(Mapping[K, V], Generic[K, V]):
 
 
 class IndexedTable(Table[K, V]):
-    """A table with an index from the parts of a key to its keys, for up to a million keys. version: grows with each
-    change."""
+    """A table for up to a million keys with an index from each part of a key, such as a principal, to the keys that
+    have the part. version: a number that grows with each change.
+    """
 
     __slots__ = ("_by_part", "_parts_of", "version")
 
@@ -219,14 +222,14 @@ class IndexedTable(Table[K, V]):
         self._by_part: dict[Hashable, dict[K, None]] = {}
 
     def put(self, key: K, value: V) -> None:
-        """Set a key's value."""
+        """Set the value of a key."""
         super().put(key, value)
         self.version += 1
         for part in self._parts_of(key):
             self._by_part.setdefault(part, {})[key] = None
 
     def remove(self, key: K) -> None:
-        """Remove a key. Do nothing if the key is missing."""
+        """Remove a key; do nothing if the table does not have it."""
         super().remove(key)
         self.version += 1
         for part in self._parts_of(key):
@@ -236,14 +239,25 @@ class IndexedTable(Table[K, V]):
                 self._by_part.pop(part, None)
 
     def having(self, part: Hashable, made: Iterable[K]) -> Iterator[K]:
-        """Yield the keys with a part, lazily: the table may change during the iteration. made: keys of the source."""
+        """Yield the keys that the index lists under `part`, a component of keys. The table may change during the
+        iteration.
+
+        Args:
+            made: the keys of the table's source that have the component.
+        """
         own = dict(self._by_part.get(part, {}))
         yield from (key for key in made if key not in own and key in self)
         yield from own
 
 
 def keys_in(mapping: Mapping[K, V], find: Callable[[Any], Iterable[K]], is_wanted: Callable[[K], bool]) -> Iterable[K]:
-    """Return the wanted keys of a view's table. find: index lookup for an `IndexedTable`."""
+    """Return the wanted keys of a view's table: by the index if it is an `IndexedTable`, otherwise by a test of each
+    key.
+
+    Args:
+        find: function that looks the keys up in the index.
+        is_wanted: function that tests a key.
+    """
     if isinstance(mapping, IndexedTable):
         return find(mapping)
     if isinstance(mapping, PastTable) and isinstance(mapping.now, IndexedTable):
@@ -254,7 +268,7 @@ def keys_in(mapping: Mapping[K, V], find: Callable[[Any], Iterable[K]], is_wante
 
 
 def frozen(mapping: Mapping[K, V]) -> Mapping[K, V]:
-    """Return a copy of a view's table that later changes do not affect, for iterating while others write."""
+    """Return a copy of a view's table that does not change, to iterate over while the table may change."""
     return mapping.frozen() if isinstance(mapping, Table | PastTable) else dict(mapping)
 
 
@@ -271,7 +285,7 @@ class BrokerNode:
     """The port; 0 until the broker listens."""
     rack: str | None = None
     alive: bool = True
-    """Whether the broker is alive, that is, not fenced."""
+    """Whether the broker is not fenced."""
     epoch: int = 0
     """The epoch of the broker's registration."""
     log_dirs: tuple[str, ...] = ("/tmp/kac-embedded/logs",)  # noqa: S108 - a name in answers, never opened
@@ -279,7 +293,7 @@ class BrokerNode:
 
 @dataclass(frozen=True, slots=True)
 class ControllerNode:
-    """A controller that is not a broker."""
+    """A separate controller, which is not a broker."""
 
     id: int
     host: str = "127.0.0.1"
@@ -288,13 +302,15 @@ class ControllerNode:
     alive: bool = True
     """Whether the controller's process runs."""
     behind: int = 0
-    """The number of records that the controller's log lacks."""
+    """The number of records by which the controller's log is shorter than the leader's."""
     behind_since: float = 0.0
-    """The time since which the controller lags, Unix time."""
+    """The time since which its log is shorter than the leader's, in seconds since 1970."""
 
 
 class Partition(NamedTuple):
-    """A partition as the controller stores it (PartitionRegistration). The first replica is the preferred leader."""
+    """A partition as the controller stores it (PartitionRegistration). Replicas are broker ids; the first is the
+    preferred leader.
+    """
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -302,10 +318,9 @@ class Partition(NamedTuple):
     leader_epoch: int = 0
     partition_epoch: int = 0
     adding: tuple[int, ...] = ()
-    """The replicas that a reassignment under way adds; `replicas` already contains them."""
+    """The replicas that a reassignment in progress adds; `replicas` has them already."""
     removing: tuple[int, ...] = ()
-    """The replicas that a reassignment under way removes; `replicas` contains them until the reassignment is
-    complete."""
+    """The replicas that a reassignment in progress removes; `replicas` has them until it is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,17 +330,19 @@ class Topic:
     name: str
     id: UUID
     partitions: tuple[Partition, ...]
-    """The partitions, indexed by their number."""
+    """The partitions, in the order of their numbers from 0."""
     internal: bool = False
 
 
 def unified(name: str) -> str:
-    """Return the name of a topic in metrics, which two topics must not share (Topic.unifyCollisionChars)."""
+    """Return the name that a topic has in metrics, which must be unique among all topics
+    (Topic.unifyCollisionChars).
+    """
     return name.replace(".", "_")
 
 
 class TopicTable(Table[str, Topic]):
-    """The topics, indexed by id and by names that differ only in ``.`` and ``_``."""
+    """The topics by name, with indexes by id and by the name in metrics (`unified`)."""
 
     __slots__ = ("_alike", "_names")
 
@@ -335,7 +352,7 @@ class TopicTable(Table[str, Topic]):
         self._alike: dict[str, dict[str, None]] = {}
 
     def put(self, key: str, value: Topic) -> None:
-        """Create or replace a topic."""
+        """Create or replace a topic. key: its name."""
         super().put(key, value)
         self._names[value.id] = key
         # Names without ``.`` and ``_`` collide only with themselves, so they need no index.
@@ -343,7 +360,7 @@ class TopicTable(Table[str, Topic]):
             self._alike.setdefault(unified(key), {})[key] = None
 
     def remove(self, key: str) -> None:
-        """Delete a topic."""
+        """Delete a topic; do nothing if there is none. key: its name."""
         if (topic := self._own.get(key)) is not None:
             self._names.pop(topic.id, None)
         super().remove(key)
@@ -353,7 +370,7 @@ class TopicTable(Table[str, Topic]):
             self._alike.pop(unified(key), None)
 
     def name_of(self, topic_id: UUID) -> str | None:
-        """Return the name of the topic with this id; None if the id is unknown."""
+        """Return the name of the topic with this id; None if there is none."""
         name = self._names.get(topic_id)
         if name is None:
             by_id: Callable[[UUID], str | None] | None = getattr(self.source, "name_of", None)
@@ -363,7 +380,9 @@ class TopicTable(Table[str, Topic]):
         return name if topic is not None and topic.id == topic_id else None
 
     def like(self, name: str) -> str | None:
-        """Return a topic whose name differs only in ``.`` and ``_``; None if no such topic exists."""
+        """Return the name of an existing topic that equals this name, or differs from it only in ``.`` and ``_``; None
+        if no topic does.
+        """
         found = next(iter(self._alike.get(unified(name), ())), None)
         by_name: Callable[[str], str | None] | None = getattr(self.source, "name_like", None)
         if found is None and by_name is not None:
@@ -372,7 +391,7 @@ class TopicTable(Table[str, Topic]):
 
 
 class ScramKey(NamedTuple):
-    """The key of a SCRAM credential."""
+    """The key of a SCRAM credential: a user and a mechanism."""
 
     user: str
     mechanism: int
@@ -381,7 +400,7 @@ class ScramKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScramCredential:
-    """The data that a broker stores for a password (RFC 5802). Its repr hides the keys."""
+    """The data that a broker stores for a password in SCRAM (RFC 5802). Its repr hides the keys."""
 
     salt: bytes
     iterations: int
@@ -393,33 +412,35 @@ class ScramCredential:
 
 
 RETENTION = 15 * 60.0
-"""Seconds for which the log keeps a change (needed for KIP-21's change notifications)."""
+"""Seconds for which a change stays in the change log; KIP-21's notifications need it."""
 MAX_ENTRIES = 200_000
 
 
 class Change(Struct, frozen=True):
-    """A change of one key of a table, as an entry of the log."""
+    """A change of one key in a table: an entry of the change log."""
 
     offset: int
     at: float
-    """The time of the change, Unix seconds."""
+    """The time of the change, in seconds since 1970."""
     table: str
     key: Hashable
     before: Any
-    """The value of the key before the change; ABSENT if it had none."""
+    """The value of the key before the change; ABSENT if the key did not exist."""
     after: Any
-    """The value of the key after the change; ABSENT if it has none."""
+    """The value of the key after the change; ABSENT if it was removed."""
 
 
 class ChangeLog:
-    """The metadata log: changes by offset, from 1 on. It drops old entries; `end` never decreases."""
+    """The change log: the changes by their offsets, which begin with 1. Old changes are dropped, but `end` never
+    decreases.
+    """
 
     def __init__(self, end: int = 0) -> None:
         self._entries: deque[Change] = deque()
         self.end = end
 
     def append(self, change: Change) -> None:
-        """Append the change with the next offset, and drop expired entries."""
+        """Append a change, which gets the next offset, and drop changes older than `RETENTION`."""
         self.end = change.offset
         self._entries.append(change)
         # Brokers lag by seconds, so this log is long enough for each view of the past.
@@ -427,7 +448,7 @@ class ChangeLog:
             self._entries.popleft()
 
     def after(self, offset: int) -> Iterator[Change]:
-        """Return the changes with a higher offset, oldest first."""
+        """Yield the changes with a higher offset than this one, in order."""
         return reversed(list(self._newer(offset)))
 
     def _newer(self, offset: int) -> Iterator[Change]:
@@ -437,7 +458,7 @@ class ChangeLog:
             yield change
 
     def applied_at(self, moment: float) -> int:
-        """Return the highest offset written at or before a time, in Unix seconds."""
+        """Return the offset of the last change at or before a time, in seconds since 1970."""
         for change in reversed(self._entries):
             if change.at <= moment:
                 return change.offset

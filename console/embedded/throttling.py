@@ -1,4 +1,6 @@
-"""Quotas in effect: rates measured as Kafka measures them, and throttle times of clients above their quota."""
+"""Quotas: the clients' rates, measured as Kafka measures them, and the throttle times of clients that exceed their
+quotas.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +19,20 @@ WINDOWS = 11
 WINDOW = 1.0
 """Length of a window in seconds."""
 SPAN = (WINDOWS - 1) * WINDOW
-"""The shortest time that a measurement covers, in seconds."""
+"""Minimum seconds that a measurement covers."""
 
 
 class Rate:
-    """An amount per second over eleven windows of one second (org.apache.kafka.common.metrics.stats.Rate)."""
+    """A rate per second, measured over the last eleven windows of one second
+    (org.apache.kafka.common.metrics.stats.Rate). Times are seconds since 1970.
+    """
 
     def __init__(self) -> None:
         self._windows: deque[list[float]] = deque()
         """Start and sum of each window, the newest last."""
 
     def record(self, amount: float, now: float) -> None:
-        """Record an amount. A negative amount reverts an earlier one."""
+        """Add an amount at a time. A negative amount undoes an earlier one."""
         if not self._windows or now - self._windows[-1][0] >= WINDOW:
             self._windows.append([now, 0.0])
         self._windows[-1][1] += amount
@@ -39,20 +43,23 @@ class Rate:
             self._windows.popleft()
 
     def measure(self, now: float) -> float:
-        """Return the amount per second."""
+        """Return the rate per second at a time."""
         self._forget(now)
         return sum(amount for _, amount in self._windows) / self._elapsed(now)
 
     def _elapsed(self, now: float) -> float:
-        """Return the seconds since the oldest window began, at least ten full windows (Rate.windowSize)."""
+        """Return the seconds since the beginning of the oldest window, at least those of ten windows
+        (Rate.windowSize).
+        """
         passed = now - self._windows[0][0] if self._windows else 0.0
         full = passed // WINDOW
         return passed + max(SPAN - full * WINDOW, 0.0)
 
     def wait(self, limit: float, now: float) -> float:
-        """Return the seconds until the rate is at the limit without further amounts (QuotaUtils.throttleTime).
+        """Return the seconds until the rate has decreased to the limit, if nothing is added (QuotaUtils.throttleTime);
+        0 if it is not above the limit.
 
-        A limit of 0, which 2.8 accepts, is reached when all windows are empty.
+        A limit of 0, which Kafka 2.8 accepts, is reached when all windows are empty.
         """
         rate = self.measure(now)
         if limit <= 0:
@@ -61,13 +68,15 @@ class Rate:
 
     @property
     def last(self) -> float:
-        """The start of the newest window, Unix seconds; 0 without a window."""
+        """The beginning of the newest window, in seconds since 1970; 0 if nothing was recorded."""
         return self._windows[-1][0] if self._windows else 0.0
 
 
 class TokenBucket:
-    """Tokens that the quota refills, limited to eleven seconds' worth
-    (org.apache.kafka.common.metrics.stats.TokenBucket, KIP-599). One change may take more tokens than are left."""
+    """A bucket of tokens, one for each permitted partition change. The quota adds tokens per second, up to those of
+    eleven seconds (org.apache.kafka.common.metrics.stats.TokenBucket, KIP-599). One change may take more tokens than
+    there are.
+    """
 
     def __init__(self, quota: float, now: float) -> None:
         self._quota = quota
@@ -79,19 +88,22 @@ class TokenBucket:
         return self._quota * WINDOWS * WINDOW
 
     def fill(self, quota: float, now: float) -> float:
-        """Refill at a quota, which may have changed, and return the number of tokens."""
+        """Add the tokens since the last call, at a quota in tokens per second, which may have changed. Return the
+        number of tokens. now: seconds since 1970.
+        """
         self._quota = quota
         self._tokens = min(self._most, self._tokens + quota * (now - self._at))
         self._at = now
         return self._tokens
 
     def take(self, amount: float) -> None:
-        """Take tokens, even more than are left."""
+        """Remove tokens; their number may become negative."""
         self._tokens = min(self._most, self._tokens - amount)
 
     def wait(self) -> float:
-        """Return the seconds until the number of tokens is no longer negative; eleven windows for a quota of 0, which
-        2.8 accepts."""
+        """Return the seconds until the number of tokens is not negative any more: 0 if it is not negative; eleven for a
+        quota of 0, which Kafka 2.8 accepts.
+        """
         if self._tokens >= 0:
             return 0.0
         return -self._tokens / self._quota if self._quota > 0 else WINDOWS * WINDOW
@@ -101,7 +113,9 @@ T = TypeVar("T")
 
 
 class Timed(Generic[T]):
-    """An awaitable that runs a coroutine, and measures its run time without its waits. seconds: the run time so far."""
+    """An awaitable that runs a coroutine and measures the time in which the coroutine itself runs, without its waits.
+    seconds: that time so far.
+    """
 
     def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
         self._coroutine = coroutine
@@ -127,14 +141,14 @@ class Timed(Generic[T]):
 
 
 MAX_KEPT = 10_000
-"""Maximum number of stored rates, as clients choose their ids."""
+"""Maximum number of rates that are kept, since clients choose their ids."""
 _MAX_CACHED = 1_000
 _PERCENT = 100.0
 _EXEMPT = frozenset({"sasl_handshake", "sasl_authenticate"})
 
 
 class Requester(NamedTuple):
-    """The sender of a request, and the view of the broker that received it."""
+    """The client that sent a request, and the view of the state of the broker that received it."""
 
     broker_id: int
     principal: str
@@ -145,7 +159,7 @@ class Requester(NamedTuple):
 
 
 class _Sharers(NamedTuple):
-    """Clients that share a rate or bucket: on one broker, under one quota key."""
+    """The clients that share one rate or bucket: those of one broker with the same quota."""
 
     broker: int
     key: str
@@ -154,7 +168,7 @@ class _Sharers(NamedTuple):
 
 
 class Throttling:
-    """The clients' use of their quotas, by broker (ClientQuotaManager, ClientRequestQuotaManager; KIP-124, KIP-219)."""
+    """The rates of clients with quotas, by broker (ClientQuotaManager, ClientRequestQuotaManager; KIP-124, KIP-219)."""
 
     def __init__(self) -> None:
         self._rates: dict[_Sharers, Rate] = {}
@@ -163,7 +177,9 @@ class Throttling:
         self._limits_of = -1
 
     def limit(self, requester: Requester, key: str) -> model_quota.Effective | None:
-        """Return the client's quota, as the receiving broker knows it; None for no quota."""
+        """Return the value of the client's quota for a quota key, by the receiving broker's view; None if it has no
+        quota.
+        """
         view = requester.view
         if view.offset != self._limits_of or len(self._limits) > _MAX_CACHED:
             self._limits.clear()
@@ -174,15 +190,15 @@ class Throttling:
         return self._limits[wanted]
 
     def charge(self, requester: Requester, api: str, size: int, payload: Any, ran: float) -> tuple[Any, float]:
-        """Count a request and its response against the client's quotas.
+        """Count a request and its response for the client's quotas.
 
         Args:
-            size: size of the request, bytes.
-            payload: the response; a Fetch response above the quota loses its records.
-            ran: run time without waits, seconds.
+            size: the size of the request in bytes.
+            payload: the response. If a Fetch response exceeds the quota, its records are removed.
+            ran: the seconds in which the handler ran, without its waits.
 
         Returns:
-            The response to send, and the seconds to throttle the client.
+            The response to send, and the seconds for which to throttle the client.
         """
         # Before authentication there is no user, and therefore no quota.
         if not requester.principal or api in _EXEMPT:
@@ -202,18 +218,23 @@ class Throttling:
         return payload, wait
 
     def most_to_fetch(self, requester: Requester) -> int | None:
-        """Return the maximum number of bytes of a Fetch that the quota ever allows; None for no limit."""
+        """Return the maximum size in bytes of a Fetch response that the client's quota permits at all; None for no
+        limit.
+        """
         found = self.limit(requester, model_quota.CONSUMER_BYTE_RATE)
         return None if found is None else int(found.value * SPAN)
 
     def mutations_allowed(self, requester: Requester) -> float:
-        """Return the seconds until the controller accepts further partition changes (THROTTLING_QUOTA_EXCEEDED); 0 if
-        it accepts them now."""
+        """Return the seconds until the controller accepts further partition changes of the client
+        (THROTTLING_QUOTA_EXCEEDED); 0 if it accepts them now.
+        """
         bucket = self._bucket(requester)
         return 0.0 if bucket is None else bucket.wait()
 
     def count_mutations(self, requester: Requester, partitions: int) -> float:
-        """Count partition changes, and return the seconds to throttle the client; 0 without a quota."""
+        """Count partition changes of the client, and return the seconds for which to throttle it; 0 if it does not
+        exceed a quota.
+        """
         bucket = self._bucket(requester)
         if bucket is None:
             return 0.0
@@ -242,7 +263,7 @@ class Throttling:
         return rate.wait(found.value, now)
 
     def _forget(self) -> None:
-        """Drop the half of the rates with the oldest use."""
+        """Drop the half of the rates that have not been used for the longest time."""
         newest = sorted(self._rates.items(), key=lambda entry: entry[1].last)
         self._rates = dict(newest[len(newest) // 2 :])
 

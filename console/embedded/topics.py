@@ -1,4 +1,4 @@
-"""Topics: names, creation, the wait for leaders, and the quota for partition changes."""
+"""Topics: the checks of names, creation, waiting for leaders, and the quota for partition changes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from console.embedded.tables import NO_LEADER, Change, unified
 from console.model.config import topic_resource
 
 METADATA_TOPIC = "__cluster_metadata"
-"""The topic of KRaft's own log. Clients see it only in DescribeQuorum."""
+"""The topic of KRaft's metadata log, which clients can name only in DescribeQuorum."""
 MAX_LENGTH = 249
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def is_legal(name: str) -> bool:
-    """Return whether a topic name is legal: at most 249 of the characters ``a-zA-Z0-9._-``, and not ``.`` or ``..``
+    """Return whether a topic name is valid: 1 to 249 of the characters ``a-zA-Z0-9._-``, and not ``.`` or ``..``
     (org.apache.kafka.common.internals.Topic).
     """
     return name not in (".", "..") and len(name) <= MAX_LENGTH and _LEGAL.fullmatch(name) is not None
@@ -41,8 +41,8 @@ def _invalid(message: str) -> Refusal:
 
 
 def name_refusal(name: str, state: ClusterState) -> Refusal | None:
-    """Return the reason why a topic can't have this name; None for a valid name, even if it is in use
-    (Topic.validate).
+    """Return the reason why a new topic can't have this name; None if it can (Topic.validate). An existing topic is a
+    reason only if its name differs from this one in ``.`` and ``_`` alone.
     """
     if not name:
         return _invalid("Topic name is invalid: the empty string is not allowed")
@@ -68,7 +68,7 @@ DEFAULT = -1
 
 
 class WantedTopic(Struct, frozen=True):
-    """A topic as a client requests it."""
+    """A topic that a client wants to create."""
 
     name: str
     partitions: int = DEFAULT
@@ -76,34 +76,37 @@ class WantedTopic(Struct, frozen=True):
     replication: int = DEFAULT
     """The replication factor; `DEFAULT` for the cluster's default."""
     assignments: tuple[tuple[int, Replicas], ...] = ()
-    """The number of each partition with its replicas, in place of `partitions` and `replication`."""
+    """Pairs of partition number and broker ids of its replicas, which replace `partitions` and `replication`; empty if
+    the cluster shall place the replicas.
+    """
     configs: Mapping[str, str | None] = field(default_factory=dict)
 
     def partition_count(self, default: int) -> int:
-        """Return the number of partitions, before any validation."""
+        """Return the number of partitions to create, before any validation. default: the cluster's default number."""
         if self.assignments:
             return len(self.assignments)
         return default if self.partitions == DEFAULT else max(self.partitions, 0)
 
 
 class PlannedTopic(Struct, frozen=True):
-    """A topic that passed validation, with its replicas."""
+    """A topic that passed validation, with the replicas of its partitions."""
 
     name: str
     replicas: tuple[Replicas, ...]
-    """The replicas of each partition, in the order of the partitions' numbers."""
+    """The broker ids of the replicas of each partition, in the order of the partition numbers."""
     configs: Mapping[str, str]
 
     @property
     def records(self) -> int:
-        """Number of controller records of the topic: itself, its partitions and its configs."""
+        """The number of metadata records that the topic needs: one for itself, each partition and each config."""
         return 1 + len(self.replicas) + len(self.configs)
 
 
 class Planner:
-    """A validator of the topics of one request, in the order of the release's brokers. It changes nothing.
+    """A validator of the topics in one request, which makes its checks in the order of the release's brokers. It
+    changes nothing.
 
-    ReplicationControlManager.createTopics.
+    See ReplicationControlManager.createTopics.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -112,7 +115,7 @@ class Planner:
         self._inherited = cache(self._of_controller)
 
     def plan(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
-        """Return the topic as it would be created, or the first error."""
+        """Return the topic as it would be created, or the refusal because of the first error."""
         # Check in the order of Kafka's ReplicationControlManager, which decides which error a client gets if there are
         # several.
         refusal = self.refusal(wanted) or self._both(wanted)
@@ -123,7 +126,9 @@ class Planner:
         return self._replication(wanted) or self._partitions(wanted) or self.counted(wanted)
 
     def refusal(self, wanted: WantedTopic) -> Refusal | None:
-        """Return the first error that does not depend on the replicas; None without such an error."""
+        """Return the refusal because of the first error that does not depend on the placement of replicas; None if
+        there is none.
+        """
         return self._existing(wanted) or name_refusal(wanted.name, self._state) or self._config_refusal(wanted)
 
     def _existing(self, wanted: WantedTopic) -> Refusal | None:
@@ -171,12 +176,12 @@ class Planner:
         return inherited_configs(configs, layers)
 
     def assigned(self, wanted: WantedTopic) -> PlannedTopic:
-        """Return the topic with the requested replicas, without validation."""
+        """Return the topic with the replicas in the request, which the caller has validated."""
         parts = dict(wanted.assignments)
         return PlannedTopic(wanted.name, tuple(parts[number] for number in sorted(parts)), _set(wanted))
 
     def counted(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
-        """Return the topic with replicas that the cluster places, or the refusal if there are too few brokers."""
+        """Return the topic with replicas that the cluster places, or the refusal because there are too few brokers."""
         partitions, replication = self._cluster.topic_defaults
         partitions = partitions if wanted.partitions == DEFAULT else wanted.partitions
         replication = replication if wanted.replication == DEFAULT else wanted.replication
@@ -191,7 +196,9 @@ def _set(wanted: WantedTopic) -> dict[str, str]:
 
 
 def create(state: ClusterState, planned: PlannedTopic, topic_id: UUID | None = None) -> int:
-    """Create a topic with its configs, and return the log offset of the last change."""
+    """Create a topic with its configs, and return the offset of the last change in the change log. topic_id: the id;
+    None for a random one.
+    """
     internal = planned.name in INTERNAL_TOPICS
     topic = new_topic(planned.name, planned.replicas, state.alive(), internal=internal, topic_id=topic_id)
     offset = state.put_topic(topic)
@@ -207,13 +214,13 @@ def has_leaders(state: ClusterState, name: str) -> bool:
 
 
 async def wait_for_leaders(state: ClusterState, clock: Clock, names: Collection[str], within: float) -> set[str]:
-    """Wait until all topics have leaders (KIP-4).
+    """Wait until all partitions of these topics have a leader (KIP-4).
 
     Args:
-        within: the timeout in seconds.
+        within: the maximum seconds to wait.
 
     Returns:
-        The names of the topics that have leaders.
+        The names of the topics whose partitions all have one.
     """
     settled = asyncio.Event()
 
@@ -232,9 +239,9 @@ async def wait_for_leaders(state: ClusterState, clock: Clock, names: Collection[
 
 
 class MutationQuota:
-    """A counter of the partition changes of one request against the client's quota (controller_mutation_rate, KIP-599).
+    """The count of the partition changes of one request for the client's quota (controller_mutation_rate, KIP-599).
 
-    From the version with THROTTLING_QUOTA_EXCEEDED on, the controller refuses changes above the quota. In older
+    In versions of an API that have THROTTLING_QUOTA_EXCEEDED, the controller refuses changes above the quota. In older
     versions it makes them, and throttles the client (StrictControllerMutationQuota, PermissiveControllerMutationQuota).
     """
 
@@ -244,7 +251,9 @@ class MutationQuota:
         self._wait = 0.0
 
     def take(self, partitions: int) -> Refusal | None:
-        """Count a change of this many partitions, and return its refusal; None if it is allowed."""
+        """Count a change of this many partitions; return None. If the change exceeds the quota and has to be refused,
+        return the refusal without counting it.
+        """
         throttling = self._context.cluster.throttling
         # Refuse the change before it is counted, so that retries do not lengthen the wait.
         if self._strict:
@@ -258,7 +267,7 @@ class MutationQuota:
         return None
 
     def hold_back(self) -> timedelta:
-        """Mute the client until it is within its quota, and return the throttle time."""
+        """Throttle the client for the time after which it meets its quota again; return that time."""
         session = self._context.session
         session.mute = max(session.mute, self._wait)
         return timedelta(milliseconds=round(self._wait * 1000))

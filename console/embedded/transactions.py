@@ -1,7 +1,7 @@
 """The transaction coordinators (TransactionCoordinator, TransactionStateManager): transactional ids, their
-transactions, and the markers that end them.
+transactions, and the markers that end these.
 
-Synchronous: the end of a transaction writes its markers at once to all partitions with a live leader.
+Nothing waits here: when a transaction ends, its markers are written at once to all partitions that have a leader.
 """
 
 from __future__ import annotations
@@ -25,26 +25,32 @@ from console.embedded.tables import NO_LEADER
 from console.model.config import CLUSTER_DEFAULT, broker_resource
 
 LAST_EPOCH = 2**15 - 2
-"""The last epoch of a producer before it gets another id."""
+"""The highest epoch of a producer id; the transactional id then gets another producer id."""
 MAX_TIMEOUT, MAX_TIMEOUT_DEFAULT = "transaction.max.timeout.ms", "900000"
 _CLEANUP_MS = 10_000
-"""Milliseconds between two checks for transactions that have timed out
-(transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
+"""Milliseconds between two searches for transactions whose timeout is over
+(transaction.abort.timed.out.transaction.cleanup.interval.ms).
+"""
 _VERIFICATION = "transaction.partition.verification.enable"
 _FORGETS_FROM = (4, 1)
-"""First release in which a restarted producer has no start time of its last transaction (measured)."""
+"""The first release in which the start time of the last transaction is deleted when its producer starts again
+(measured).
+"""
 _TRIES_AGAIN_FROM = (4, 1)
-"""First release in which a producer that continues while its transaction is open gets an epoch on its next attempt
-(measured on 4.4; not on 4.0)."""
+"""The first release in which a producer that continues while its own transaction is open gets an epoch at its next
+attempt (measured on 4.4; not so on 4.0).
+"""
 _TELLS_FENCED_FROM = 4
-"""First version of InitProducerId whose response may have PRODUCER_FENCED."""
+"""The first version of InitProducerId whose response may have the error PRODUCER_FENCED."""
 _FENCED_FROM = 2
-"""First version of a producer's other requests whose responses may have PRODUCER_FENCED (KIP-360)."""
+"""The first version of the other requests of producers whose responses may have the error PRODUCER_FENCED (KIP-360)."""
 _NONE = -1
 
 
 def coordinated(context: RequestContext, id_: str) -> producers.Transaction | int | None:
-    """Return the transactional id if this broker coordinates it, None for an unknown one; or an error code."""
+    """Return the state of a transactional id that this broker coordinates, None if the id is new; or the error code
+    with which the broker refuses the request.
+    """
     if not id_:
         return int(ErrorCode.invalid_request)
     ensure_topic(context.state, TRANSACTION_TOPIC)
@@ -55,7 +61,9 @@ def coordinated(context: RequestContext, id_: str) -> producers.Transaction | in
 
 
 def asked(context: RequestContext, id_: str, producer_id: int, epoch: int) -> producers.Transaction | int:
-    """Return the transactional id for a request of its producer, or an error code (TransactionCoordinator's checks)."""
+    """Return the state of a transactional id for a request of its producer, or the error code with which the request is
+    refused (the checks of TransactionCoordinator).
+    """
     if not context.allowed("WRITE", "TRANSACTIONAL_ID", id_):
         return int(ErrorCode.transactional_id_authorization_failed)
     found = coordinated(context, id_)
@@ -67,7 +75,7 @@ def asked(context: RequestContext, id_: str, producer_id: int, epoch: int) -> pr
 
 
 def own(cluster: Cluster, id_: str, producer_id: int, epoch: int) -> producers.Transaction | int:
-    """Return the transactional id if its current producer is this one, else an error code."""
+    """Return the state of a transactional id if its present producer has this id and epoch, otherwise an error code."""
     found = cluster.state.transactions.get(id_)
     if found is None or found.producer_id != producer_id:
         return int(ErrorCode.invalid_producer_id_mapping)
@@ -75,13 +83,14 @@ def own(cluster: Cluster, id_: str, producer_id: int, epoch: int) -> producers.T
 
 
 def begin(context: RequestContext, id_: str, timeout_ms: int, mine: tuple[int, int]) -> tuple[int, int, int]:
-    """Return error code, producer id and epoch for a producer that starts (handleInitProducerId).
+    """Start a producer with a transactional id. Return error code, producer id and epoch (handleInitProducerId).
 
-    It fences the previous producer: if that one left a transaction open, this call aborts it, and the next call
-    succeeds.
+    The previous producer is fenced. If it has an open transaction, this call aborts it and returns an error; the next
+    call succeeds.
 
     Args:
-        mine: the producer's id and epoch if it continues (KIP-360); -1 for a producer that starts.
+        timeout_ms: the transaction timeout in milliseconds.
+        mine: id and epoch of the producer if it continues (KIP-360); -1 and -1 for a new producer.
     """
     found = coordinated(context, id_)
     if isinstance(found, int):
@@ -121,13 +130,13 @@ def _fenced(context: RequestContext) -> int:
 
 
 def new_producer(cluster: Cluster) -> int:
-    """Return a producer id that no transactional id has; a state file may contain used ones."""
+    """Return a producer id that no transactional id has, not even one from a state file."""
     taken = {each.producer_id for each in cluster.state.transactions.values()}
     return next(id_ for id_ in cluster.producer_ids if id_ not in taken)
 
 
 def add(cluster: Cluster, found: producers.Transaction, places: set[producers.Place]) -> None:
-    """Add partitions to a transaction, which starts with its first partitions."""
+    """Add partitions to the transaction of a transactional id; the first ones start the transaction."""
     if found.state != producers.ONGOING:
         found.state, found.started = producers.ONGOING, int(cluster.clock.time() * 1000)
         # Remaining partitions belong to the last transaction, whose markers have all been written.
@@ -136,14 +145,14 @@ def add(cluster: Cluster, found: producers.Transaction, places: set[producers.Pl
 
 
 def end(cluster: Cluster, found: producers.Transaction, *, commit: bool) -> None:
-    """End an ongoing transaction."""
+    """End the ongoing transaction of a transactional id. commit: whether to commit it; otherwise it is aborted."""
     found.state = producers.PREPARE[commit]
     write_markers(cluster, found)
 
 
 def write_markers(cluster: Cluster, found: producers.Transaction) -> None:
-    """Write the missing markers to all partitions that have a leader, and complete the transaction once none is
-    missing. A deleted partition needs no marker.
+    """Write the missing markers to the partitions that have a leader. When no marker is missing, the transaction is
+    complete. A deleted partition needs no marker.
     """
     commit = found.state == producers.PREPARE[True]
     # Skip a topic that was deleted meanwhile, as it needs no marker.
@@ -164,11 +173,11 @@ def write_markers(cluster: Cluster, found: producers.Transaction) -> None:
 def append_marker(
     cluster: Cluster, place: producers.Place, producer_id: int, epoch: int, coordinator_epoch: int, *, commit: bool
 ) -> None:
-    """Append a marker to a partition.
+    """Append a marker to a partition, which ends the producer's transaction there.
 
     Raises:
-        FencedProducer: the partition knows a newer epoch of the producer.
-        FencedCoordinator: the partition knows a newer epoch of the coordinator.
+        FencedProducer: the partition has a newer epoch of the producer.
+        FencedCoordinator: the partition has a newer epoch of the coordinator.
     """
     log = cluster.state.logs.setdefault(place, PartitionLog())
     batch = marker_batch(producer_id, epoch, coordinator_epoch, int(cluster.clock.time() * 1000), commit=commit)
@@ -181,13 +190,14 @@ def append_marker(
 
 
 def place_of_offsets(context: RequestContext, group_id: str) -> producers.Place:
-    """Return the partition with a group's offsets."""
+    """Return the partition of the internal topic in which a group's offsets are stored."""
     return GROUP_TOPIC, partition_of(group_id, len(context.state.topics[GROUP_TOPIC].partitions))
 
 
 def _settle_offsets(cluster: Cluster, number: int, producer_id: int, *, commit: bool) -> None:
-    """Take or drop the offsets of a producer's transaction, in the groups of one partition
-    (GroupCoordinator.completeTransaction)."""
+    """Commit or drop the offsets that a producer's transaction has for groups in one partition of the offsets topic
+    (GroupCoordinator.completeTransaction). number: that partition.
+    """
     partitions = len(cluster.state.topics[GROUP_TOPIC].partitions)
     for group in cluster.state.groups.values():
         if producer_id in group.unstable and partition_of(group.id, partitions) == number:
@@ -198,14 +208,15 @@ def _settle_offsets(cluster: Cluster, number: int, producer_id: int, *, commit: 
 
 
 def coordinator_epoch(cluster: Cluster, id_: str) -> int:
-    """Return the epoch of a transactional id's coordinator, which is that of its partition's leader."""
+    """Return the epoch of a transactional id's coordinator: the leader epoch of its partition in the internal topic."""
     topic = cluster.state.topics[TRANSACTION_TOPIC]
     return topic.partitions[partition_of(id_, len(topic.partitions))].leader_epoch
 
 
 def expire(cluster: Cluster) -> None:
-    """Abort transactions that have timed out, and write missing markers
-    (TransactionCoordinator.abortTimedOutTransactions)."""
+    """Abort the transactions whose timeout is over, and write missing markers
+    (TransactionCoordinator.abortTimedOutTransactions).
+    """
     now = int(cluster.clock.time() * 1000)
     for found in tuple(cluster.state.transactions.values()):
         if found.state == producers.ONGOING and now > found.started + found.timeout_ms + _CLEANUP_MS:
@@ -216,7 +227,7 @@ def expire(cluster: Cluster) -> None:
 
 
 def of_broker(context: RequestContext) -> Iterator[producers.Transaction]:
-    """Yield the transactional ids that this broker coordinates."""
+    """Yield the state of each transactional id that this broker coordinates."""
     expire(context.cluster)
     topics = context.view.topics
     for found in context.state.transactions.values():
@@ -225,10 +236,8 @@ def of_broker(context: RequestContext) -> Iterator[producers.Transaction]:
 
 
 def verified(context: RequestContext, id_: str, producer_id: int, epoch: int, place: producers.Place) -> bool:
-    """Return whether transactional records may be written: the coordinator has the partition in the producer's
-    transaction.
-
-    KIP-890. Brokers with verification turned off accept all records.
+    """Return whether transactional records may be appended to a partition: the producer's transaction has the
+    partition, according to the coordinator (KIP-890). If the brokers have verification disabled, return True.
     """
     cluster = context.cluster
     if not _verifies(context):

@@ -1,5 +1,6 @@
-"""The voters of the quorum and its leader. The voters are the controllers or, if there are none, the brokers, without
-the removed ones (KIP-853)."""
+"""The voters of the quorum, and its leader. The voters are the separate controllers, or the brokers if there are none,
+except those that were removed (KIP-853).
+"""
 
 from __future__ import annotations
 
@@ -19,21 +20,23 @@ from console.model.quorum import KRAFT_VERSION, majority
 
 _DIRECTORIES = UUID("2f3b6f0e-6a0f-4d4e-9a6f-7c2b1d5e8a90")
 _FORGOTTEN = 300.0
-"""Seconds after an observer's last fetch at which the leader removes the observer from its list (LeaderState)."""
+"""Seconds after its last fetch for which the leader lists an observer (LeaderState)."""
 
 
 def is_dynamic(state: ClusterState) -> bool:
-    """Return whether clients can add and remove voters: from kraft.version 1 on."""
+    """Return whether clients can add and remove voters, as from kraft.version 1 on."""
     return state.features.get(KRAFT_VERSION, 0) > 0
 
 
 def directory_id(state: ClusterState, node: int) -> UUID | None:
-    """Return the directory of a node's metadata log, as the quorum knows it; None for a static quorum."""
+    """Return the id of the directory with a node's metadata log, as the quorum knows it; None if clients can't add and
+    remove voters.
+    """
     return uuid5(_DIRECTORIES, f"{state.cluster_id}/{node}") if is_dynamic(state) else None
 
 
 def candidates(state: ClusterState) -> Mapping[int, BrokerNode | ControllerNode]:
-    """Return the nodes that vote or may become voters, by id."""
+    """Return id -> node, for the nodes that are voters or may become voters."""
     return state.controllers or state.brokers
 
 
@@ -43,8 +46,8 @@ def voters(state: ClusterState) -> list[int]:
 
 
 def observers(state: ClusterState) -> list[BrokerNode | ControllerNode]:
-    """Return the nodes that follow the metadata log without a vote, by id. The leader drops those that stopped more
-    than five minutes ago (`_FORGOTTEN`).
+    """Return the nodes that have the metadata log without being voters, sorted by id. Nodes that stopped more than
+    `_FORGOTTEN` (300) seconds ago are left out.
     """
     brokers = state.brokers if state.controllers else {}
     found = {**brokers, **{each: node for each, node in candidates(state).items() if each in state.no_voters}}
@@ -55,8 +58,9 @@ def observers(state: ClusterState) -> list[BrokerNode | ControllerNode]:
 
 
 def elect(state: ClusterState) -> None:
-    """Elect a live voter if the leader is not one; without a majority of live voters, there is no leader. Only separate
-    controllers are elected."""
+    """Elect a live voter if the present leader is not one; if the live voters are no majority, there is no leader. Do
+    nothing if the brokers are also the controllers.
+    """
     if not state.controllers:
         return
     there = voters(state)
@@ -73,32 +77,36 @@ def elect(state: ClusterState) -> None:
 
 
 def controller_lost(state: ClusterState, node: int) -> None:
-    """Record that a controller's process ended. If it led, another voter is elected, provided there is a majority."""
+    """Record that a separate controller's process has ended. If it was the leader, another voter is elected if there is
+    a majority.
+    """
     state.controllers[node] = replace(state.controllers[node], alive=False)
     state.stopped_at[node] = state.clock.time()
     elect(state)
 
 
 def controller_back(state: ClusterState, node: int) -> None:
-    """Record that a controller runs again. It catches up at once."""
+    """Record that a separate controller runs again. It has all records at once."""
     state.controllers[node] = replace(state.controllers[node], alive=True, behind=0)
     state.stopped_at.pop(node, None)
     elect(state)
 
 
 def replica_key(node: int, directory: UUID) -> str:
-    """Return a voter as Kafka prints it in messages."""
+    """Return a voter's id and directory id in the form of Kafka's messages."""
     return f"ReplicaKey(id={node}, directoryId={uuid_text(directory)})"
 
 
 def voter_set(state: ClusterState) -> str:
-    """Return all voters as Kafka prints them in messages."""
+    """Return all voters in the form of Kafka's messages."""
     found = (replica_key(each, directory) for each in voters(state) if (directory := directory_id(state, each)))
     return f"[{', '.join(found)}]"
 
 
 def answers_for_quorum(context: RequestContext) -> bool:
-    """Return whether the receiving node leads the quorum, or is a broker, which forwards requests to the leader."""
+    """Return whether the receiving node answers requests about the quorum: its leader does, and brokers, which forward
+    these requests.
+    """
     return not context.at_controller or context.broker_id == context.state.controller_id
 
 

@@ -1,1 +1,1 @@
-"""Kafka Connect next to the embedded cluster: workers with REST APIs that share one state."""
+"""Kafka Connect for the embedded cluster: workers with REST APIs that share one state."""

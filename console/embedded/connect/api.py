@@ -1,4 +1,6 @@
-"""The REST API of a worker (org.apache.kafka.connect.runtime.rest.resources): a function for each path and method."""
+"""The REST API of a Connect worker (org.apache.kafka.connect.runtime.rest.resources): a function for each path and
+method.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,11 @@ from console.embedded.connect.state import Connector, ConnectState, Refused
 from console.embedded.connect.workers import ROOT_LOGGER, Level, Workers
 
 _PATCHES = (3, 8)
-"""First release that can change single keys of a config (KIP-477)."""
+"""The first release whose workers can change single keys of a config (KIP-477)."""
 _HEALTH = (3, 9)
-"""First release with a health check (KIP-1017)."""
+"""The first release whose workers have a health check (KIP-1017)."""
 _CHANGED_LOGGERS = (4, 0)
-"""First release whose answer contains only the loggers whose level has changed."""
+"""The first release whose response has only the loggers whose level was changed."""
 REBALANCE_EXPECTED = "Request cannot be completed because a rebalance is expected"
 _STALE = (
     "Cannot complete request momentarily due to stale configuration (typically caused by a concurrent config change)"
@@ -30,7 +32,9 @@ _INITIAL = {"RUNNING": states.STARTED, "PAUSED": states.PAUSED, "STOPPED": state
 
 
 def answer(workers: Workers, number: int, asked: Asked) -> Reply:
-    """Return a worker's response to a request. number: the number of the worker. Raises Refused."""
+    """Return a worker's response to a request. Raises Refused for an error response. number: the number of the
+    worker.
+    """
     for pattern, methods in _PATHS.items():
         if len(pattern) == len(asked.parts) and all(map(_fits, pattern, asked.parts)):
             function = methods.get(asked.method)
@@ -57,7 +61,7 @@ def _has(workers: Workers, pattern: tuple[str, ...], method: str) -> bool:
 
 
 class _Call:
-    """A request to a worker."""
+    """A request to a worker, with the methods that the functions for paths share."""
 
     def __init__(self, workers: Workers, number: int, asked: Asked) -> None:
         self.workers = workers
@@ -68,42 +72,44 @@ class _Call:
 
     @property
     def state(self) -> ConnectState:
-        """The workers and connectors."""
+        """The state that all workers share."""
         return self.workers.state
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """Return a flag of the query, the default if it is missing; everything but ``true`` is false."""
+        """Return a boolean parameter of the query; `default` if it is missing. Every value but ``true`` means False."""
         values = self.asked.query.get(name)
         return default if values is None else values[0].lower() == "true"
 
     def require_assignment(self) -> None:
-        """Check, for a read, that the workers know what each of them runs. Raises Refused."""
+        """Raise Refused if a rebalance is in progress, during which workers can't answer this read."""
         if self.workers.rebalancing:
             # Workers answer with 409 only if they may forward the request.
             raise Refused(500, REBALANCE_EXPECTED)
 
     def require_owner(self) -> None:
-        """Check that the workers know which of them runs a connector or a task. Raises Refused."""
+        """Raise Refused if a rebalance is in progress, during which no worker owns the connector or task."""
         if self.workers.rebalancing:
             raise Refused(409, _STALE)
 
     def require_leader(self) -> None:
-        """Check that the workers have a leader, which makes all changes. Raises Refused."""
+        """Raise Refused if a rebalance is in progress, during which no worker leads the others, as all changes need."""
         if self.workers.rebalancing:
             raise Refused(409, _NO_LEADER)
 
     def require_validity(self, config: validation.Config) -> dict[str, str]:
-        """Return a config that is valid. Raises Refused."""
+        """Validate a config. Return it without the keys whose value is null. Raises Refused if it is invalid."""
         if text := validation.errors_of(validation.validated(self.release, config, self.workers.group)):
             raise Refused(400, text)
         return {key: value for key, value in config.items() if value is not None}
 
     def config(self) -> dict[str, str | None]:
-        """Return the config in the body: texts, and other scalars as texts. Raises Refused."""
+        """Return the config in the body, with numbers and booleans as texts. Raises Refused for a body of another
+        form.
+        """
         return _texts(self.asked.body)
 
     def shown(self, connector: Connector) -> dict[str, Any]:
-        """Return a connector as ``/connectors/NAME`` shows it."""
+        """Return a connector in the form of ``/connectors/NAME``."""
         return {
             "name": connector.name,
             "config": dict(connector.config),
@@ -112,10 +118,10 @@ class _Call:
         }
 
     def status(self, connector: Connector, restarting: frozenset[int] = frozenset(), own: str = "") -> dict[str, Any]:
-        """Return the status of a connector.
+        """Return the status of a connector in the form of ``/connectors/NAME/status``.
 
         Args:
-            restarting: numbers of tasks that are shown as restarting.
+            restarting: the numbers of the tasks to show as restarting.
             own: the state to show for the connector itself; ``""`` for its present state.
         """
         plugin = self.herder.plugin(connector)
@@ -199,7 +205,7 @@ def _create(call: _Call) -> Reply:
 
 
 def _named(name: str, config: dict[str, str | None]) -> dict[str, str | None]:
-    """Return a config with the connector's name. Raises Refused if the config has another name."""
+    """Return a config with the connector's name added. Raises Refused if the config has another name."""
     own = config.get(validation.NAME)
     if own is not None and own != name:
         text = f"Connector name configuration ({own}) doesn't match connector name in the URL ({name})"
@@ -443,12 +449,14 @@ def _set_level(call: _Call, name: str) -> Reply:
 
 
 def _names_below(levels: Mapping[str, Level], name: str) -> list[str]:
-    """Return a logger and those below it, sorted."""
+    """Return the names of a logger and of all loggers below it, sorted."""
     return sorted({name, *(each for each in levels if name == ROOT_LOGGER or each.startswith(f"{name}."))})
 
 
 def _set_levels(levels: dict[str, Level], name: str, level: str, now: int) -> list[str]:
-    """Set the level of a logger and of those below it, and return the names of those that had another one."""
+    """Set the level of a logger and of all loggers below it. Return the names of those that had another level before.
+    now: the present time, milliseconds since 1970.
+    """
     changed = []
     for each in _names_below(levels, name):
         if each not in levels or levels[each].level != level:
@@ -480,5 +488,6 @@ _PATHS: Mapping[tuple[str, ...], Mapping[str, Callable[..., Reply]]] = {
     ("admin", "loggers"): {"GET": _loggers},
     ("admin", "loggers", _ANY): {"GET": _logger, "PUT": _set_level},
 }
-"""Path, with _ANY for a name and _NUMBER for a number -> method -> the function, which gets the names and numbers of
-the path."""
+"""Path, with _ANY for a name and _NUMBER for a number -> HTTP method -> the function that answers. It is called with
+the names and numbers in the path.
+"""

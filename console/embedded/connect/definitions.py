@@ -1,4 +1,6 @@
-"""The plugins of Connect's workers and their config definitions, as recorded from real workers of each release."""
+"""The plugins of Connect's workers and the definitions of their configs, as recorded from real workers of each
+release.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from console.model.codes import ConfigType
 RELEASES_OF_CONNECT = ("3.7", "3.9", "4.0", "4.3", "4.4")
 """The releases whose workers were recorded."""
 TRACED_FILE = "/no/such/folder/out"
-"""The file that the recorded stack trace of a failed sink names; its folder does not exist."""
+"""The file, in a missing folder, that is named in the recorded stack trace of a failed sink."""
 _SUFFIX = "Connector"
 _CONNECTORS = ("sink", "source")
 _NOT_TOLD = ("valid", "recommended", "of_worker")
@@ -29,20 +31,20 @@ class Key(Struct, frozen=True):
     required: bool
     default: str | None
     told: Mapping[str, Any]
-    """The definition as the REST API returns it, without the name."""
+    """The definition as the REST API returns it, without the key's name."""
     rules: Sequence[Mapping[str, Any]] = ()
-    """Checks in addition to the type's, each with the name of the rule."""
+    """The checks of the value beyond that of the type, each with the name of the rule and its parameters."""
     recommended: Sequence[str] = ()
-    """The values that validation recommends."""
+    """The values that a validation recommends."""
     of_worker: bool = False
-    """Whether the default is that of the worker, which only validation shows."""
+    """Whether the default comes from the worker's own config; only validations return such a default."""
 
 
 Keys = Mapping[str, Key]
 
 
 class Plugin(Struct, frozen=True):
-    """A plugin of the workers: its class, its kind and its keys."""
+    """A plugin of the workers, with its Java class, its kind and its config keys."""
 
     name: str
     kind: str
@@ -58,38 +60,38 @@ class Plugin(Struct, frozen=True):
 
     @property
     def aliases(self) -> frozenset[str]:
-        """All names by which configs may name the plugin."""
+        """All names by which a config may refer to the plugin."""
         simple = self.name.rpartition(".")[2]
         return frozenset((self.name, simple, simple.removesuffix(_SUFFIX)))
 
 
 class ConnectRelease(Struct, frozen=True):
-    """The plugins and forms of the workers of a release."""
+    """The plugins of the workers of a release, and the differences in the form of its responses."""
 
     name: str
     version: str
     commit: str
     plugins: Sequence[Plugin]
     common: Mapping[str, Keys]
-    """Kind of plugin -> the keys of every source, or of every sink."""
+    """``source`` or ``sink`` -> the config keys that every connector of this kind has."""
     trace: str
-    """The stack trace of a failed sink, which names `TRACED_FILE`."""
+    """The recorded stack trace of a failed sink. It names `TRACED_FILE`."""
     place_field: str
-    """The name of the field with the position of a key in its group."""
+    """The name of the response's field with a key's position in its group."""
     task_fields: frozenset[str]
-    """The names of the fields in the status of a failed task."""
+    """The names of the response's fields in the status of a failed task."""
 
     @property
     def number(self) -> tuple[int, int]:
-        """The name of the release as numbers, for comparison."""
+        """The release as numbers for comparison, such as (4, 3)."""
         return release_number(self.name)
 
     def connector(self, name: str) -> Plugin | None:
-        """Return the connector with this class or alias; None for an unknown one."""
+        """Return the connector plugin with this class name or alias; None if the release has none."""
         return next((each for each in self.plugins if each.is_connector and name in each.aliases), None)
 
     def plugin(self, name: str) -> Plugin | None:
-        """Return the plugin with this class or alias; None for an unknown one."""
+        """Return the plugin with this class name or alias; None if the release has none."""
         return next((each for each in self.plugins if name in each.aliases), None)
 
     def of_kind(self, kind: str) -> list[Plugin]:
@@ -97,11 +99,11 @@ class ConnectRelease(Struct, frozen=True):
         return [each for each in self.plugins if each.kind == kind]
 
     def shown_key(self, key: Key, prefix: str = "", *, plain: bool = False) -> dict[str, Any]:
-        """Return a definition as the REST API shows it.
+        """Return the definition of a key in the form of the REST API.
 
         Args:
-            prefix: the text before the key's name.
-            plain: whether defaults of the worker are left out.
+            prefix: the text to put before the key's name.
+            plain: whether to leave out defaults that come from the worker's own config.
         """
         told = {"name": prefix + key.name, **key.told}
         if plain and key.of_worker:
@@ -112,10 +114,10 @@ class ConnectRelease(Struct, frozen=True):
 
 @cache
 def connect_release(name: str) -> ConnectRelease:
-    """Return the plugins and forms of Connect in a release: those of the newest recorded release that is not newer than
-    it.
+    """Return Connect's plugins in a release. If that release was not recorded, return those of the newest recorded
+    release before it.
 
-    Raises ValueError for a release that is older than all of `RELEASES_OF_CONNECT`.
+    Raises ValueError for a release that is older than all `RELEASES_OF_CONNECT`.
     """
     data = release_data(since({each: each for each in RELEASES_OF_CONNECT}, name), "connect")
     return ConnectRelease(

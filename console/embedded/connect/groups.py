@@ -1,4 +1,4 @@
-"""Connect's state in its Kafka cluster: its internal topics, the group of its workers, and the groups of its sinks."""
+"""What Connect has in its Kafka cluster: its internal topics, the group of its workers, and the groups of its sinks."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from console.embedded.partition_log import PartitionLog
 from console.embedded.scenarios import seed
 
 INTERNAL_TOPICS = {records.CONFIGS: 1, records.OFFSETS: 25, records.STATUS: 5}
-"""Topic -> the number of its partitions (config.storage.topic, offset.storage.topic, status.storage.topic)."""
+"""Internal topic -> its number of partitions (config.storage.topic, offset.storage.topic, status.storage.topic)."""
 _GROUP_OVERRIDE = "consumer.override.group.id"
 _WORKERS = "connect"
 """The protocol type of the workers' group."""
 
 
 def ensure_topics(cluster: Cluster) -> bool:
-    """Create the missing internal topics, as the first worker does at its start. Return whether the connectors have to
-    be written into them.
+    """Create those of the internal topics that are missing, as the first worker does when it starts. Return whether the
+    topic of configs was missing, so that the caller has to write the connectors into it.
     """
     is_new = records.CONFIGS not in cluster.state.topics
     for name, partitions in INTERNAL_TOPICS.items():
@@ -33,23 +33,23 @@ def ensure_topics(cluster: Cluster) -> bool:
 
 
 def group_of(connector: Connector) -> str:
-    """Return the group of a sink."""
+    """Return the name of a sink connector's consumer group."""
     return connector.config.get(_GROUP_OVERRIDE) or f"connect-{connector.name}"
 
 
 def client_of(connector: Connector, task: Task) -> str:
-    """Return the client id of a sink's task as a member of its group."""
+    """Return the client id with which a task of a sink is a member of the sink's group."""
     return f"connector-consumer-{connector.name}-{task.number}"
 
 
 def topics_of(cluster: Cluster, connector: Connector) -> tuple[str, ...]:
-    """Return the existing topics that a sink's config names."""
+    """Return the topics in a sink's config that exist."""
     names = (each.strip() for each in connector.config.get("topics", "").split(","))
     return tuple(name for name in dict.fromkeys(names) if name in cluster.state.topics)
 
 
 def join_workers(cluster: Cluster, group_id: str, state: ConnectState, addresses: Sequence[str]) -> None:
-    """Make the running workers the members of the workers' group."""
+    """Make the running workers the members of the workers' group. addresses: the address of each worker."""
     members = [seed.stand_in(group_id, f"connect-{addresses[each - 1]}", each, (), {}) for each in state.up()]
     group = Group(group_id, protocol_type=_WORKERS, written=True, generation=len(members))
     for member in members:
@@ -63,8 +63,8 @@ def join_workers(cluster: Cluster, group_id: str, state: ConnectState, addresses
 
 
 def join_tasks(cluster: Cluster, connector: Connector) -> None:
-    """Make the running and paused tasks of a sink the members of its group. Do nothing if other clients are in the
-    group. If the sink runs, the group has read all records of partitions in which it had no offset.
+    """Make the running and paused tasks of a sink the members of its group; do nothing if other clients are members. If
+    the sink runs, also commit the end offset in each partition without an offset, as if it had read all records.
     """
     group_id, topics = group_of(connector), topics_of(cluster, connector)
     tasks = [each for each in connector.tasks if each.state in (RUNNING, "PAUSED")]
@@ -90,7 +90,9 @@ def join_tasks(cluster: Cluster, connector: Connector) -> None:
 
 
 def _read_all(cluster: Cluster, group: Group, topics: Sequence[str]) -> None:
-    """Commit the ends of partitions for which a group with members has no offset."""
+    """Commit the end offset of each partition of these topics in which the group has no committed offset. Do nothing if
+    the group has no members.
+    """
     for topic in topics if group.members else ():
         for partition in range(len(cluster.state.topics[topic].partitions)):
             log = cluster.state.logs.get((topic, partition))
@@ -99,7 +101,9 @@ def _read_all(cluster: Cluster, group: Group, topics: Sequence[str]) -> None:
 
 
 def leave_tasks(cluster: Cluster, connector: Connector) -> None:
-    """Remove all members of a sink's group, which keeps its offsets; do nothing if a real client is a member."""
+    """Remove all members from a sink's group, but keep its committed offsets. Do nothing if another client is a
+    member.
+    """
     group = cluster.state.groups.get(group_of(connector))
     if group is not None and all(each.stands_in for each in group.members.values()):
         group.members.clear()
@@ -108,7 +112,7 @@ def leave_tasks(cluster: Cluster, connector: Connector) -> None:
 
 
 def used_topics(cluster: Cluster, connector: Connector, kind: str) -> tuple[str, ...]:
-    """Return the topics that a connector has used, with those that the running tasks of a sink read."""
+    """Return the topics that a connector has used, including those that a sink's running tasks read now."""
     if kind != "sink" or connector.state == STOPPED or all(each.state != RUNNING for each in connector.tasks):
         return connector.topics
     logs = cluster.state.logs

@@ -1,6 +1,6 @@
-"""The rules by which Connect's workers change their state (DistributedHerder). Pure functions.
+"""The rules by which Connect's workers change their shared state (DistributedHerder). Pure functions.
 
-A change takes effect at once: no poll sees a connector without its tasks, as it may for a moment on real workers.
+Changes take effect at once, so a connector always has its tasks; real workers may for a moment return one without.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from console.embedded.connect.state import Connector, ConnectState, Task, Worker
 
 @dataclass(frozen=True, slots=True)
 class Herder:
-    """The rules by which workers of a release change the state."""
+    """The rules by which the workers of a release change their state."""
 
     release: ConnectRelease
 
     def plugin(self, connector: Connector) -> Plugin | None:
-        """Return the plugin of a connector; None if the release has no plugin with the connector's class."""
+        """Return the plugin of a connector; None if the release has no plugin with the class in its config."""
         return self.release.connector(connector.config.get("connector.class", ""))
 
     def kind(self, connector: Connector) -> str:
@@ -32,7 +32,7 @@ class Herder:
         return "unknown" if plugin is None else plugin.kind
 
     def task_config(self, connector: Connector) -> dict[str, str]:
-        """Return the config of each task of a connector: the file connectors pass their own config to their tasks."""
+        """Return the config that each task of a connector gets: the connector's own, as the file connectors do it."""
         plugin = self.plugin(connector)
         own = {"task.class": plugin.name.removesuffix("Connector") + "Task"} if plugin else {}
         return {**connector.config, **own}
@@ -40,11 +40,11 @@ class Herder:
     def configured(
         self, state: ConnectState, name: str, config: Mapping[str, str], target: str | None = None
     ) -> ConnectState:
-        """Return the state after a config was written: the connector's tasks start again.
+        """Return the state after a connector was created or its config was replaced; its tasks start again.
 
         Args:
-            config: a valid config.
-            target: target state; None to leave it, or for a new connector to run.
+            config: the config, which the caller has validated.
+            target: the connector's target state; None to keep the present one, or to run a new connector.
         """
         former = state.connectors.get(name)
         if former is None:
@@ -54,13 +54,13 @@ class Herder:
         return self.settled(state.with_connector(changed), name)
 
     def targeted(self, state: ConnectState, name: str, target: str) -> ConnectState:
-        """Return the state with another target state of a connector. Raises Refused."""
+        """Return the state in which a connector has this target state. Raises Refused if there is no such connector."""
         connector = state.connector(name, "Unknown connector {}")
         return self.settled(state.with_connector(replace(connector, target=target)), name)
 
     def settled(self, state: ConnectState, name: str) -> ConnectState:
-        """Return the state after the workers followed a connector's target state and config. Failed and unassigned
-        tasks stay as they are.
+        """Return the state in which the tasks of a connector correspond to its target state and config. Failed and
+        unassigned tasks stay as they are.
         """
         connector = state.connectors[name]
         if connector.target == states.STOPPED:
@@ -79,11 +79,11 @@ class Herder:
         return state
 
     def task_count(self, connector: Connector) -> int:
-        """Return the number of tasks: a source of one file has one, a sink as many as it may have."""
+        """Return the number of a connector's tasks: one for a source that reads a file, tasks.max for a sink."""
         return int(connector.config.get("tasks.max", "1")) if self.kind(connector) == "sink" else 1
 
     def restarted(self, state: ConnectState, name: str, tasks: frozenset[int]) -> ConnectState:
-        """Return the state after tasks of a connector were started again."""
+        """Return the state after these tasks of a connector were restarted."""
         connector = state.connectors[name]
         shown = states.RUNNING if connector.target == states.STARTED else states.PAUSED
         for task in connector.tasks:
@@ -92,7 +92,9 @@ class Herder:
         return state
 
     def _with_task(self, state: ConnectState, name: str, task: Task) -> ConnectState:
-        """Return the state with a task that has just started: it fails if its file has no folder."""
+        """Return the state with this task started. If the folder of a sink task's file is missing on its worker, the
+        task becomes FAILED.
+        """
         connector = state.connectors[name]
         folders = state.workers[task.worker].missing
         file = connector.config.get("file", "")
@@ -104,7 +106,7 @@ class Herder:
         return state.with_connector(replace(connector, tasks=ordered))
 
     def worker_left(self, state: ConnectState, number: int) -> ConnectState:
-        """Return the state after a worker stopped: its instances are unassigned until `moved`."""
+        """Return the state after a worker stopped: its connectors and tasks are unassigned until `moved`."""
         left = replace(state.workers[number], is_up=False)
         state = replace(state, workers={**state.workers, number: left})
         for connector in state.connectors.values():
@@ -117,7 +119,7 @@ class Herder:
         return state
 
     def moved(self, state: ConnectState) -> ConnectState:
-        """Return the state after the running workers took over the unassigned instances."""
+        """Return the state in which the unassigned connectors and tasks are assigned to running workers."""
         if not state.up():
             return state
         for name in state.connectors:
@@ -132,8 +134,8 @@ class Herder:
         return state
 
     def resumed(self, state: ConnectState, workers: Mapping[int, Worker]) -> ConnectState:
-        """Return the state after all workers started again. They also run the instances of workers that no longer
-        exist.
+        """Return the state after all workers started again. workers: number -> worker; the connectors and tasks of
+        workers that are missing in it are assigned to others.
         """
         for number in state.workers:
             if number not in workers:
@@ -141,8 +143,8 @@ class Herder:
         return self.moved(replace(state, workers=dict(workers)))
 
     def worker_back(self, state: ConnectState, number: int) -> ConnectState:
-        """Return the state after a worker started again. The worker gets the unassigned instances, and instances that
-        change later.
+        """Return the state after a worker started again: it gets the unassigned connectors and tasks; later changes may
+        assign further ones to it.
         """
         back = replace(state.workers[number], is_up=True)
         return self.moved(replace(state, workers={**state.workers, number: back}))

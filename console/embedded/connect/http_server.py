@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 server on loopback for JSON, bounded in everything that a client decides."""
+"""A small HTTP/1.1 server for JSON on the loopback interface, with limits on everything that a client may choose."""
 
 from __future__ import annotations
 
@@ -30,47 +30,48 @@ _LENGTH, _JSON = "content-length", "application/json"
 
 
 class Asked(NamedTuple):
-    """A request to the server, parsed."""
+    """A parsed HTTP request."""
 
     method: str
     parts: tuple[str, ...]
-    """The decoded parts of the path."""
+    """The parts of the path between slashes, percent-decoded."""
     query: Mapping[str, list[str]]
-    """Name of a parameter -> its values."""
+    """Name of a query parameter -> its values."""
     body: Any = None
-    """The parsed body; None without a body."""
+    """The parsed JSON of the body; None if there is no body."""
 
 
 class Reply(NamedTuple):
-    """A response of the server."""
+    """An HTTP response."""
 
     status: int
     body: Any = None
-    """The JSON of the body; None without a body."""
+    """The content of the body, which becomes JSON; None for a response without a body."""
     location: str = ""
-    """The value of the Location header: the path of the created entity; ``""`` to omit the header."""
+    """The value of the Location header, that is the path of the created entity; ``""`` for no such header."""
 
 
 class _Ended(Exception):
-    """The connection can't be used further. The text is the log line."""
+    """The connection can't be used any further. The exception's text is the line for the log."""
 
 
 def plain_error(status: int) -> Refused:
-    """Return the refusal of a request that is invalid HTTP, in the words of real workers."""
+    """Return the refusal of a request that is invalid as HTTP, with the text of real workers."""
     return Refused(status, f"HTTP {status} {_REASONS[status]}")
 
 
 class HttpServer(Sockets):
-    """A listening socket on loopback. port: 0 for a free one, until it has started."""
+    """A listening socket on the loopback interface. port: the port; 0 for a free one, until the server has started."""
 
     most = MOST_CONNECTIONS
     longest_line = LONGEST_HEAD
 
     def __init__(self, answer: Callable[[Asked], Reply], port: int) -> None:
-        """Create a server that does not listen yet.
+        """Create a server without listening.
 
         Args:
-            answer: returns the response to a request, or raises Refused.
+            answer: function that returns the response to a request, or raises Refused.
+            port: the port; 0 for a free one.
         """
         super().__init__(LOOPBACK, port)
         self._answer = answer
@@ -89,7 +90,7 @@ class HttpServer(Sockets):
             writer.close()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Read a request, and write the response; return whether the connection stays open. Raises _Ended."""
+        """Read one request and write its response. Return whether the connection stays open. Raises _Ended."""
         method, target, headers = await _head(reader)
         try:
             data = await _body(reader, headers)
@@ -111,7 +112,9 @@ def _refusal(refused: Refused) -> Reply:
 
 
 async def _head(reader: asyncio.StreamReader) -> tuple[str, str, dict[str, str]]:
-    """Read the request's line and headers, with names in lower case. Raises _Ended."""
+    """Read the request line and the headers. Return the method, the path with its query, and header name in lower case
+    -> value. Raises _Ended.
+    """
     try:
         lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     except asyncio.LimitOverrunError as long:
@@ -124,7 +127,9 @@ async def _head(reader: asyncio.StreamReader) -> tuple[str, str, dict[str, str]]
 
 
 async def _body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> bytes:
-    """Read the body. Raises Refused."""
+    """Read the body of a request, ``b""`` if it has none. Raises Refused if it is too large or chunked, or if its
+    length is invalid.
+    """
     if "transfer-encoding" in headers:
         raise plain_error(400)
     length = headers.get(_LENGTH, "0")
@@ -136,7 +141,7 @@ async def _body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> byt
 
 
 def _asked(method: str, target: str, headers: Mapping[str, str], data: bytes) -> Asked:
-    """Return a request with its path, query and body parsed. Raises Refused."""
+    """Parse a request's path, query and body. Raises Refused."""
     try:
         split = urlsplit(target)
         parts = tuple(unquote(part, errors="strict") for part in split.path.strip("/").split("/"))

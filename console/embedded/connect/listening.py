@@ -1,4 +1,4 @@
-"""The workers of Connect with their sockets."""
+"""Connect's workers that listen on sockets."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from console.embedded.context import Cluster
 from console.embedded.spec import LOOPBACK, ConnectSpec
 
 REBALANCE_SECONDS = 1.0
-"""Seconds until the workers have joined their group again after a change."""
+"""Seconds that a rebalance of the workers takes after a change."""
 
 
 class ListeningWorkers(Workers):
-    """Workers that listen, each on its own port."""
+    """Workers that listen on sockets, each on a port of its own."""
 
     def __init__(self, cluster: Cluster, spec: ConnectSpec) -> None:
         super().__init__(cluster, spec)
@@ -27,11 +27,13 @@ class ListeningWorkers(Workers):
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """The URL of each worker, running or not."""
+        """The URL of each worker, also of those that are down."""
         return tuple(f"http://{LOOPBACK}:{port}" for port in self.ports)
 
     async def start(self) -> None:
-        """Listen, and create Connect's topics and groups in its cluster. Raises OSError if a port is in use."""
+        """Start to listen, and create Connect's topics and groups in the cluster. Raises OSError if a port is in
+        use.
+        """
         first, kept = first_state(self.spec), self.cluster.state.connect
         self.cluster.state.connect = first if kept is None else self.herder.resumed(kept, first.workers)
         for server in self._servers.values():
@@ -44,13 +46,13 @@ class ListeningWorkers(Workers):
         self.join()
 
     async def stop(self) -> None:
-        """Close every socket and connection."""
+        """Close all sockets and connections."""
         for server in self._servers.values():
             await server.stop()
 
     async def worker_down(self, number: int) -> None:
-        """Stop a worker in order. Its connectors and tasks are unassigned until the others take them over, after the
-        delay in the specification. Do nothing if the worker is down.
+        """Shut a worker down. Its connectors and tasks stay unassigned for `ConnectSpec.take_over_seconds`; then other
+        workers run them. Do nothing if the worker is down already.
         """
         if not self.state.workers[number].is_up:
             return
@@ -61,7 +63,7 @@ class ListeningWorkers(Workers):
         self.cluster.run(self._take_over())
 
     async def worker_up(self, number: int) -> None:
-        """Start a worker that is down, on its former port. Do nothing if it is up."""
+        """Start a worker that is down, on its former port. Do nothing if it is running."""
         if self.state.workers[number].is_up:
             return
         await self._servers[number].start()
@@ -70,12 +72,16 @@ class ListeningWorkers(Workers):
         self.cluster.run(self._rebalance())
 
     async def _rebalance(self) -> None:
-        """Refuse requests that depend on the assignment until the workers have joined their group again."""
+        """Rebalance the workers for `REBALANCE_SECONDS`, during which they refuse requests that depend on
+        assignments.
+        """
         self.rebalancing = True
         await self.cluster.clock.sleep(REBALANCE_SECONDS)
         self.rebalancing = False
 
     async def _take_over(self) -> None:
-        """Wait for the delay, and have the running workers take over the unassigned instances."""
+        """Wait for `ConnectSpec.take_over_seconds`, then assign the unassigned connectors and tasks to running
+        workers.
+        """
         await self.cluster.clock.sleep(self.spec.take_over_seconds)
         self.change(self.herder.moved(self.state))

@@ -1,4 +1,4 @@
-"""The offsets of connectors as the REST API shows and changes them (KIP-875)."""
+"""The offsets of connectors: their form in the REST API, and their changes (KIP-875)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FILE, _POSITION = "filename", "position"
 
 
 def require_stopped(connector: Connector) -> None:
-    """Check that a connector's offsets may be changed. Raises Refused."""
+    """Raise Refused unless the connector is stopped, as changes of its offsets require."""
     if connector.target != STOPPED:
         raise Refused(
             400,
@@ -29,7 +29,9 @@ def require_stopped(connector: Connector) -> None:
 
 
 def shown_offsets(cluster: Cluster, connector: Connector, kind: str) -> list[dict[str, Any]]:
-    """Return the offsets of a source, or those of a sink's group; empty if there is no such group."""
+    """Return the offsets of a source, or those of a sink's group, in the form of the REST API; empty if a sink has no
+    group.
+    """
     if kind != "sink":
         return [{"partition": dict(partition), "offset": dict(offset)} for partition, offset in connector.offsets]
     group = cluster.state.groups.get(group_of(connector))
@@ -44,8 +46,8 @@ def shown_offsets(cluster: Cluster, connector: Connector, kind: str) -> list[dic
 
 
 def altered_source(connector: Connector, asked: Sequence[Mapping[str, Any]]) -> Connector:
-    """Return a source with other offsets; null removes an offset. Raises Refused in the cases in which the file
-    connector refuses.
+    """Return a source connector with these offsets changed; null as an offset removes it. Raises Refused where the file
+    connector does.
     """
     if not connector.config.get("file"):
         raise Refused(
@@ -84,7 +86,7 @@ def _check_source(partition: Mapping[str, Any] | None, offset: Mapping[str, Any]
 
 
 def alter_sink(cluster: Cluster, connector: Connector, asked: Sequence[Mapping[str, Any]]) -> None:
-    """Commit offsets for a sink's group; null removes an offset. Raises Refused."""
+    """Commit these offsets for a sink's group; null as an offset deletes it. Raises Refused."""
     offsets = dict(_sink_offset(each.get("partition"), each.get("offset")) for each in asked)
     if any(_is_unknown(cluster, place) for place, offset in offsets.items() if offset is not None):
         raise Refused(500, f"Failed to alter consumer group offsets for connector {connector.name}")
@@ -104,7 +106,9 @@ def _is_unknown(cluster: Cluster, place: Place) -> bool:
 
 
 def _sink_offset(partition: Any, offset: Any) -> tuple[Place, int | None]:
-    """Parse an offset of a sink (SinkUtils.parseSinkConnectorOffsets). Raises Refused."""
+    """Parse one offset in a request for a sink: return topic and partition number, and the offset, None for null
+    (SinkUtils.parseSinkConnectorOffsets). Raises Refused.
+    """
     if partition is None:
         raise Refused(400, "The partition for a sink connector offset cannot be null or missing")
     if _TOPIC not in partition or _PARTITION not in partition:
@@ -134,6 +138,6 @@ def _number(value: Any, what: str, title: str) -> int:
 
 
 def reset_sink(cluster: Cluster, connector: Connector) -> None:
-    """Delete a sink's group."""
+    """Delete a sink's group with its offsets."""
     cluster.state.groups.pop(group_of(connector), None)
     cluster.state.touch()

@@ -1,5 +1,6 @@
-"""The records that workers write into Connect's internal topics, as JSON (KafkaConfigBackingStore,
-KafkaOffsetBackingStore, KafkaStatusBackingStore)."""
+"""The records that workers write to Connect's internal topics, as JSON (KafkaConfigBackingStore,
+KafkaOffsetBackingStore, KafkaStatusBackingStore).
+"""
 
 from __future__ import annotations
 
@@ -22,20 +23,21 @@ _KEY_BYTES = 32
 
 
 class Entry(NamedTuple):
-    """A record of an internal topic."""
+    """A record for an internal topic."""
 
     topic: str
     key: str
     value: Mapping[str, Any] | None
-    """The value; None for a tombstone."""
+    """The JSON of the record's value; None for a tombstone."""
 
 
 Address = Callable[[int], str]
-"""Returns the host and port of a worker by its number."""
+"""Function that returns ``host:port`` of the worker with a number."""
 
 
 def session_key(now: int) -> Entry:
-    """Return the key with which workers sign requests to each other; nothing here is signed with it.
+    """Return the record with the key by which workers sign requests to each other. Nothing in this process uses the
+    key.
 
     Args:
         now: the present time, milliseconds since 1970.
@@ -47,7 +49,12 @@ def session_key(now: int) -> Entry:
 def changed(
     former: Connector | None, connector: Connector, herder: Herder, address: Address, now: int
 ) -> Iterator[Entry]:
-    """Yield the records of a connector that is new, or has changed. now: milliseconds since 1970."""
+    """Yield the records to write for a new or changed connector.
+
+    Args:
+        former: the connector before the change; None if it is new.
+        now: the present time, milliseconds since 1970.
+    """
     name = connector.name
     if former is None or former.config != connector.config:
         yield Entry(CONFIGS, f"connector-{name}", {"properties": dict(connector.config)})
@@ -70,7 +77,7 @@ def changed(
 
 
 def removed(connector: Connector) -> Iterator[Entry]:
-    """Yield the tombstones of a connector."""
+    """Yield the tombstones to write for a deleted connector."""
     name = connector.name
     yield Entry(CONFIGS, f"connector-{name}", None)
     yield Entry(CONFIGS, f"target-state-{name}", None)
@@ -120,7 +127,7 @@ def _offset_key(name: str, partition: Mapping[str, Any]) -> str:
 
 
 def write(cluster: Cluster, entries: Iterator[Entry]) -> None:
-    """Append records to the internal topics that exist."""
+    """Append records to the internal topics; ignore records for topics that do not exist."""
     now = int(cluster.clock.time() * 1000)
     for entry in entries:
         topic = cluster.state.topics.get(entry.topic)

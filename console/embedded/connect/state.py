@@ -1,4 +1,4 @@
-"""Connect's workers, connectors and tasks as frozen values."""
+"""The state of Connect's workers, connectors and tasks, as frozen values."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ RUNNING, FAILED, UNASSIGNED, RESTARTING = "RUNNING", "FAILED", "UNASSIGNED", "RE
 
 
 class Refused(Exception):
-    """A request that a worker refuses.
+    """A worker refuses a request.
 
     Attributes:
-        status: the status of HTTP, which is also the error code.
+        status: the HTTP status, which the response also has as its error code.
         text: the message.
     """
 
@@ -28,7 +28,7 @@ class Refused(Exception):
 
 
 class Task(Struct, frozen=True):
-    """A task of a connector, with its state and its worker."""
+    """A task of a connector: its number, its state, and the worker that runs it."""
 
     number: int
     """The number of the task, from 0."""
@@ -36,11 +36,11 @@ class Task(Struct, frozen=True):
     """The number of the worker that runs the task."""
     state: str
     trace: str | None = None
-    """The stack trace of the task's failure; None if it did not fail."""
+    """The stack trace of the error with which the task failed; None if it did not fail."""
 
 
 Offset = tuple[Mapping[str, Any], Mapping[str, Any]]
-"""A partition of a source, and the source's offset there."""
+"""A partition of a source's system, and the source's offset in it, both as JSON objects."""
 
 
 class Connector(Struct, frozen=True):
@@ -56,27 +56,27 @@ class Connector(Struct, frozen=True):
     topics: tuple[str, ...] = ()
     """The topics that the connector has used."""
     offsets: tuple[Offset, ...] = ()
-    """The offsets of a source; the offsets of a sink are those of its group."""
+    """The offsets of a source. Empty for a sink, whose offsets are those of its consumer group."""
 
 
 class Worker(Struct, frozen=True):
-    """A worker: whether it runs, and the folders that it lacks."""
+    """A worker: its number, whether it is running, and which folders it lacks."""
 
     number: int
-    """The number, counted from 1."""
+    """The number of the worker, from 1."""
     missing: tuple[str, ...] = ()
-    """Folders that the worker does not have, so that sinks into them fail on this worker."""
+    """The folders that do not exist for this worker, so that tasks of sinks into them fail on it."""
     is_up: bool = True
 
 
 class ConnectState(Struct, frozen=True):
-    """The workers by number, and the connectors by name."""
+    """The state that all workers share: number -> worker, and name -> connector."""
 
     workers: Mapping[int, Worker]
     connectors: Mapping[str, Connector]
 
     def connector(self, name: str, unknown: str = "Connector {} not found") -> Connector:
-        """Return a connector. unknown: the text of the refusal. Raises Refused."""
+        """Return the connector with this name. Raises Refused if there is none. unknown: the text of that refusal."""
         if (found := self.connectors.get(name)) is None:
             raise Refused(404, unknown.format(name))
         return found
@@ -86,16 +86,16 @@ class ConnectState(Struct, frozen=True):
         return replace(self, connectors={**self.connectors, connector.name: connector})
 
     def without(self, name: str) -> ConnectState:
-        """Return the state without a connector. Raises Refused."""
+        """Return the state without this connector. Raises Refused if there is none."""
         self.connector(name)
         return replace(self, connectors={key: each for key, each in self.connectors.items() if key != name})
 
     def up(self) -> tuple[int, ...]:
-        """Return the numbers of the workers that run."""
+        """Return the numbers of the running workers."""
         return tuple(number for number, each in self.workers.items() if each.is_up)
 
     def next_worker(self) -> int:
-        """Return the running worker that has the fewest connectors and tasks."""
+        """Return the number of the running worker with the fewest connectors and tasks, which gets the next one."""
         load = dict.fromkeys(self.up(), 0)
         for connector in self.connectors.values():
             for number in (connector.worker, *(task.worker for task in connector.tasks)):

@@ -1,7 +1,7 @@
-"""The validation of a connector's config (AbstractHerder, ConfigDef.validateAll). Pure functions.
+"""Validation of a connector's config (AbstractHerder, ConfigDef.validateAll). Pure functions.
 
-Two kinds of keys have no checks of their own here: overrides of the clients' configs, which are also shown without a
-definition, and those of transformations, predicates and converters, of which only the type is checked.
+Two kinds of keys are not fully checked here. Overrides of Kafka clients' configs get no check, and have no definition
+in the response. For keys of transformations, predicates and converters, only the type is checked.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from console.embedded.java import hash_order
 from console.model.codes import ConfigType
 
 Config = Mapping[str, str | None]
-"""Key -> value, as in a request."""
+"""Config key -> value as in a request; None for null."""
 CLASS_KEY, NAME = "connector.class", "name"
 _CLASS_IS_ASKED = (4, 1)
-"""First release that reports an unknown class as an error of the request."""
+"""The first release that answers a config with an unknown connector class by an error response."""
 _CONFIG_NOT_SHOWN = (4, 4)
-"""First release whose errors do not contain the config, which may include secrets."""
+"""The first release whose error messages do not repeat the config, which may contain secrets."""
 _VERSIONED = ".plugin.version"
 _CONVERTERS = {"key.converter": "converter", "value.converter": "converter", "header.converter": "header_converter"}
-"""Key of a converter -> the kind of plugin that it names."""
+"""Config key that names a converter -> the kind of plugin that it may name."""
 _CONVERTER_TYPES = {"key.converter": "key", "value.converter": "value", "header.converter": "header"}
 _OVERRIDES = {"source": ("producer.override.",), "sink": ("consumer.override.",)}
 _IMPORTANCE = ("HIGH", "MEDIUM", "LOW")
@@ -41,19 +41,19 @@ class Checked(NamedTuple):
 
     name: str
     key: Key | None
-    """The definition of the key; None if the key has none."""
+    """The definition of the key; None if it has none."""
     value: ConfigValue | None
     errors: tuple[str, ...] = ()
     prefix: str = ""
     visible: bool = True
 
     def with_errors(self, *errors: str) -> Checked:
-        """Return the result with more errors."""
+        """Return the result with these errors added."""
         return self._replace(errors=(*self.errors, *errors))
 
 
 def plugin_of(release: ConnectRelease, config: Config) -> Plugin:
-    """Return the connector that a config names. Raises Refused."""
+    """Return the connector plugin that a config names. Raises Refused if it names none, or an unknown one."""
     name = config.get(CLASS_KEY)
     if name is None:
         shown = ", ".join(f"{key}={'null' if value is None else value}" for key, value in config.items())
@@ -74,7 +74,7 @@ def _name(plugin: Plugin) -> str:
 
 
 def _described(plugin: Plugin) -> str:
-    """Return a plugin as Java prints it (PluginDesc.toString)."""
+    """Return a plugin in the text form of Java's PluginDesc.toString."""
     version, kind = plugin.version or "undefined", plugin.kind
     return (
         f"PluginDesc{{klass=class {plugin.name}, name='{plugin.name}', version='{version}', encodedVersion={version}, "
@@ -83,13 +83,13 @@ def _described(plugin: Plugin) -> str:
 
 
 def validated(release: ConnectRelease, config: Config, group: str) -> dict[str, Any]:
-    """Return a worker's answer to a request for validation.
+    """Return a worker's response to the request to validate a config.
 
     Args:
-        group: group.id of the workers.
+        group: the group.id of the workers.
 
     Raises:
-        Refused: the config names no connector, or one that no worker has.
+        Refused: the config names no connector class, or one that no worker has.
     """
     plugin = plugin_of(release, config)
     keys = {**_common(release, plugin, config), **_of_aliases(release, config), **plugin.keys}
@@ -120,7 +120,7 @@ def validated(release: ConnectRelease, config: Config, group: str) -> dict[str, 
 
 
 def errors_of(validation: Mapping[str, Any]) -> str:
-    """Return the message of a refused config; ``""`` for a valid one."""
+    """Return the message with the errors in a validation's response; ``""`` if the config is valid."""
     if not validation["error_count"]:
         return ""
     texts = [text for each in validation["configs"] for text in each["value"]["errors"]]
@@ -160,7 +160,9 @@ def _shown(release: ConnectRelease, checked: Checked) -> dict[str, Any]:
 
 
 def _common(release: ConnectRelease, plugin: Plugin, config: Config) -> dict[str, Key]:
-    """Return the keys of all connectors of a kind. The version of a converter depends on the converter."""
+    """Return key -> definition for the keys that every source, or every sink, has. If the config names a converter that
+    the release lacks, the key for the converter's version has no default.
+    """
     found = dict(release.common[plugin.kind])
     for name, kind in _CONVERTERS.items():
         versioned = found.get(name + _VERSIONED)
@@ -176,7 +178,9 @@ def _plugin_of_kind(release: ConnectRelease, name: str | None, kind: str, defaul
 
 
 _ALIASED = (("transforms", "transformation", "Transforms"), ("predicates", "predicate", "Predicates"))
-"""Each key with aliases, the kind of the plugins that they name, and the group of the plugins' keys."""
+"""For each key that lists aliases of plugins: the key, the kind of plugin, and the name of the group that their keys
+form.
+"""
 _IMPLICIT = {
     "predicate": (
         "STRING",
@@ -185,11 +189,11 @@ _IMPLICIT = {
     ),
     "negate": ("BOOLEAN", "false", "Whether the configured predicate should be negated."),
 }
-"""Key that every transformation has -> its type, default and documentation."""
+"""Config key that every transformation has -> its type, default and documentation."""
 
 
 def _of_aliases(release: ConnectRelease, config: Config) -> dict[str, Key]:
-    """Return the keys of the transformations and predicates that a config names."""
+    """Return key -> definition for the transformations and predicates that a config names."""
     found: dict[str, Key] = {}
     for list_key, kind, group in _ALIASED:
         for alias in dict.fromkeys(_parts(config.get(list_key))):
@@ -238,7 +242,7 @@ def _of_alias(release: ConnectRelease, config: Config, prefix: str, alias: str, 
 
 
 def _place(key: Key) -> tuple[bool, int, str]:
-    """Return the order of keys without groups (ConfigDef.sortedConfigs)."""
+    """Return the sort key of a key without a group, by which responses are ordered (ConfigDef.sortedConfigs)."""
     return not key.required, _IMPORTANCE.index(key.told["importance"]), key.name
 
 
@@ -272,7 +276,9 @@ def _made(
 
 
 def _overrides(plugin: Plugin, config: Config) -> list[Checked]:
-    """Return the overrides of the clients that a connector uses; their definitions are the clients'."""
+    """Return the results for the config's overrides of the Kafka clients that a connector uses. They have no
+    definitions here, because they are the clients'.
+    """
     used = _OVERRIDES[plugin.kind]
     return [Checked(name, None, value) for name, value in config.items() if name.startswith(used)]
 
@@ -280,7 +286,9 @@ def _overrides(plugin: Plugin, config: Config) -> list[Checked]:
 def _converter_keys(
     release: ConnectRelease, name: str, config: Config, checked: Mapping[str, Checked]
 ) -> Iterator[Checked]:
-    """Yield the keys of a converter that the config names itself, once it has passed its own checks."""
+    """Yield the results for the keys of a converter that the config names, if the converter's own key passed its
+    checks. name: the key that names the converter.
+    """
     plugin = _plugin_of_kind(release, config.get(name), _CONVERTERS[name])
     if plugin is None or checked[name].errors:
         return
@@ -300,7 +308,9 @@ def _parts(text: str | None) -> tuple[str, ...]:
 
 
 def _checked(name: str, key: Key, config: Config, release: ConnectRelease) -> Checked:
-    """Check a key's value by its type, and then by its rules. If the value is not of the type, the rules check null."""
+    """Check the value of a key by its type, and then by its rules. If it does not have the type, the rules are applied
+    to null, as in Kafka.
+    """
     errors: list[str] = []
     value: ConfigValue | None = None
     text = config.get(name) if name in config else key.default
@@ -342,7 +352,7 @@ def _is_class(name: str | None, release: ConnectRelease) -> bool:
 
 
 def _check(key: Key, value: ConfigValue | None, rule: Mapping[str, Any], release: ConnectRelease) -> None:
-    """Check a value by a rule of its key. Raises InvalidValue or InvalidConfig, which are ValueErrors."""
+    """Check a value by a rule of its key; None is null. Raises InvalidValue or InvalidConfig, which are ValueErrors."""
     match rule["rule"], value:
         case "subclass", str():
             kind = "header_converter" if rule["of"] == "HeaderConverter" else "converter"
@@ -390,7 +400,7 @@ def _check_control_characters(name: str, text: str) -> None:
 
 
 def _check_pattern(name: str, text: str) -> None:
-    """Check a pattern as Python compiles it; the reasons that Java gives have other words."""
+    """Raise InvalidValue unless Python can compile the pattern. The reason in Java's message has other words."""
     try:
         re.compile(text)
     except re.error as odd:
@@ -405,7 +415,7 @@ def _add(checked: dict[str, Checked], name: str, *errors: str) -> None:
 
 
 def _check_negations(checked: dict[str, Checked], config: Config) -> None:
-    """Check that transformations name the predicates that they negate."""
+    """Add an error for each transformation that negates a predicate without naming one."""
     for alias in dict.fromkeys(_parts(config.get("transforms"))):
         prefix = f"transforms.{alias}."
         if f"{prefix}negate" in config and f"{prefix}predicate" not in config:

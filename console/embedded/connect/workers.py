@@ -1,6 +1,4 @@
-"""The workers of a Connect cluster without their sockets: the state that they share, and the state that each
-has alone.
-"""
+"""The workers of a Connect cluster without sockets: the state that they share, and the state of each worker."""
 
 from __future__ import annotations
 
@@ -24,32 +22,32 @@ class Level:
 
     level: str
     since: int | None = None
-    """The time at which the level was set, milliseconds since 1970; None if it is the initial level."""
+    """The time at which the level was set, milliseconds since 1970; None if it was never changed."""
 
     def shown(self) -> dict[str, Any]:
-        """Return the level as the REST API shows it."""
+        """Return the level in the form of the REST API."""
         return {"level": self.level, "last_modified": self.since}
 
 
 def herder_of(cluster: Cluster, spec: ConnectSpec) -> Herder:
-    """Return the rules of the workers of a cluster."""
+    """Return the rules of the workers of this cluster's release, or of the release in the specification."""
     return Herder(connect_release(spec.release or cluster.release.name))
 
 
 def first_state(spec: ConnectSpec) -> ConnectState:
-    """Return the state of workers without connectors."""
+    """Return the state of newly started workers, without connectors."""
     numbers = range(1, spec.workers + 1)
     return ConnectState({number: Worker(number, spec.missing.get(number, ())) for number in numbers}, {})
 
 
 class Workers:
-    """The workers of the Connect cluster next to an embedded cluster.
+    """The workers of the Connect cluster that belongs to an embedded cluster.
 
     Attributes:
         group: the group.id of the workers.
-        rebalancing: whether the workers are redistributing their connectors and tasks at the moment.
+        rebalancing: whether a rebalance is in progress.
         loggers: number of a worker -> name of a logger -> its level.
-        ports: the ports of the workers, in the order of their numbers.
+        ports: the port of each worker, in the order of their numbers.
     """
 
     def __init__(self, cluster: Cluster, spec: ConnectSpec) -> None:
@@ -63,17 +61,17 @@ class Workers:
 
     @property
     def state(self) -> ConnectState:
-        """The workers and connectors."""
+        """The state that all workers share."""
         state = self.cluster.state.connect
         assert state is not None
         return state
 
     def address(self, number: int) -> str:
-        """Return the host and the port of a worker as text, by which statuses name it."""
+        """Return ``host:port`` of a worker, as the statuses of connectors and tasks name it."""
         return f"{LOOPBACK}:{self.ports[number - 1]}"
 
     def change(self, state: ConnectState) -> None:
-        """Replace the state; the groups of sinks follow, and the internal topics get the changes."""
+        """Replace the shared state, update the groups of sinks, and write the changes to the internal topics."""
         former, self.cluster.state.connect = self.cluster.state.connect, state
         connectors = former.connectors if former else {}
         for name, connector in state.connectors.items():
@@ -87,13 +85,13 @@ class Workers:
         self.cluster.state.touch()
 
     def record(self, former: Connector | None, connector: Connector) -> None:
-        """Write the changes of a connector into the internal topics."""
+        """Write the changes of a connector to the internal topics. former: the connector before; None if it is new."""
         now = int(self.cluster.clock.time() * 1000)
         entries = records.changed(former, connector, self.herder, self.address, now)
         records.write(self.cluster, entries)
 
     def join(self) -> None:
-        """Make the running workers the members of their group."""
+        """Make the running workers the members of the workers' group."""
         addresses = [self.address(number) for number in self.state.workers]
         groups.join_workers(self.cluster, self.group, self.state, addresses)
 

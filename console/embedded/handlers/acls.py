@@ -44,7 +44,9 @@ async def create_acls(request: Any, context: RequestContext) -> Any:
 
 
 def _refused(context: RequestContext, operation: str, without_authorizer: str) -> Refusal | None:
-    """Return the error for the whole request; None for no error."""
+    """Return the error with which the whole request is refused; None if it is not. without_authorizer: the message in a
+    cluster without an authorizer.
+    """
     if not context.allowed(operation):
         return refusals.cluster_refused(context, operation)
     if context.cluster.authorizer is None:
@@ -65,7 +67,7 @@ def _acl(item: Any) -> Acl:
 
 
 def _only_filters(acl: Acl) -> bool:
-    """Return whether the ACL has ANY or MATCH, which are only valid in filters."""
+    """Return whether an ACL has a value that is valid only in filters: ANY or MATCH."""
     numbers = (acl.resource_type, acl.pattern_type, acl.operation, acl.permission)
     return embedded_acls.ANY in numbers or acl.pattern_type == embedded_acls.MATCH
 
@@ -91,8 +93,8 @@ def _in_order(acls: Iterable[Acl], new: set[Acl]) -> list[Acl]:
 
 
 def _bad_name(acl: Acl) -> Refusal | None:
-    """Return the reason why a broker refuses an ACL's resource before it forwards the request to the controller; None
-    if it does not refuse it.
+    """Return the reason why a broker refuses an ACL because of its resource, before it forwards the request to the
+    controller; None if it does not refuse it.
     """
     if acl.resource_type == _CLUSTER and acl.resource_name != CLUSTER_NAME:
         return Refusal(ErrorCode.invalid_request, refusals.CLUSTER_NAME_ONLY)
@@ -106,11 +108,13 @@ _NO_COLON = (
     "(no colon is present separating the principal type from the principal name)"
 )
 _NEEDS_HOST_FROM = (4, 4)
-"""First release that validates hosts, and accepts ranges of addresses."""
+"""The first release that checks the hosts of ACLs, and accepts ranges of addresses as hosts."""
 
 
 def _problem(acl: Acl, *, has_host: bool) -> Refusal | None:
-    """Return the reason why this ACL can't be created; None if it can. has_host: require a host or a valid range."""
+    """Return the reason why an ACL can't be created; None if it can. has_host: whether to refuse an empty host and an
+    invalid range of addresses.
+    """
     if (bad := _bad_name(acl)) is not None:
         return bad
     for part, number in (
@@ -131,7 +135,7 @@ def _problem(acl: Acl, *, has_host: bool) -> Refusal | None:
 
 
 def _why_no_range(host: str) -> str:
-    """Return the reason why a range is invalid, in the words of the library that Kafka uses for ranges."""
+    """Return the reason why a range of addresses is invalid, as the library says it that Kafka uses."""
     address, _, length = host.partition("/")
     most = 128 if ":" in address else 32
     if address_as_compared(address) is None or not length.isdecimal():
@@ -228,7 +232,9 @@ async def describe_acls(request: Any, context: RequestContext) -> Any:
 
 
 def acl_resource(schema: Any, pattern: Pattern, acls: Iterable[Acl]) -> Any:
-    """Return an element of the response. schema: kio's module, or the proposal's, which has the same names."""
+    """Return a response's element with the ACLs of one resource pattern. schema: the module with its classes, kio's or
+    a proposal's.
+    """
     return schema.DescribeAclsResource(
         resource_type=pattern.resource_type,
         resource_name=pattern.name,
@@ -243,7 +249,7 @@ def acl_resource(schema: Any, pattern: Pattern, acls: Iterable[Acl]) -> Any:
 
 
 async def by_pattern(acls: Iterable[Acl]) -> Mapping[Pattern, Sequence[Acl]]:
-    """Return the ACLs by pattern, with pauses for other connections."""
+    """Group ACLs by their resource pattern, and yield to other connections meanwhile."""
     groups: dict[Pattern, list[Acl]] = {}
     await answers.with_pauses(acls, lambda acl: groups.setdefault(pattern_of(acl), []).append(acl))
     return groups

@@ -21,11 +21,11 @@ _Result = tuple[Parts, Refusal]
 
 
 class _Wanted(NamedTuple):
-    """One entry of the request."""
+    """One entry of a request: an entity, and the changes of its quotas."""
 
     parts: Parts
     ops: tuple[tuple[str, float | None], ...]
-    """The keys of quotas with their values; None to delete a key."""
+    """Pairs of a quota key and its new value; None to delete the key."""
 
 
 async def alter_client_quotas(request: Any, context: RequestContext) -> Any:
@@ -62,12 +62,13 @@ async def alter_client_quotas(request: Any, context: RequestContext) -> Any:
 
 
 _FINITE_FROM = (4, 4)
-"""First release that refuses NaN and infinity as values."""
+"""The first release that refuses NaN and infinity as values of quotas."""
 
 
 async def _applied(wanted: list[_Wanted], context: RequestContext, validate_only: bool) -> list[_Result]:
-    """Apply all entries as one change of the controller, or none if they need more than 10,000 records (`MAX_RECORDS`).
-    A repeated entity or key is an error, but the first entry of a repeated entity is still applied.
+    """Apply all entries as one change of the controller, or none of them if they need more than `MAX_RECORDS` (10,000)
+    records. Return the result for each entity. A repeated entity or key is an error, but, as in Kafka, the first
+    entry of a repeated entity is applied nevertheless.
     """
     results: dict[QuotaEntity, _Result] = {}
     changed: dict[QuotaEntity, quotas.Changes] = {}
@@ -135,18 +136,20 @@ _DOUBLE = struct.Struct(">d")
 def encoded_entries(
     version: int, entries: Iterable[tuple[QuotaEntity, QuotaValues]], *, client_first: bool
 ) -> Iterator[bytes]:
-    """Return each entity with its quotas as an encoded element of the response's array, lazily.
+    """Yield each entity with its quotas as an encoded element of the response's array.
 
     Args:
-        version: version of the response; flexible format since FLEXIBLE_FROM.
-        client_first: encode client-id before user, as brokers do.
+        version: the version of the response, which is flexible from FLEXIBLE_FROM on.
+        client_first: whether client-id comes before user, as in brokers' responses.
     """
     encode = _Encoder(version >= FLEXIBLE_FROM, client_first)
     return (encode(entity, values) for entity, values in entries)
 
 
 class _Encoder:
-    """An encoder of entries that caches repeated parts: a million entities share few components and sets of quotas."""
+    """An encoder of entities with their quotas that caches repeated parts: a million entities have few different
+    components and combinations of quotas.
+    """
 
     def __init__(self, flexible: bool, client_first: bool) -> None:
         self._form = WireFormat(flexible)

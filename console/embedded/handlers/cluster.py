@@ -24,11 +24,11 @@ _TYPES = {_BROKERS: "BROKER", _CONTROLLERS: "CONTROLLER"}
 async def describe_cluster(request: Any, context: RequestContext) -> Any:
     """DescribeCluster (60), v0-2: the cluster's id, controller and brokers (KIP-700).
 
-    Return the brokers, or the controllers if the node is a controller. A different endpoint type than the listener's is
-    an error.
+    Return the brokers; a controller returns the controllers. If the request's endpoint type is not the one of the node,
+    return an error.
 
-    With KRaft, brokers name a random live broker as the controller: clients don't reach the quorum. Controllers name
-    the active one.
+    In a cluster with KRaft, brokers name a random live broker as the controller, since clients don't connect to the
+    quorum. Controllers name the active one.
 
     Version notes:
     - v1: the endpoint type, brokers or controllers (KIP-919).
@@ -79,7 +79,7 @@ _MESSAGES_FROM = (4, 1)
 async def unregister_broker(request: Any, context: RequestContext) -> Any:
     """UnregisterBroker (64), v0: removes a broker's registration (KIP-500; ReplicationControlManager.unregisterBroker).
 
-    Remove the broker, alive or not, and return the error.
+    Remove the broker's registration, whether the broker is alive or not, and return the error code, 0 for success.
 
     Needs ALTER on the cluster. KRaft only.
 
@@ -114,9 +114,9 @@ _NOT_UNSAFE = "Unsafe metadata downgrade is not supported in this version."
 
 
 async def update_features(request: Any, context: RequestContext) -> Any:
-    """UpdateFeatures (57), v0-2: finalizes features at other levels (KIP-584, KIP-778; FeatureControlManager).
+    """UpdateFeatures (57), v0-2: changes the finalized levels of features (KIP-584, KIP-778; FeatureControlManager).
 
-    Apply all updates or none. Since 4.0 an error is reported once; before, for each feature.
+    Apply all updates or none. Since 4.0 the response has an error once; before, it has the error for each feature.
 
     Needs ALTER on the cluster.
 
@@ -153,7 +153,9 @@ def _kind(update: Any) -> int:
 
 
 def _reason(context: RequestContext, feature: str, level: int, kind: int) -> str | None:
-    """Return the reason why the feature can't have this level; None if it can."""
+    """Return the reason why a feature can't have this level; None if it can. kind: the kind of update: an upgrade, or a
+    safe or unsafe downgrade.
+    """
     release, now = context.cluster.release, context.state.features.get(feature, 0)
     begin = f"Invalid update version {level} for feature {feature}. "
     controller = f"Local controller {context.state.controller_id} "

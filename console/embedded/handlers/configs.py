@@ -77,7 +77,9 @@ async def alter_configs(request: Any, context: RequestContext) -> Any:
 
 
 def _changes(request: Any, *, replaces: bool) -> list[ConfigChange]:
-    """Return the changes of a request. AlterConfigs has no operations: it sets each key."""
+    """Return the changes in a request. An AlterConfigs request (`replaces`) has no operations: each of its keys is
+    set.
+    """
     return [
         ConfigChange(
             ConfigResource(ResourceType(item.resource_type), item.resource_name),

@@ -23,11 +23,11 @@ _NONE_TO_DESCRIBE: Final = "Attempt to describe a user credential that does not 
 async def describe_user_scram_credentials(request: Any, context: RequestContext) -> Any:
     """DescribeUserScramCredentials (50), v0: users with their mechanisms and iterations (KIP-554).
 
-    Return the credentials of users. Null or empty users request all.
+    Return the credentials of the users in the request; null or an empty list means all users. The response has neither
+    salts nor keys.
 
-    Without permission, a request for all users gets no response: brokers fail to build it.
-
-    Needs DESCRIBE on the cluster. The response has neither salts nor keys.
+    Needs DESCRIBE on the cluster. Without that right, a request for all users gets no response, because brokers fail to
+    build it.
     """
     if not context.allowed("DESCRIBE"):
         if request.users is None:
@@ -57,7 +57,7 @@ def _result(user: str, code: int, message: str | None, infos: tuple[Any, ...] = 
 
 
 _SCRAM_FROM = 11
-"""First metadata.version that has SCRAM in KRaft (3.5-IV2)."""
+"""The first level of metadata.version with which KRaft has SCRAM credentials (3.5-IV2)."""
 _TOO_OLD: Final = "The current metadata.version does not support SCRAM"
 
 
@@ -107,7 +107,7 @@ _NONE_TO_DELETE: Final = "Attempt to delete a user credential that does not exis
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Upsertion:
-    """A credential to set. Its repr hides the password."""
+    """A credential to create or replace. Its repr hides the salted password."""
 
     key: ScramKey
     iterations: int
@@ -116,13 +116,18 @@ class Upsertion:
 
 
 Problems = Mapping[str, Refusal | None]
-"""User in the request -> the problem; None for no problem."""
+"""User in a request -> the refusal of the user's changes; None if they are accepted."""
 
 
 def user_problems(
     deletions: Sequence[ScramKey], upsertions: Sequence[Upsertion], known: Container[ScramKey]
 ) -> Problems:
-    """Return the problem of each user. The request may name a user only once."""
+    """Return user -> the refusal of the user's changes, None if they are accepted. A request may have each user only
+    once.
+
+    Args:
+        known: the existing credentials.
+    """
     problems: dict[str, Refusal | None] = {}
     steps: list[tuple[str, Callable[[], Refusal | None]]] = [
         *((key.user, lambda key=key: _deletion(key) or _missing(key, known)) for key in deletions),

@@ -53,7 +53,7 @@ async def find_coordinator(request: Any, context: RequestContext) -> Any:
 
 
 def _message(kind: int, code: int) -> str:
-    """Return the message for one of several keys; empty for authorization errors."""
+    """Return the error message for one of several keys; ``""`` for authorization errors. kind: the type of the key."""
     unauthorized = (ErrorCode.group_authorization_failed, ErrorCode.transactional_id_authorization_failed)
     return "" if kind == _SHARE or code in unauthorized else _MESSAGES.get(code, "")
 
@@ -79,7 +79,7 @@ def _find(context: RequestContext, kind: int, key: str) -> dict[str, Any]:
 
 
 _SESSIONS = {"group.min.session.timeout.ms": 6_000, "group.max.session.timeout.ms": 1_800_000}
-"""Key of the broker's file -> its default in milliseconds."""
+"""Config key with a limit of the session timeout -> its default in milliseconds."""
 _KNOWN_ID_FROM, _NULL_PROTOCOL_FROM, _SKIP_FROM = 4, 7, 9
 
 

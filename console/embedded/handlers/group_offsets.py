@@ -16,7 +16,7 @@ from console.embedded.groups import Committed, Group
 from console.model.grouping import grouped
 
 _MAX_METADATA = 4096
-"""Maximum characters of a commit's metadata (offset.metadata.max.bytes)."""
+"""Maximum number of characters of the metadata in a commit (offset.metadata.max.bytes)."""
 _NOT_FOUND_FROM = 9
 _TELLS_NOT_FOUND_FROM = (4, 0)
 _SHARE = "share"
@@ -74,7 +74,14 @@ def _commit(
     topic: Any,
     part: Any,
 ) -> int:
-    """Note the offset of a partition, and return 0; or the error code for it."""
+    """Check the commit of a partition's offset. Return 0 after adding it to `offsets`, or the error code.
+
+    Args:
+        offsets: (topic, partition) -> the offsets to commit.
+        error_of: function that returns the error code for a topic, 0 if it is permitted.
+        topic: the topic in the request.
+        part: the partition in the request.
+    """
     name = group_coordinator.topic_name_of(context, topic)
     code = error_of(name)
     if code or name is None:
@@ -93,13 +100,13 @@ def _commit(
 
 
 _ADDS_FROM = 5
-"""First version of TxnOffsetCommit in which offsets add the group to the transaction (KIP-890)."""
+"""The first version of TxnOffsetCommit that itself adds the group to the transaction (KIP-890)."""
 
 
 async def txn_offset_commit(request: Any, context: RequestContext) -> Any:
     """TxnOffsetCommit (28), v0-5: stores offsets of a group in a producer's transaction (KIP-98).
 
-    Keep the offsets until the transaction's marker takes or drops them, and return the error code of each partition.
+    Keep the offsets until the transaction's marker commits or drops them, and return the error code of each partition.
 
     Needs WRITE on the transactional id, and READ on the group and on the topics.
 
@@ -121,14 +128,16 @@ async def txn_offset_commit(request: Any, context: RequestContext) -> Any:
 
 
 def _denied(request: Any, context: RequestContext) -> int:
-    """Return the error code for a principal without the rights to the id and the group; 0 with them."""
+    """Return the error code if the principal lacks the right to the transactional id or to the group; otherwise 0."""
     if not context.allowed("WRITE", "TRANSACTIONAL_ID", request.transactional_id):
         return ErrorCode.transactional_id_authorization_failed
     return 0 if context.allowed("READ", "GROUP", request.group_id) else ErrorCode.group_authorization_failed
 
 
 def _refused_transaction(request: Any, context: RequestContext) -> int:
-    """Return the error code for offsets outside their producer's transaction; 0 for offsets inside it."""
+    """Return the error code if the request's producer has no such transaction, or the group is not part of it;
+    otherwise 0.
+    """
     id_, group_id = request.transactional_id, request.group_id
     if code := group_coordinator.group_error(context, group_id):
         return code
@@ -281,9 +290,8 @@ async def offset_delete(request: Any, context: RequestContext) -> Any:
 
 
 def _keeps_empty(context: RequestContext) -> bool:
-    """Return whether a group without members and offsets stays.
-
-    Before 4.0, it is deleted with its last offset (measured).
+    """Return whether a group without members stays after its last offset was deleted. Before 4.0 it is deleted with it
+    (measured).
     """
     return context.cluster.release.number >= _KEEPS_EMPTY_FROM
 

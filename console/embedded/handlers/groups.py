@@ -19,7 +19,8 @@ from console.embedded.refusals import Refusal
 async def list_groups(request: Any, context: RequestContext) -> Any:
     """ListGroups (16), v0-5: the groups that this broker coordinates.
 
-    Return the groups that match the filters. Without DESCRIBE on the cluster, return only those that may be described.
+    Return the groups that match the filters; if the principal has no DESCRIBE right on the cluster, only those that it
+    may describe.
 
     A client sends the request to every broker and merges the responses.
 
@@ -101,7 +102,7 @@ def _classic_group(request: Any, context: RequestContext, group_id: str) -> Resu
 
 
 def _classic_member(group: Group, member: Member, stable: bool) -> Any:
-    """Return a member. Metadata and assignments are only sent for a stable group."""
+    """Return a member as a response element. Its metadata and assignment are empty unless the group is stable."""
     return {
         "member_id": member.id,
         "group_instance_id": member.instance_id,
@@ -121,24 +122,27 @@ SHARE_MESSAGES: Mapping[int, str] = {
     ErrorCode.non_empty_group: "The group is not empty.",
     ErrorCode.unsupported_version: "The version of API is not supported.",
 }
-"""Error code -> message, in responses about share groups; measured on 4.3.0 and 4.1.1."""
+"""Error code -> message in responses about share groups, as measured on 4.3.0 and 4.1.1."""
 
 _FEATURES = {"consumer": "group.version", "share": "share.version", "streams": "streams.version"}
 _NOT_AUTHORIZED = "The group has described topic(s) that the client is not authorized to describe."
 
 
 def is_disabled(context: RequestContext, type_: str) -> bool:
-    """Return whether the cluster's features disable groups of this type: requests for them get UNSUPPORTED_VERSION."""
+    """Return whether the cluster's feature levels disable groups of this type, so that requests about them get
+    UNSUPPORTED_VERSION.
+    """
     return context.state.features.get(_FEATURES[type_], 0) < 1
 
 
 def _newer_group(
     context: RequestContext, request: Any, type_: str, own: Callable[[NewerGroup], dict[str, Any]], group_id: str
 ) -> Result:
-    """Return a group of this type, or why it can't be described (GroupMetadataManager.consumerGroup and its siblings).
+    """Return the description of a group of this type, or the error (GroupMetadataManager.consumerGroup and similar
+    methods).
 
     Args:
-        own: returns the fields of the type's API, including members.
+        own: function that returns the fields that only this type's API has, with the members.
     """
     if is_disabled(context, type_):
         return ErrorCode.unsupported_version
@@ -172,7 +176,7 @@ def _newer_group(
 
 
 def _member(member: NewerMember, **own: Any) -> Any:
-    """Return a member of a group of any type. own: fields that only its type has."""
+    """Return a member as a response element. own: the fields that only the members of its group type have."""
     return {
         "member_id": member.id,
         "member_epoch": member.epoch,
@@ -184,7 +188,7 @@ def _member(member: NewerMember, **own: Any) -> Any:
 
 
 def _assignment(context: RequestContext, partitions: Partitions) -> Any:
-    """Return an assignment, with the ids of its topics."""
+    """Return an assignment as a response element, with the topics' ids. partitions: topic -> partition numbers."""
     topics = context.view.topics
     return {
         "topic_partitions": tuple(

@@ -62,7 +62,9 @@ async def api_versions(request: Any, context: RequestContext) -> Any:
 
 
 def _refused(request: Any, context: RequestContext, name: str | None, version: str | None) -> int:
-    """Return the error code with which the request is refused; 0 if it is accepted."""
+    """Return the error code with which an ApiVersions request is refused; 0 if it is accepted. name, version: those of
+    the client's software; None if the version of the request lacks them.
+    """
     if name is not None and not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version or "")):
         return ErrorCode.invalid_request
     cluster, node = getattr(request, "cluster_id", None), getattr(request, "node_id", _NO_NODE)
@@ -77,7 +79,8 @@ def _refused(request: Any, context: RequestContext, name: str | None, version: s
 async def sasl_handshake(request: Any, context: RequestContext) -> Any:
     """SaslHandshake (17), v0-1: chooses a mechanism (KIP-43).
 
-    Begin the exchange, and return the mechanisms; an error after authentication, and without SASL.
+    Begin the exchange, and return the enabled mechanisms. Return an error if the client has authenticated already, or
+    if the cluster has no SASL.
 
     Version notes:
     - v0: the tokens follow without request headers.

@@ -28,9 +28,11 @@ _ZERO_ID = UUID(int=0)
 async def metadata(request: Any, context: RequestContext) -> Any:
     """Metadata (3), v0-13: brokers, the controller, topics with their partitions (KIP-4 for v0 and v1).
 
-    Return brokers and topics. A response with all topics is encoded here, with pauses for other connections.
+    Return brokers and topics. A response with all topics is encoded here, so that other connections get their turn
+    meanwhile.
 
-    With KRaft the controller id is that of a random live broker: clients don't reach the quorum.
+    In a cluster with KRaft the controller id is that of a random live broker, since clients don't connect to the
+    quorum.
 
     Version notes:
     - v1: the controller and racks; null requests all topics, in v0 an empty array does.
@@ -73,7 +75,7 @@ async def metadata(request: Any, context: RequestContext) -> Any:
 
 
 def _impossible(request: Any, context: RequestContext) -> Any:
-    """Return the error response to topics without a valid name or id; None if all are valid."""
+    """Return the error response to a request with an invalid topic name or id; None if all are valid."""
     for topic in request.topics or ():
         named, topic_id = topic.name is not None, getattr(topic, "topic_id", None)
         if context.version < _BY_ID_FROM and (topic_id or not named):
@@ -88,7 +90,7 @@ def _impossible(request: Any, context: RequestContext) -> Any:
 
 
 class _Maker:
-    """A builder of the topics of one response."""
+    """A builder of the topics in one response."""
 
     def __init__(self, context: RequestContext, alive: frozenset[int], operations: bool) -> None:
         self._context = context
@@ -97,11 +99,13 @@ class _Maker:
         self.operations = operations
 
     def all_topics(self) -> Iterator[Any]:
-        """Return every topic that the client may describe."""
+        """Yield, as response elements, all topics that the client may describe."""
         return map(self._topic, self._allowed())
 
     async def with_all_topics(self, response: Any) -> EncodedBody:
-        """Return the encoded response with every topic that may be described, with pauses for other connections."""
+        """Return the encoded response with all topics that the client may describe; yield to other connections
+        meanwhile.
+        """
         context = self._context
         topics: list[bytes] = []
         element = context.schema.MetadataResponseTopic
@@ -116,7 +120,7 @@ class _Maker:
         return (topic for topic in topics if self._context.allowed("DESCRIBE", "TOPIC", topic.name))
 
     def named(self, request: Any) -> Iterator[Any]:
-        """Yield the requested topics or their errors."""
+        """Yield, as response elements, the requested topics or their errors."""
         create = getattr(request, "allow_auto_topic_creation", True)
         asked: dict[tuple[str | None, UUID | None], None] = {}
         for item in request.topics:
@@ -140,7 +144,9 @@ class _Maker:
         return self._topic(self._view.topics[name])
 
     def _missing(self, name: str, create: bool) -> Any:
-        """Return the result for a missing topic, and create it if the broker and the request allow it."""
+        """Return the result for a topic that does not exist. Create it if the broker and the request (`create`) allow
+        that.
+        """
         context = self._context
         create = create and context.cluster.auto_create_topics
         if create and not (context.allowed("CREATE") or context.allowed("CREATE", "TOPIC", name)):
@@ -202,7 +208,9 @@ class _Maker:
 
 
 def _create(context: RequestContext, name: str) -> int:
-    """Create a topic as brokers do automatically (AutoTopicCreationManager). Return the error code of this response."""
+    """Create a topic as brokers do automatically (AutoTopicCreationManager); do nothing if the creation is refused.
+    Return UNKNOWN_TOPIC_OR_PARTITION in every case: the client retries, and then finds the topic.
+    """
     state = context.state
     if name in (GROUP_TOPIC, TRANSACTION_TOPIC):
         ensure_topic(state, name)
@@ -216,7 +224,7 @@ def _create(context: RequestContext, name: str) -> int:
 
 
 Describe = Callable[[Topic], Any]
-"""Returns kio's entity of a topic."""
+"""Function that returns the response element of a topic."""
 
 _FLEXIBLE_FROM, _IDS_FROM, _ERROR_FROM = 9, 10, 13
 _OPERATIONS = range(8, 11)
@@ -227,11 +235,14 @@ _NO_NAME = UUID(int=0)
 def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, element: type[Any]) -> Iterator[bytes]:
     """Yield each topic as an encoded element of the response's array.
 
-    The bytes after name and id are encoded once for equal partitions: 100,000 topics share a few sets of partitions.
+    The bytes after the topic's name and id are encoded once for topics with equal partitions: 100,000 topics have few
+    different ones.
 
     Args:
-        describe: returns the element of a topic; it must use name and id only for the fields of these names.
-        element: kio's class of a topic in this version.
+        version: the version of Metadata.
+        describe: function that returns the element of a topic, which must depend on the topic's name and id only in the
+            fields for these.
+        element: the class of the element in this version.
     """
     tails: dict[tuple[int, bool], tuple[tuple[Partition, ...], bytes]] = {}
     flexible, with_id = version >= _FLEXIBLE_FROM, version >= _IDS_FROM
@@ -249,7 +260,7 @@ def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, el
 
 
 def with_topics(version: int, response: bytes, topics: list[bytes]) -> bytes:
-    """Return an encoded response without topics, with these topics inserted."""
+    """Insert encoded topics into an encoded response that has none."""
     # Only fields of a fixed size follow the array of topics: authorized operations, an error code and an empty section
     # of tags.
     behind = (4 if version in _OPERATIONS else 0) + (2 if version >= _ERROR_FROM else 0)
@@ -263,18 +274,17 @@ def with_topics(version: int, response: bytes, topics: list[bytes]) -> bytes:
 
 
 MAX_PARTITIONS = 2000
-"""Maximum number of partitions in a response (max.request.partition.size.limit)."""
+"""Maximum number of partitions in one response to DescribeTopicPartitions (max.request.partition.size.limit)."""
 
 
 async def describe_topic_partitions(request: Any, context: RequestContext) -> Any:
     """DescribeTopicPartitions (75), v0: topics by name, in pages (KIP-966; DescribeTopicPartitionsRequestHandler).
 
-    Return a page of partitions, and the cursor of the next one. An empty array requests all topics.
+    Return a page of partitions, and a cursor with which the client requests the next page. An empty array of topics
+    means all. A cursor in a request must name one of the requested topics.
 
-    The cursor continues an earlier response; its topic must be one of the requested topics.
-
-    Omits topics that may not be described, unless the request names them. Reports eligible leader replicas, which
-    Metadata does not.
+    Topics that may not be described are omitted, unless the request names them. Unlike Metadata, the response has the
+    eligible leader replicas.
     """
     schema, view, cursor = context.schema, context.view, request.cursor
     everything = not request.topics
@@ -335,10 +345,10 @@ def _topic(context: RequestContext, topic: Topic, first: int, last: int) -> Any:
 
 
 def _partition(context: RequestContext, index: int, partition: Partition, alive: frozenset[int]) -> Any:
-    """Return one partition.
+    """Return a partition as a response element.
 
-    If the feature for eligible leader replicas is on, a partition that lost the last of its ISR has an empty ISR: that
-    replica is eligible, and the last known leader (PartitionChangeBuilder; observed on 4.3).
+    If the feature for eligible leader replicas is on, a partition that lost the last in-sync replica has an empty ISR.
+    That replica is then an eligible leader replica and the last known leader (PartitionChangeBuilder; observed on 4.3).
     """
     led = partition.leader in alive
     eligible = partition.isr if not led and context.state.features.get(ELR) else ()

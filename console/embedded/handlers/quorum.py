@@ -95,15 +95,16 @@ def _replica(context: RequestContext, node: BrokerNode | ControllerNode, now: in
 async def add_raft_voter(request: Any, context: RequestContext) -> Any:
     """AddRaftVoter (80), v0-1: adds a controller to the voters (KIP-853; AddVoterHandler).
 
-    Add the voter, and return the error.
+    Add the voter, and return the error code, 0 for success.
 
     Needs ALTER on the cluster.
 
     Version notes:
     - v1: whether the response waits until the new voters have committed the change; here they always have.
 
-    Differences from Kafka: only a known node can be added, a controller or, if the brokers are the controllers, a
-    broker that was removed before; and at once. Its listeners are ignored, and state files do not store the voters.
+    Differences from Kafka: only a node of this cluster can be added: a separate controller or, if the brokers are the
+    controllers, a broker that was removed from the voters before. It is a voter at once. The listeners in the request
+    are ignored, and state files do not store the voters.
     """
     refusal = embedded_voters.refused(request, context, "add") or _add(request, context)
     return context.answer(error_code=refusal.code, error_message=refusal.message)
@@ -127,12 +128,12 @@ def _add(request: Any, context: RequestContext) -> Refusal:
 async def remove_raft_voter(request: Any, context: RequestContext) -> Any:
     """RemoveRaftVoter (81), v0: removes a controller from the voters (KIP-853; RemoveVoterHandler).
 
-    Remove the voter, and return the error.
+    Remove the voter, and return the error code, 0 for success.
 
     Needs ALTER on the cluster.
 
-    Differences from Kafka: the removal is immediate, even if the remaining voters have no majority that follows. State
-    files do not store the voters.
+    Differences from Kafka: the voter is removed at once, even if the remaining voters have no majority of live nodes.
+    State files do not store the voters.
     """
     refusal = embedded_voters.refused(request, context, "remove") or _remove(request, context)
     return context.answer(error_code=refusal.code, error_message=refusal.message)

@@ -113,7 +113,7 @@ def _answer(context: RequestContext, index: int, result: Appended, **leader: Any
 
 
 _SHOWN = 3
-"""Maximum number of record errors that a summary names."""
+"""Maximum number of invalid records that an error message names."""
 _REJECTED = (
     "One or more records have been rejected due to {count} record errors in total, and only showing the first three "
     "errors at most: [{shown}]"
@@ -124,7 +124,9 @@ INVALID_TIMESTAMP = "One or more records have been rejected due to invalid times
 
 
 def rejected_message(errors: Sequence[tuple[int, str]]) -> str:
-    """Return the summary of the invalid records of a batch."""
+    """Return the error message for a batch with invalid records. errors: position of a record in the batch, and its
+    message.
+    """
     shown = ", ".join(f"RecordError(batchIndex={place}, message='{text}')" for place, text in errors[:_SHOWN])
     return _REJECTED.format(count=len(errors), shown=shown)
 
@@ -133,22 +135,23 @@ _FOREVER = 2**63 - 1
 
 
 class TimestampLimits(NamedTuple):
-    """Maximum distance of a timestamp from the broker's time, before and after it, in milliseconds."""
+    """The maximum number of milliseconds by which a record's timestamp may be before, and after, the broker's time."""
 
     before: int
     after: int
 
 
 def timestamp_limits(config: Callable[[str], str]) -> TimestampLimits:
-    """Return the limits of a topic. config: returns the value of a key."""
+    """Return a topic's limits of timestamps. config: function that returns the topic's value of a config key."""
     return TimestampLimits(
         int(config("message.timestamp.before.max.ms")), int(config("message.timestamp.after.max.ms"))
     )
 
 
 def out_of_range(batch: record_batch.Batch, allowed: TimestampLimits, now: int) -> tuple[tuple[int, str], ...]:
-    """Return the records out of range, by position, with Kafka's messages (LogValidator.validateTimestamp). If the
-    records can't be decoded, the batch's latest timestamp counts as that of record 0. now: milliseconds since 1970.
+    """Return the position and Kafka's message of each record whose timestamp is out of range
+    (LogValidator.validateTimestamp). If the records can't be decoded, the batch's latest timestamp is taken as that
+    of record 0. now: milliseconds since 1970.
     """
     first, last = now - allowed.before, now + allowed.after
     if batch.max_timestamp <= last and allowed.before == _FOREVER:
@@ -165,14 +168,14 @@ def out_of_range(batch: record_batch.Batch, allowed: TimestampLimits, now: int) 
 
 
 def _java_long(number: int) -> int:
-    """Wrap a sum around as Java does on overflow."""
+    """Return a number as Java's 64-bit arithmetic has it, which wraps around on overflow."""
     return (number + 2**63) % 2**64 - 2**63
 
 
 _ADDS_FROM = 12
-"""First version in which records add their partition to the transaction (KIP-890)."""
+"""The first version of Produce that itself adds the partition to the transaction (KIP-890)."""
 _ZSTD_FROM = 7
-"""First version of Produce that accepts zstd (KIP-110)."""
+"""The first version of Produce that accepts batches compressed with zstd (KIP-110)."""
 ALL_REPLICAS = -1
 _MILLISECONDS = 1000
 
@@ -182,27 +185,28 @@ class Appended(NamedTuple):
 
     code: int
     offset: int = NO_OFFSET
-    """The offset of the batch's first record."""
+    """The offset of the batch's first record; NO_OFFSET if it was not appended."""
     append_time: int | None = None
-    """The time in milliseconds since 1970 if the broker set the timestamps; None otherwise."""
+    """The broker's time in milliseconds since 1970, if it replaced the timestamps; otherwise None."""
     start: int = NO_OFFSET
     message: str | None = None
     rejected: tuple[tuple[int, str], ...] = ()
-    """The positions of invalid records in the batch, with messages."""
+    """The position in the batch and the message of each invalid record."""
 
 
 def append(
     context: RequestContext, held: partitions.LedPartition, data: bytes, acks: int, transactional_id: str | None = None
 ) -> Appended:
-    """Check and append a batch (UnifiedLog.append, Partition.appendRecordsToLeader).
+    """Check a batch and append it (UnifiedLog.append, Partition.appendRecordsToLeader).
 
     Args:
+        held: the partition that this broker leads.
         data: one batch of format v2, as received.
-        acks: 0, 1, or ALL_REPLICAS, which needs min.insync.replicas.
+        acks: 0, 1, or ALL_REPLICAS, for which min.insync.replicas must be met.
         transactional_id: the request's transactional id; None refuses transactional batches.
 
     Returns:
-        The offset of the first record, or the error with the invalid records.
+        The offset of the first record; or the error code, with the invalid records.
     """
     try:
         batch = record_batch.produced_batch(data)
@@ -243,7 +247,9 @@ def append(
 def _outside(
     context: RequestContext, held: partitions.LedPartition, batch: record_batch.Batch, transactional_id: str | None
 ) -> int:
-    """Return the error code for records outside their producer's transaction; 0 for records inside it."""
+    """Return the error code for a transactional batch whose producer has no transaction with this partition; otherwise
+    0.
+    """
     if transactional_id is None or not context.allowed("WRITE", "TRANSACTIONAL_ID", transactional_id):
         return int(ErrorCode.transactional_id_authorization_failed)
     place = held.topic.name, held.place
@@ -278,13 +284,17 @@ def _config(context: RequestContext, name: str, key: str) -> str:
 
 
 def _least_in_sync(context: RequestContext, held: partitions.LedPartition) -> int:
-    """Return min.insync.replicas, limited to the number of replicas (Partition.effectiveMinIsr; measured)."""
+    """Return the number of in-sync replicas that acks=-1 needs: min.insync.replicas, at most the number of replicas
+    (Partition.effectiveMinIsr; measured).
+    """
     wanted = int(_config(context, held.topic.name, "min.insync.replicas"))
     return min(wanted, len(held.partition.replicas))
 
 
 def _rejected(held: partitions.LedPartition, places: list[int]) -> Appended:
-    """Return the refusal of records without a key, which a compacted topic can't store (LogValidator.validateKey)."""
+    """Return the refusal of a batch with records without a key, which a compacted topic can't store
+    (LogValidator.validateKey). places: the positions of these records in the batch.
+    """
     text = f"Compacted topic cannot accept message without key in topic partition {held.topic.name}-{held.place}"
     errors = tuple((place, text) for place in places)
     return Appended(ErrorCode.invalid_record, start=held.log.start, message=rejected_message(errors), rejected=errors)
@@ -293,15 +303,17 @@ def _rejected(held: partitions.LedPartition, places: list[int]) -> Appended:
 _NEVER_READ = frozenset(
     {ErrorCode.unknown_topic_or_partition, ErrorCode.topic_authorization_failed, ErrorCode.unknown_topic_id}
 )
-"""Errors for topics that are unknown or not allowed: brokers send an empty array of records with these, instead of
-null."""
+"""The errors, for topics that are unknown or not permitted, with which brokers return an empty array of records, not
+null.
+"""
 _BEGINS, _SESSIONLESS = 0, -1
 
 
 async def fetch(request: Any, context: RequestContext) -> Any:
     """Fetch (1), v4-18: records of partitions that this broker leads (KafkaApis.handleFetchRequest).
 
-    Return the records of the requested partitions, after they reach the minimum size or the client's wait ends.
+    Return the records of the requested partitions, as soon as they have the minimum size or the client's maximum wait
+    is over.
 
     Version notes:
     - v4: the isolation level (KIP-98).
@@ -358,32 +370,34 @@ def _aborted(context: RequestContext, found: tuple[AbortedTransaction, ...] | No
 
 
 MAX_BYTES = 55 * 2**20
-"""The value of fetch.max.bytes."""
+"""Maximum size in bytes of a Fetch response (fetch.max.bytes)."""
 
 
 class Read(NamedTuple):
-    """The data that a Fetch returns for one partition."""
+    """The data of one partition in a Fetch response."""
 
     place: int
     refusal: partitions.NotServed | None
-    """The reason why there are no data; None if there are."""
+    """The error because of which the partition was not read; None if it was read."""
     end: int = -1
     start: int = -1
     records: bytes = b""
     stable: int = -1
     aborted: tuple[AbortedTransaction, ...] | None = None
-    """The aborted transactions in the data; None if the isolation level is read_uncommitted."""
+    """The aborted transactions in the data; None for isolation level read_uncommitted."""
 
 
 class TopicRead(NamedTuple):
-    """The data that a Fetch returns for one topic."""
+    """The data of one topic in a Fetch response."""
 
     named: partitions.AskedTopic
     parts: tuple[Read, ...]
 
 
 async def read_topics(request: Any, context: RequestContext) -> tuple[TopicRead, ...]:
-    """Return the requested data, once it has min_bytes or an error, or max_wait is over (DelayedFetch)."""
+    """Return the requested data as soon as it has min_bytes in total or a partition has an error, or after max_wait
+    (DelayedFetch).
+    """
     found = _read_once(request, context)
     deadline = context.clock.time() + request.max_wait.total_seconds()
     if _enough(found, request.min_bytes) or request.max_wait.total_seconds() <= 0:
@@ -445,7 +459,9 @@ def _read_partition(
 
 @contextmanager
 def _news(context: RequestContext, found: tuple[TopicRead, ...]) -> Iterator[asyncio.Event]:
-    """Yield an event that is set when one of these partitions gets records or another leader."""
+    """Register an event that is set when one of these partitions gets records or another leader; yield it, and
+    unregister it afterwards.
+    """
     event = asyncio.Event()
     names = {topic.named.name for topic in found}
     logs = [
@@ -472,18 +488,19 @@ def _news(context: RequestContext, found: tuple[TopicRead, ...]) -> Iterator[asy
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
 _SINCE = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING: 11}
-"""Special timestamp -> first version of ListOffsets that has it."""
+"""Special timestamp -> the first version of ListOffsets that has it."""
 ANY_REPLICA = -2
-"""The replica id of a client that may read from any replica (ListOffsetsRequest.DEBUGGING_REPLICA_ID)."""
+"""The replica id of a client that may read from any replica of a partition (ListOffsetsRequest.DEBUGGING_REPLICA_ID).
+"""
 READ_COMMITTED = 1
-"""The isolation level at which a log ends at its last stable offset."""
+"""The isolation level with which the end of a log is its last stable offset."""
 _NEVER = 1000
-"""A version above all versions of requests."""
+"""A version higher than that of any request."""
 _NO_TIME = _NO_EPOCH = -1
 
 
 class _Place(NamedTuple):
-    """The fields of a partition in the ListOffsets response."""
+    """The result for a partition in a ListOffsets response."""
 
     error_code: int
     timestamp: int = _NO_TIME
@@ -549,7 +566,9 @@ def _place(context: RequestContext, named: partitions.AskedTopic, part: Any, *, 
 
 
 def _place_of_replica(context: RequestContext, named: partitions.AskedTopic, part: Any) -> _Place:
-    """Return the offset in this broker's log, even if it is a follower. Only the end is stored per replica."""
+    """Return the requested offset in this broker's own log, even if it is a follower. Of a follower's log, only the end
+    offset differs from the leader's.
+    """
     topic, index = named.topic, part.partition_index
     if topic is None or not 0 <= index < len(topic.partitions):
         return _Place(named.code or ErrorCode.unknown_topic_or_partition)
@@ -609,24 +628,25 @@ def _epoch_end(context: RequestContext, topic: Any, part: Any) -> dict[str, int]
 
 
 _EMPTY_FROM = (4, 2)
-"""First release that deletes records of a topic with an empty cleanup.policy."""
+"""The first release that deletes records of a topic whose cleanup.policy is empty."""
 _TO_THE_END = -1
-"""The offset that stands for the high watermark."""
+"""The offset in DeleteRecords that means the high watermark."""
 _UNKNOWN = -1
 
 
 async def delete_records(request: Any, context: RequestContext) -> Any:
     """DeleteRecords (21), v0-2: deletes the records before an offset (KIP-107; ReplicaManager.deleteRecords).
 
-    Delete the records before each partition's offset, and return its low watermark.
+    Delete the records before each partition's offset, and return its low watermark, which is the log's new start
+    offset.
 
     Needs DELETE on the topic. Only the partition's leader accepts it.
 
     Version notes:
     - v2: flexible.
 
-    Differences from Kafka: the response comes at once, as in-sync replicas have the leader's records; the timeout is
-    ignored.
+    Differences from Kafka: the response comes at once, because in-sync replicas always have the leader's records; the
+    timeout in the request is ignored.
     """
     return each_item(context, request, partial(_delete, context))
 

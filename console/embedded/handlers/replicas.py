@@ -57,9 +57,10 @@ async def alter_partition_reassignments(request: Any, context: RequestContext) -
 
 
 async def list_partition_reassignments(request: Any, context: RequestContext) -> Any:
-    """ListPartitionReassignments (46), v0: the moves of replicas under way (KIP-455).
+    """ListPartitionReassignments (46), v0: the moves of replicas in progress (KIP-455).
 
-    Return the moves. Null topics request all; partitions without a move, and unknown ones, are omitted.
+    Return the reassignments of the partitions in the request; null topics mean all partitions. Partitions without one,
+    and unknown partitions, are omitted.
 
     Needs DESCRIBE on the cluster. The response has no sizes, which are in DescribeLogDirs.
     """
@@ -80,7 +81,9 @@ async def list_partition_reassignments(request: Any, context: RequestContext) ->
 
 
 def _all(context: RequestContext) -> Iterator[tuple[Topic, Iterable[int]]]:
-    """Yield every topic that may have moves. Topics of a source never move."""
+    """Yield each topic that may be in a reassignment, with its partition numbers. The topics of a source (computed
+    topics) never are.
+    """
     for topic in context.state.tables.topics.own.values():
         yield topic, range(len(topic.partitions))
 
@@ -106,8 +109,8 @@ async def elect_leaders(request: Any, context: RequestContext) -> Any:
 
     Elect leaders, and return a result for each partition.
 
-    Null partitions request all that need an election; the response then also names the other topics, without
-    partitions.
+    Null partitions in the request mean all that need an election. The response then also names the other topics,
+    without partitions.
 
     Needs ALTER on the cluster.
 
@@ -170,7 +173,7 @@ def elect(state: ClusterState, kind: int, name: str, index: int) -> Refusal:
 
 
 def elect_all(state: ClusterState, kind: int) -> Iterator[tuple[str, list[tuple[int, Refusal]]]]:
-    """Yield each topic with the results for its partitions that need an election."""
+    """Yield each topic with the results for those of its partitions that need an election."""
     for topic in list(state.topics.values()):
         needy = [index for index, partition in enumerate(topic.partitions) if _needs(partition, kind)]
         yield topic.name, [(index, elect(state, kind, topic.name, index)) for index in needy]
@@ -181,7 +184,9 @@ def _needs(partition: Partition, kind: int) -> bool:
 
 
 def _led(partition: Partition, kind: int, alive: frozenset[int]) -> Partition | None:
-    """Return the partition with the elected leader; None without a candidate."""
+    """Return the partition with the leader that an election of this kind gives it; None if no replica can become
+    leader.
+    """
     candidates = [replica for replica in partition.replicas if replica in alive]
     in_sync = [replica for replica in candidates if replica in partition.isr]
     preferred = partition.replicas[0]
@@ -203,22 +208,20 @@ def _led(partition: Partition, kind: int, alive: frozenset[int]) -> Partition | 
 
 _FLEXIBLE_FROM, _ERROR_FROM, _VOLUME_FROM, _CORDONED_FROM = 2, 3, 4, 5
 _REPLICA = struct.Struct(">iqq?")
-"""Partition id, size, lag, and whether the replica is a future replica."""
+"""The encoding of a replica: partition number, size in bytes, lag in offsets, and whether it is a future replica."""
 _AT_ONCE = 5000
-"""Number of topics that are encoded between two pauses."""
+"""Number of topics after whose encoding other connections get their turn."""
 Wanted = tuple[Topic, frozenset[int] | None]
-"""A topic with the numbers of its requested partitions; None for all."""
+"""A topic, and the numbers of its requested partitions; None for all."""
 
 
 async def describe_log_dirs(request: Any, context: RequestContext) -> Any:
     """DescribeLogDirs (35), v1-5: the replicas on a broker's disks with their bytes and lag (KIP-113).
 
-    Return the replicas in each directory. Null topics request all.
+    Return the broker's own replicas in each directory; null topics in the request mean all. Topics without a replica on
+    the broker are omitted.
 
-    Topics without replicas here are omitted.
-
-    Each broker only knows its own replicas. Needs DESCRIBE on the cluster. The response is encoded directly, because it
-    may have 300,000 replicas.
+    Needs DESCRIBE on the cluster. The response is encoded directly, because it may have 300,000 replicas.
 
     Version notes:
     - v2: flexible.
@@ -249,7 +252,7 @@ async def describe_log_dirs(request: Any, context: RequestContext) -> Any:
 
 
 async def _encoded_topics(topics: list[Wanted], context: RequestContext, form: WireFormat, folder: str) -> list[bytes]:
-    """Return the encoded topics with replicas in the directory, with pauses for other connections."""
+    """Return the encoded topics that have replicas in the directory `folder`; yield to other connections meanwhile."""
     encoded: list[bytes] = []
     for begin in range(0, len(topics), _AT_ONCE):
         encoded += filter(None, (_topic(*each, context, form, folder) for each in topics[begin : begin + _AT_ONCE]))
@@ -260,7 +263,9 @@ async def _encoded_topics(topics: list[Wanted], context: RequestContext, form: W
 def _topic(
     topic: Topic, wanted: frozenset[int] | None, context: RequestContext, form: WireFormat, folder: str
 ) -> bytes:
-    """Encode a topic with its requested partitions in the broker's directory; b"" without any."""
+    """Encode a topic with those of its requested partitions that have a replica in the directory `folder`; return
+    ``b""`` if there are none. wanted: the requested partition numbers; None for all.
+    """
     replicas = [
         packed + form.end
         for index, partition in enumerate(topic.partitions)
@@ -273,7 +278,9 @@ def _topic(
 
 
 def _replicas(topic: Topic, index: int, partition: Partition, context: RequestContext, folder: str) -> Iterator[bytes]:
-    """Yield the broker's replica if it is in the directory, and its copy if that goes there."""
+    """Yield the encoding of the broker's replica if it is in the directory `folder`, and of its copy if that is being
+    made there.
+    """
     cluster, broker = context.cluster, context.broker_id
     if dir_of(cluster, topic, index, broker) == folder:
         yield _REPLICA.pack(index, _held(topic, index, partition, context), 0, False)
@@ -287,7 +294,9 @@ def _replicas(topic: Topic, index: int, partition: Partition, context: RequestCo
 
 
 def _held(topic: Topic, index: int, partition: Partition, context: RequestContext) -> int:
-    """Return the size of the broker's replica; for one that a reassignment adds, the bytes copied so far."""
+    """Return the size in bytes of the broker's replica; while a reassignment adds it, the number of bytes copied so
+    far.
+    """
     size = replica_bytes(context.state, topic, index)
     if context.broker_id not in partition.adding or context.broker_id in partition.isr:
         return size

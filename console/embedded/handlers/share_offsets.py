@@ -25,12 +25,16 @@ _NOTHING = "There is no offset information to delete."
 
 
 def _share_group_error(context: RequestContext, group_id: str, operation: str) -> int:
-    """Return the error code with which a request about a share group's offsets is refused; 0 if it is accepted."""
+    """Return the error code with which a request about a share group's offsets is refused; 0 if it is accepted.
+    operation: Kafka's name of the operation that the principal needs on the group.
+    """
     return ErrorCode.unsupported_version if is_disabled(context, _SHARE) else group_error(context, group_id, operation)
 
 
 def _change_refusal(context: RequestContext, group_id: str, operation: str, *, creates: bool) -> Refusal | None:
-    """Return the reason why the group's offsets can't be changed; None if they can. creates: accept a missing group."""
+    """Return the reason why a share group's offsets can't be changed; None if they can. creates: whether a missing
+    group is accepted, since the change creates it.
+    """
     if code := _share_group_error(context, group_id, operation):
         return Refusal(code, SHARE_MESSAGES.get(code))
     group = visible_group(context, group_id)
@@ -66,9 +70,9 @@ def _group(context: RequestContext, asked: Any) -> Result:
 
 
 def _error(context: RequestContext, asked: Any) -> int:
-    """Return the error code with which the group is refused; 0 if it is accepted.
+    """Return the error code with which a group is refused; 0 if it is accepted. asked: the group in the request.
 
-    Any broker reports the offsets of named topics; only the coordinator those of all topics (measured).
+    Any broker returns the offsets of named topics, but only the coordinator those of all topics (measured).
     """
     code = _share_group_error(context, asked.group_id, "DESCRIBE")
     return 0 if code == ErrorCode.not_coordinator and asked.topics is not None else code

@@ -15,13 +15,15 @@ from console.embedded.tokens import CHECK_MS, LIFETIME_MS, PERIOD_MS, Token
 
 
 def _refused(context: RequestContext) -> int:
-    """Return the error code for token requests on this connection; 0 if it has its own login, without a token."""
+    """Return the error code for requests about tokens on this connection; 0 if the client has logged in, and not by a
+    token.
+    """
     is_own = context.principal != ANONYMOUS and context.session.token is None
     return 0 if is_own else ErrorCode.delegation_token_request_not_allowed
 
 
 def _kept(context: RequestContext) -> dict[str, Token]:
-    """Return the stored tokens by id. Expired tokens stay until the next check."""
+    """Return id -> delegation token. An expired token is deleted only by the next periodic check."""
     tokens = context.state.tokens
     checked = now_ms(context) - CHECK_MS
     for token in [each for each in tokens.values() if each.has_ended(checked)]:
@@ -30,7 +32,7 @@ def _kept(context: RequestContext) -> dict[str, Token]:
 
 
 def now_ms(context: RequestContext) -> int:
-    """Return the current time in Unix milliseconds."""
+    """Return the cluster's present time in milliseconds since 1970."""
     return round(context.cluster.clock.time() * 1000)
 
 
@@ -39,7 +41,7 @@ async def create_delegation_token(request: Any, context: RequestContext) -> Any:
 
     Create the token, and return it with its HMAC.
 
-    Needs the connection's own login, and for another owner CREATE_TOKENS on the user.
+    The client must have logged in without a token. For another owner, it needs CREATE_TOKENS on that user.
 
     Version notes:
     - v2: flexible.
@@ -68,7 +70,9 @@ async def create_delegation_token(request: Any, context: RequestContext) -> Any:
 
 
 def _fields(token: Token) -> dict[str, Any]:
-    """Return a token's fields in the responses to CreateDelegationToken and DescribeDelegationToken."""
+    """Return the fields of a token that the responses to CreateDelegationToken and DescribeDelegationToken have in
+    common.
+    """
     type_, _, name = token.owner.partition(":")
     asked_type, _, asked_name = token.requester.partition(":")
     return {
@@ -89,8 +93,8 @@ async def renew_delegation_token(request: Any, context: RequestContext) -> Any:
 
     Renew the token with this HMAC, and return its expiry time.
 
-    Needs the connection's own login, as the token's owner or one of its renewers. Each renewal is for a day at most
-    (delegation.token.expiry.time.ms).
+    The client must have logged in without a token, as the token's owner or one of its renewers. A renewal is valid for
+    a day at most (delegation.token.expiry.time.ms).
 
     Version notes:
     - v2: flexible.
@@ -101,16 +105,18 @@ async def renew_delegation_token(request: Any, context: RequestContext) -> Any:
 
 
 Check = Callable[[RequestContext, Token], ErrorCode]
-"""Checks a client before the expiry of a token changes. Returns an error code, or ErrorCode.none to allow the
-change."""
+"""Function that checks whether a client may change a token's expiry. It returns an error code; ErrorCode.none if it
+may.
+"""
 
 
 def _with_expiry(context: RequestContext, proof: bytes, period: int, checks: Sequence[Check]) -> Any:
-    """Set the expiry of the token with this HMAC, at most to the end of its lifetime, and return the response with it.
+    """Set the expiry of the token with this HMAC, at most to the end of its lifetime, and return the response.
 
     Args:
-        period: milliseconds from now; a negative period removes the token.
-        checks: checks in the order in which brokers apply them.
+        proof: the HMAC in the request.
+        period: milliseconds from now to the new expiry; a negative number removes the token.
+        checks: the checks, in the order in which brokers apply them.
     """
     if code := _refused(context):
         return context.answer(error_code=code, expiry_timestamp=-1)
@@ -145,7 +151,7 @@ async def expire_delegation_token(request: Any, context: RequestContext) -> Any:
 
     Set the expiry of the token with this HMAC; a negative period removes the token.
 
-    Needs the connection's own login, as the token's owner or one of its renewers.
+    The client must have logged in without a token, as the token's owner or one of its renewers.
 
     Version notes:
     - v2: flexible.
@@ -158,10 +164,10 @@ async def expire_delegation_token(request: Any, context: RequestContext) -> Any:
 async def describe_delegation_token(request: Any, context: RequestContext) -> Any:
     """DescribeDelegationToken (41), v1-3: tokens with their HMACs (KIP-48).
 
-    Return the tokens of some owners, or all visible tokens.
+    Return the tokens of the owners in the request, or all, as far as the principal may see them: those that it owns,
+    requested or may renew, and others for which it has DESCRIBE on the token.
 
-    Needs the connection's own login. A principal sees tokens that it owns, requested or may renew, and others with
-    DESCRIBE on the token.
+    The client must have logged in without a token.
 
     Version notes:
     - v2: flexible.

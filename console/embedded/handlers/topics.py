@@ -34,8 +34,8 @@ Results = dict[str, topics.PlannedTopic | Refusal]
 async def create_topics(request: Any, context: RequestContext) -> Any:
     """CreateTopics (19), v2-7: creates topics (ControllerApis).
 
-    Create the topics that are not refused as one change of the controller; none if the change needs more than
-    `MAX_RECORDS` records. Respond after the controller has written them.
+    Create all topics that are not refused, as one change of the controller. Create none of them if that change needs
+    more than `MAX_RECORDS` records. Respond when the controller has made the change.
 
     Needs CREATE on the cluster or on the topic's name.
 
@@ -84,7 +84,7 @@ def _wanted(item: Any) -> topics.WantedTopic:
 
 
 def _unacceptable(context: RequestContext, wanted: Sequence[topics.WantedTopic]) -> Results:
-    """Return the results of topics that are refused before they reach the controller."""
+    """Return the results for the topics that a broker refuses before it forwards the request to the controller."""
     everything = context.allowed("CREATE")
     results: Results = {}
     for name, count in Counter(topic.name for topic in wanted).items():
@@ -106,15 +106,16 @@ class _Answer:
         self._new_configs = NewTopicConfigs(context.cluster) if context.version >= _CONFIGS_FROM else None
 
     def of_all(self, refusal: Refusal) -> Any:
-        """Return the response with this error for every topic."""
+        """Return the response with this refusal for each topic."""
         return self.of(dict.fromkeys(self._names, refusal), {})
 
     def of(self, results: Results, ids: Mapping[str, UUID], throttle: timedelta = NO_TIME) -> Any:
-        """Return the response, with one result for a repeated name.
+        """Return the response; a name that the request repeats has one result.
 
         Args:
-            ids: ids of the topics that were or would be created.
-            throttle: throttle time for the mutation quota.
+            results: topic -> its result.
+            ids: topic -> the id of the topic that was created, or would be by a request that only validates.
+            throttle: the time for which the client is throttled because of its mutation quota.
         """
         return self._context.answer(
             throttle_time=throttle,
@@ -144,17 +145,18 @@ class _Answer:
 
 
 class NewTopicConfig(NamedTuple):
-    """One config of a new topic in the response."""
+    """A config of a new topic in the response."""
 
     name: str
     value: str | None
     source: int
-    """The source of the value, as in DescribeConfigs."""
+    """Kafka's number of the source of the value, as in DescribeConfigs."""
 
 
 class NewTopicConfigs:
-    """The configs of new topics in the response (ConfigurationControlManager). Inherited configs are computed once per
-    request."""
+    """The configs of new topics in the response (ConfigurationControlManager). The inherited configs are computed only
+    once.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         state, configs = cluster.state, release_configs(cluster.release.name)
@@ -191,10 +193,10 @@ _GROWS_STRICTLY_FROM = 3
 async def create_partitions(request: Any, context: RequestContext) -> Any:
     """CreatePartitions (37), v0-3: adds partitions to topics (ControllerApis).
 
-    If the change needs more records than a controller writes at once, it changes nothing, and the response has
-    UNKNOWN_SERVER_ERROR, as in Kafka.
+    Respond when the controller has made the change. If that needs more records than a controller may write at once, it
+    changes nothing, and the response has UNKNOWN_SERVER_ERROR, as in Kafka.
 
-    Needs ALTER on each topic. The response follows once the controller has written the change.
+    Needs ALTER on each topic.
 
     Version notes:
     - v2: flexible.
@@ -224,7 +226,7 @@ async def create_partitions(request: Any, context: RequestContext) -> Any:
 
 
 def _records(request: Any, context: RequestContext) -> int:
-    """Return the number of partitions to add, before any validation."""
+    """Return how many partitions the request would add, before any validation."""
     topics = ((topic.count, context.state.topics.get(topic.name)) for topic in request.topics)
     return sum(max(count - len(topic.partitions), 0) for count, topic in topics if topic is not None)
 
@@ -255,15 +257,16 @@ def _grown(context: RequestContext, results: dict[str, Refusal], throttle: timed
 
 
 Growth = tuple[Replicas, ...]
-"""The replicas of each added partition."""
+"""The broker ids of the replicas, for each partition to add."""
 
 
 def planned_growth(state: ClusterState, name: str, count: int, given: Sequence[Replicas] | None) -> Growth | Refusal:
-    """Return the partitions to add to a topic, or why they can't be added.
+    """Return the partitions to add to a topic, or the reason why they can't be added.
 
     Args:
-        count: number of partitions after the change.
-        given: replicas of each new partition from the client; None to let the cluster place them
+        name: the topic.
+        count: the number of its partitions after the change.
+        given: the replicas of each new partition, from the client; None if the cluster shall place them
             (ReplicationControlManager.createPartitions).
     """
     topic = state.topics.get(name)
@@ -290,7 +293,7 @@ def planned_growth(state: ClusterState, name: str, count: int, given: Sequence[R
 
 
 def grow(state: ClusterState, name: str, growth: Growth) -> int:
-    """Add partitions to a topic, and return the log offset of the change."""
+    """Add partitions to a topic, and return the offset of the change in the change log."""
     topic, alive = state.topics[name], state.alive()
     more = tuple(new_partition(replicas, alive) for replicas in growth)
     return state.put_topic(replace(topic, partitions=topic.partitions + more))
@@ -308,12 +311,13 @@ _UNKNOWN_NAME = Refusal(ErrorCode.unknown_topic_or_partition, "This server does 
 _UNKNOWN_ID = Refusal(ErrorCode.unknown_topic_id, "This server does not host this topic ID.")
 _REFUSED = Refusal(ErrorCode.topic_authorization_failed, "Topic authorization failed.")
 _NOT_ACTIVE = Refusal(ErrorCode.not_controller)
-"""The result for all topics of a request to a controller that is not the active one, if the request has at least one
-topic to delete."""
+"""The result for each topic in a request to a controller that is not the active one, if at least one of the topics
+could be deleted.
+"""
 
 
 class _Asked(NamedTuple):
-    """A topic by name, by id or by both: as the request names it, or as the response does."""
+    """A topic that is named by its name, its id or both, in a request or a response."""
 
     name: str | None
     id: UUID | None
@@ -410,7 +414,7 @@ def _removed(name: str, context: RequestContext, quota: MutationQuota) -> Refusa
 
 
 def _split(items: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-    """Return the items that occur once, and those that occur several times."""
+    """Return the items that occur once, and the items that occur several times."""
     counts = Counter(items)
     return [item for item, count in counts.items() if count == 1], [item for item, count in counts.items() if count > 1]
 

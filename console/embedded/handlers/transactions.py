@@ -31,10 +31,11 @@ async def init_producer_id(request: Any, context: RequestContext) -> Any:
 
     Version notes:
     - v2: flexible.
-    - v3: the producer's current id and epoch (KIP-360): another producer's are fenced.
+    - v3: the producer's current id and epoch (KIP-360); a producer with another id or epoch is fenced.
     - v4: PRODUCER_FENCED.
 
-    Differences from Kafka: a producer that has used up its epochs has no second try with its former id.
+    Differences from Kafka: after its last epoch a producer gets another id, and can't repeat the request with its
+    former id.
     """
     code, producer_id, epoch = 0, _NO_PRODUCER, _NO_PRODUCER
     transactional_id = request.transactional_id
@@ -55,10 +56,10 @@ _SEVERAL_FROM = 4
 
 
 async def add_partitions_to_txn(request: Any, context: RequestContext) -> Any:
-    """AddPartitionsToTxn (24), v0-5: names partitions to the transaction coordinator before records go there (KIP-98,
+    """AddPartitionsToTxn (24), v0-5: adds partitions to a transaction before records are written to them (KIP-98,
     KIP-890).
 
-    Add the partitions to the producer's transaction, or only verify them for a broker (v4 and later).
+    Add the partitions to the producer's transaction; for a broker (v4 and later), only verify that they are in it.
 
     Version notes:
     - v3: flexible.
@@ -92,7 +93,14 @@ def _transaction(context: RequestContext, asked: Any) -> Any:
 def _codes(
     context: RequestContext, found: producers.Transaction | int, topics: Any, *, only_ask: bool
 ) -> dict[tuple[str, int], int]:
-    """Return the error code of each partition. If one is refused, the others are not attempted."""
+    """Add partitions to a transaction, unless one is refused. Return (topic, partition) -> error code, 0 for success;
+    if some are refused, the others get OPERATION_NOT_ATTEMPTED.
+
+    Args:
+        found: the transaction, or an error code, which then all partitions get.
+        topics: the topics in the request, with their partitions.
+        only_ask: whether to add nothing, and only verify that the transaction has the partitions.
+    """
     # Add all partitions or none: a producer retries the whole request, and Kafka's coordinator writes the set of
     # partitions as one record.
     places = [(topic.name, number) for topic in topics for number in topic.partitions]
@@ -120,8 +128,7 @@ def _wrong(context: RequestContext, name: str, number: int) -> int:
 
 
 async def add_offsets_to_txn(request: Any, context: RequestContext) -> Any:
-    """AddOffsetsToTxn (25), v0-4: names a group to the transaction coordinator before offsets are committed to it
-    (KIP-98).
+    """AddOffsetsToTxn (25), v0-4: adds a group to a transaction before its offsets are committed in it (KIP-98).
 
     Add the partition with the group's offsets to the producer's transaction, and return the error code.
 
@@ -149,7 +156,7 @@ async def add_offsets_to_txn(request: Any, context: RequestContext) -> Any:
 
 _NONE = -1
 _BUMPS_FROM = 5
-"""First version whose response contains the producer's next epoch (transaction.version 2)."""
+"""The first version of EndTxn whose response has the producer's next epoch (transaction.version 2)."""
 
 
 async def end_txn(request: Any, context: RequestContext) -> Any:
@@ -175,8 +182,8 @@ async def end_txn(request: Any, context: RequestContext) -> Any:
 
 
 def _asked_again(context: RequestContext, request: Any) -> producers.Transaction | None:
-    """Return the transaction if the same producer has ended it before, so that this request repeats its
-    end; else None.
+    """Return the transaction if this producer has ended it before, so that the request repeats an earlier EndTxn;
+    otherwise None.
     """
     found = context.state.transactions.get(request.transactional_id)
     mine = int(request.producer_id), request.producer_epoch
@@ -208,8 +215,8 @@ def _ended(context: RequestContext, found: producers.Transaction, commit: bool) 
 
 
 async def write_txn_markers(request: Any, context: RequestContext) -> Any:
-    """WriteTxnMarkers (27), v1-2: ends transactions in partitions (KIP-98); for brokers and hanging transactions
-    (KIP-664).
+    """WriteTxnMarkers (27), v1-2: ends transactions in partitions (KIP-98). Brokers send it, and clients for
+    transactions that hang (KIP-664).
 
     Append a marker to each partition, and return its error code.
 
@@ -248,15 +255,15 @@ _MESSAGES: Mapping[int, str] = {
     ErrorCode.unknown_topic_or_partition: "This server does not host this topic-partition.",
     ErrorCode.topic_authorization_failed: "Topic authorization failed.",
 }
-"""Code of an error of a whole topic -> its message; errors of a partition have no message."""
+"""Error code of a whole topic -> its message. Errors of single partitions have no message."""
 
 
 async def describe_producers(request: Any, context: RequestContext) -> Any:
-    """DescribeProducers (61), v0: the producers of partitions, as a replica knows them (KIP-664).
+    """DescribeProducers (61), v0: the producers in partitions, from the state of one replica (KIP-664).
 
     Return the producers or an error for each partition.
 
-    All replicas accept it, not only the leader, which helps to find a producer that hangs on one replica. Needs READ on
+    Each broker with a replica answers, not only the leader: a transaction may hang on one replica only. Needs READ on
     the topic.
     """
     embedded_transactions.expire(context.cluster)

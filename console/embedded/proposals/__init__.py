@@ -1,1 +1,1 @@
-"""The handlers of the proposals' own formats."""
+"""Handlers of the requests that only proposals define."""

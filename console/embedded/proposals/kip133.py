@@ -1,6 +1,7 @@
-"""KIP-133: ListConfigs v0 and v1, and AlterConfigs v0, in the proposal's own formats.
+"""ListConfigs v0 and v1 and AlterConfigs v0, in KIP-133's own formats.
 
-Topics and brokers have configs, clients and users have quotas. Configs follow the rules of Kafka's own requests.
+Topics and brokers have configs; clients and users have quotas instead. Configs follow the rules of Kafka's own
+requests.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _DEFAULT = "<default>"
 
 
 def config_resource(type_: int, name: str) -> ConfigResource | None:
-    """Return the resource for a type with configs; None for any other type."""
+    """Return the config resource of a topic or broker; None for any other type."""
     known = _CONFIG_TYPES.get(type_)
     return None if known is None else ConfigResource(known, name)
 
@@ -42,23 +43,24 @@ def is_registered(broker: str, view: View) -> bool:
 
 
 def quota_entity(type_: int, name: str) -> QuotaEntity:
-    """Return the entity of a client or user. Raises KeyError for any other type."""
+    """Return the quota entity of a client or user. Raises KeyError for any other type."""
     return QuotaEntity.of({QUOTA_PARTS[type_]: None if name == _DEFAULT else name})
 
 
 def described_configs(
     resource: ConfigResource, keys: Sequence[str] | None, context: RequestContext
 ) -> list[ConfigEntry]:
-    """Return the entries of a resource. keys: keys to return; None for all. Raises ConfigProblem."""
+    """Return the config entries of a resource. keys: the keys to return; None for all. Raises ConfigProblem."""
     broker_id = int(resource.name) if resource.type == BROKER else context.broker_id
     entries = describe(context.cluster, broker_id, resource)
     return entries if keys is None else [entry for entry in entries if entry.name in keys]
 
 
 def altered(change: ConfigChange, context: RequestContext, *, validate_only: bool = False) -> Refusal:
-    """Alter a resource by the rules of Kafka's own requests; the caller has checked the proposal's permission.
+    """Change the configs of a resource by the rules of Kafka's own requests, and return DONE or the refusal. The caller
+    has checked the right that the proposal requires.
 
-    A broker's configs are checked as by that broker: the proposals' requests may go to any broker.
+    A broker's configs are checked as by that broker, since the proposals' requests may go to any broker.
     """
     if change.resource.type == BROKER:
         context = replace(context, broker_id=int(change.resource.name))
@@ -67,7 +69,7 @@ def altered(change: ConfigChange, context: RequestContext, *, validate_only: boo
 
 
 READ_CONFIGS = "DESCRIBE_CONFIGS"
-"""The proposal's operation ReadConfigs, whose number 10 is this operation in Kafka."""
+"""Kafka's operation with the number 10, which the proposal calls ReadConfigs."""
 
 Answer = wire.ListConfigsResponse | wire.ListConfigsResponseV1
 
@@ -108,7 +110,9 @@ def _entity(type_: int, name: str, keys: tuple[str, ...] | None, context: Reques
 
 
 def _config(entry: ConfigEntry, is_broker: bool) -> wire.Config:
-    """Return a config. is_default: a broker's key is not set at any level; a topic's key has no override."""
+    """Return a config as a response element. Its is_default means, for a broker's key, that it is set in no layer, and
+    for a topic's key, that it has no override.
+    """
     return wire.Config(
         config_name=entry.name,
         config_value=entry.value or "",
@@ -123,14 +127,16 @@ def _resource_configs(code: int, type_: int, name: str, configs: Iterable[wire.C
 
 
 WRITE_CONFIGS = "ALTER_CONFIGS"
-"""The proposal's operation WriteConfigs, whose number 11 is this operation in Kafka."""
+"""Kafka's operation with the number 11, which the proposal calls WriteConfigs."""
 
 Result = tuple[int, str]
 _MISSING = "There is no such topic."
 
 
 async def alter_configs(request: wire.AlterConfigsRequest, context: RequestContext) -> wire.AlterConfigsResponse:
-    """Answer AlterConfigs: replace the overrides of each resource with valid configs; the others stay unchanged."""
+    """Answer AlterConfigs: check the configs of each resource, and, unless the request only validates, replace the
+    overrides of each resource with valid configs; the others stay unchanged.
+    """
     twice = repeated_keys(request.resources, _key)
     allowed = context.allowed(WRITE_CONFIGS)
     results: dict[tuple[int, str], Result] = {}

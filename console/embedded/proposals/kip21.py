@@ -1,4 +1,4 @@
-"""KIP-21: DescribeConfig, AlterConfig and change notifications, in the proposal's own formats."""
+"""DescribeConfig, AlterConfig and the notifications of changes, in KIP-21's own formats."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _DEFAULT = "<default>"
 
 
 def entity(type_: str, name: str, view: View) -> ConfigResource | QuotaEntity | None:
-    """Return the entity with this type and name; None if one of them is invalid (InvalidEntity)."""
+    """Return the config resource or quota entity with this type and name; None if the type or the name is invalid
+    (InvalidEntity).
+    """
     if type_ == wire.TOPIC and name in view.topics:
         return ConfigResource(TOPIC, name)
     if type_ == wire.BROKER and is_registered(name, view):
@@ -33,7 +35,8 @@ Result = tuple[int, dict[str, str]]
 
 
 async def describe_config(request: wire.DescribeConfigRequest, context: RequestContext) -> wire.DescribeConfigResponse:
-    """Answer DescribeConfig: the effective values of each entity: dynamic, or from the broker's file, or the default.
+    """Answer DescribeConfig: for each entity the effective values, which are set at run time, in the broker's file, or
+    defaults.
 
     Secrets are omitted.
     """
@@ -67,7 +70,7 @@ def _configs(item: wire.Entity, context: RequestContext) -> Result:
 
 
 async def alter_config(request: wire.AlterConfigRequest, context: RequestContext) -> wire.AlterConfigResponse:
-    """Answer AlterConfig: add and delete entries, all of an entity or none. A deleted entry reverts to its default."""
+    """Answer AlterConfig: set and delete configs, all of an entity or none. A deleted one has its default again."""
     results = [
         wire.EntityErrorCode(
             entity_type=item.entity_type, entity_name=item.entity_name, error_code=_altered(item, context)
@@ -99,8 +102,8 @@ def _altered(item: wire.AlteredEntity, context: RequestContext) -> int:
 
 
 def _alter_quotas(known: QuotaEntity, added: dict[str, str], deleted: tuple[str, ...], context: RequestContext) -> int:
-    """Alter quotas, and return the error code; an invalid value changes nothing. Empty values are invalid here: the
-    request lists deletions separately.
+    """Set and delete quotas, and return the error code; 0 for success. An invalid value changes nothing. An empty value
+    is invalid, since the request lists deletions separately.
     """
     try:
         values = {key: parsed_quota(key, added.get(key, "")) for key in (*added, *deleted)}

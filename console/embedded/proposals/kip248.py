@@ -1,6 +1,7 @@
-"""KIP-248: ListQuotas v1, DescribeQuotas v1 and AlterQuotas v0, in the proposal's own formats.
+"""ListQuotas v1, DescribeQuotas v1 and AlterQuotas v0, in KIP-248's own formats.
 
-Quotas are strings with flags. A user's SCRAM credentials are listed with its quotas, as read-only and sensitive.
+A quota is a text with flags. A user's SCRAM credentials are listed among the user's quotas, marked as read-only and
+sensitive.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ _PARTS = {kip248_quotas.ResourceType.USER: quota.USER, kip248_quotas.ResourceTyp
 
 
 def entity_of(parent: kip248_quotas.QuotaConfigResource, child: kip248_quotas.QuotaConfigResource) -> quota.QuotaEntity:
-    """Return the entity of a resource and its child: a user, a client, or a user's client.
+    """Return the quota entity of a resource and its child: a user, a client, or a user with a client.
 
-    Raises ValueError for any other pair.
+    Raises ValueError for any other combination.
     """
     if child.type == kip248_quotas.ResourceType.UNKNOWN and child.name is None:
         resources = [parent]
@@ -44,9 +45,10 @@ def _part(resource: kip248_quotas.QuotaConfigResource) -> tuple[str, str | None]
 
 
 def entity_names(resource: kip248_quotas.QuotaConfigResource, entities: Iterable[quota.QuotaEntity]) -> tuple[str, ...]:
-    """Return the names of one type, or the clients of a user. A client has no children.
+    """Return the names of all entities of the resource's type; if the resource is a user with a name, those of its
+    clients. Empty for a client with a name, which has no children.
 
-    A user is also listed if only its clients have quotas. Raises ValueError for a type without quotas.
+    A user is listed, too, if only its clients have quotas. Raises ValueError for a type without quotas.
     """
     type_ = _PARTS.get(resource.type)  # type: ignore[call-overload]
     if type_ is None:
@@ -72,7 +74,7 @@ _UNLIMITED: Mapping[str, float] = {
     quota.REQUEST_PERCENTAGE: 2.0**31 - 1,
     quota.CONTROLLER_MUTATION_RATE: 2.0**31 - 1,
 }
-"""Key of a quota -> the default in Kafka's QuotaConfig, which means no limit."""
+"""Quota key -> its default in Kafka's QuotaConfig, which means that there is no limit."""
 _WHOLE = frozenset({quota.PRODUCER_BYTE_RATE, quota.CONSUMER_BYTE_RATE})
 _LARGEST = 2**63 - 1
 _MECHANISMS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
@@ -82,7 +84,9 @@ READ_ONLY = frozenset(_MECHANISMS)
 def described_quotas(
     entity: quota.QuotaEntity, view: View, wanted: tuple[str, ...] | None
 ) -> tuple[kip248_quotas.ConfigEntry, ...]:
-    """Return the entries of an entity. wanted: keys to return; None for all. A key that is not set has its default."""
+    """Return the quotas of an entity; a key that is not set has its default. wanted: the keys to return; None for
+    all.
+    """
     entries = [_entry(entity, key, view) for key in quota.CLIENT_KEYS]
     if entity.has(quota.USER) and not entity.has(quota.CLIENT_ID) and (user := entity.name_of(quota.USER)) is not None:
         entries += [
@@ -108,7 +112,9 @@ def _entry(entity: quota.QuotaEntity, key: str, view: View) -> kip248_quotas.Con
 
 
 def _inherited(entity: quota.QuotaEntity, key: str, view: View) -> float:
-    """Return the value of a key that the entity does not set: the default entity's, or no limit (KIP-21)."""
+    """Return the value of a key that the entity itself does not set: that of the default entity, otherwise no limit
+    (KIP-21).
+    """
     default = quota.QuotaEntity.of(dict.fromkeys(entity.as_dict()))
     return view.quotas.get(default, {}).get(key, _UNLIMITED[key])
 
@@ -119,7 +125,7 @@ def quota_text(key: str, value: float) -> str:
 
 
 def parsed_quota(key: str, value: str) -> float | None:
-    """Parse a quota; None for an empty text, which restores the default.
+    """Parse the value of a quota; return None for an empty text, which restores the default.
 
     Raises ValueError with the reason for an invalid key or value.
     """
@@ -141,7 +147,9 @@ def parsed_quota(key: str, value: str) -> float | None:
 async def list_quotas(
     request: kip248_quotas.ListQuotasRequest, context: RequestContext
 ) -> kip248_quotas.ListQuotasResponse:
-    """Answer ListQuotas: the names, with ``<default>`` for the default. Needs DESCRIBE on the cluster."""
+    """Answer ListQuotas: the names that `entity_names` returns, with ``<default>`` for the default entity.
+    INVALID_REQUEST for a type without quotas. Needs DESCRIBE on the cluster.
+    """
     if not context.allowed("DESCRIBE"):
         return _answer(ErrorCode.cluster_authorization_failed, CLUSTER_REFUSED)
     try:
@@ -194,8 +202,9 @@ def _described_error(code: int, message: str) -> kip248_quotas.DescribedConfig:
 async def alter_quotas(
     request: kip248_quotas.AlterQuotasRequest, context: RequestContext
 ) -> kip248_quotas.AlterQuotasResponse:
-    """Answer AlterQuotas: set each valid key, and wait until all live brokers have it. Needs ALTER_CONFIGS on the
-    cluster."""
+    """Answer AlterQuotas: check each key, and, unless the request only validates, set the valid ones and wait until all
+    live brokers have them. Needs ALTER_CONFIGS on the cluster.
+    """
     allowed = context.allowed("ALTER_CONFIGS")
     results = tuple(
         kip248_quotas.AlteredQuotasResult(

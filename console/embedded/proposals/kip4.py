@@ -1,4 +1,4 @@
-"""KIP-4: CreateTopics v0, DeleteTopics v0, ListAcls v0 and AlterAcls v0, in the proposal's own formats."""
+"""CreateTopics v0, DeleteTopics v0, ListAcls v0 and AlterAcls v0, in KIP-4's own formats."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from console.wire.proposals import kip4 as wire
 
 
 async def create_topics(request: kip4.CreateTopicsRequest, context: RequestContext) -> kip4.CreateTopicsResponse:
-    """Answer CreateTopics: create the valid topics, and wait until all live brokers know them and they have leaders.
+    """Answer CreateTopics: create the valid topics, and wait until all live brokers know them and all their partitions
+    have leaders.
 
     A topic that is not complete at the timeout has REQUEST_TIMED_OUT, but its creation continues.
     """
@@ -51,7 +52,7 @@ async def create_topics(request: kip4.CreateTopicsRequest, context: RequestConte
 
 
 def _planned(item: kip4.CreateTopicRequest, context: RequestContext, planner: Planner) -> PlannedTopic | int:
-    """Return the topic to create, or the error code."""
+    """Return the topic to create, or the error code with which it is refused."""
     if _is_misrouted(context):
         return ErrorCode.not_controller
     if not context.allowed("CREATE"):
@@ -74,8 +75,8 @@ def _planned(item: kip4.CreateTopicRequest, context: RequestContext, planner: Pl
 
 
 def _placement_refusal(item: kip4.CreateTopicRequest, context: RequestContext) -> int:
-    """Return 0 if the request has either valid counts or a valid assignment, else the error code. An assignment may
-    name brokers that are down.
+    """Return the error code unless the request has either valid numbers of partitions and replicas, or valid replicas;
+    0 if it has. The replicas may be on brokers that are down.
     """
     counted = (item.num_partitions, item.replication_factor) != (kip4.NOT_GIVEN, kip4.NOT_GIVEN)
     if counted == bool(item.replica_assignment):
@@ -88,7 +89,9 @@ def _placement_refusal(item: kip4.CreateTopicRequest, context: RequestContext) -
 
 
 def _is_assignment(item: kip4.CreateTopicRequest, context: RequestContext) -> bool:
-    """Return whether partitions are numbered from 0, and all have the same number of distinct registered brokers."""
+    """Return whether the replicas in the request are valid: partitions are numbered from 0, and all have the same
+    number of distinct, registered brokers.
+    """
     partitions = sorted(part.partition_id for part in item.replica_assignment)
     replicas = [part.replicas for part in item.replica_assignment]
     return (
@@ -122,8 +125,8 @@ async def delete_topics(request: kip4.DeleteTopicsRequest, context: RequestConte
 
 
 def _delete_refusal(name: str, context: RequestContext) -> int:
-    """Return the error code for a topic that can't be deleted; 0 if it can, or is being deleted. Without DESCRIBE, a
-    topic is reported as missing.
+    """Return the error code for a topic that can't be deleted; 0 if it can, or is being deleted already. If the
+    principal has no DESCRIBE right, the topic counts as missing.
     """
     if _is_misrouted(context):
         return ErrorCode.not_controller
@@ -137,12 +140,14 @@ def _delete_refusal(name: str, context: RequestContext) -> int:
 
 
 def _is_being_deleted(name: str, context: RequestContext) -> bool:
-    """Return whether the controller has deleted the topic, but a live broker still has it."""
+    """Return whether the controller has deleted the topic, but some live broker has not applied that yet."""
     return any(name in context.cluster.view_of(broker).topics for broker in context.state.alive())
 
 
 def _removed_at(name: str, context: RequestContext) -> int:
-    """Return the log offset at which a topic was deleted; the log's end if it is no longer in the log."""
+    """Return the offset in the change log at which a topic was deleted; the end of the log if that change is no longer
+    in it.
+    """
     log = context.state.log
     return max(
         (change.offset for change in log.after(0) if (change.table, change.key) == ("topics", name)), default=log.end
@@ -155,8 +160,8 @@ _ALLOW = Permission.parse("ALLOW")
 async def list_acls(request: wire.ListAclsRequest, context: RequestContext) -> wire.ListAclsResponse:
     """Answer ListAcls: the ACLs of one principal or all, on one resource or all.
 
-    A principal without permission for ALL on the cluster sees only its own Allow entries. The format has no pattern
-    types, so it omits ACLs on prefixes, which would look like ACLs on a name.
+    A principal without the right to ALL on the cluster sees only its own ACLs that allow. ACLs on prefixes are omitted,
+    because the format has no pattern types: they would look like ACLs on a name.
     """
     if context.cluster.authorizer is None:
         return wire.ListAclsResponse(responses=(), error_code=ErrorCode.security_disabled)
@@ -196,10 +201,10 @@ _PERMISSIONS = frozenset(wire.PermissionType)
 
 
 async def alter_acls(request: wire.AlterAclsRequest, context: RequestContext) -> wire.AlterAclsResponse:
-    """Answer AlterAcls: delete first, then add, with a result for each action.
+    """Answer AlterAcls: delete ACLs first, then add ACLs; return a result for each action.
 
-    A repeated resource has one result, with errors, and its actions are not applied. Deleting a missing ACL and adding
-    an existing one succeed.
+    If the request repeats a resource, its actions have one result with errors, and are not applied. Deleting a missing
+    ACL and adding an existing one succeed.
     """
     refusal = _alter_refusal(context)
     twice = repeated_keys(request.requests, lambda item: _key(item.resource))
@@ -237,7 +242,7 @@ def _key(resource: wire.Resource) -> tuple[int, str]:
 
 
 def _alter_refusal(context: RequestContext) -> int:
-    """Return the error code of the whole request; 0 for no error."""
+    """Return the error code with which the whole request is refused; 0 if it is not."""
     if _is_misrouted(context):
         return ErrorCode.not_controller
     if context.cluster.authorizer is None:
@@ -275,14 +280,16 @@ def _binding(resource: wire.Resource, acl: wire.Acl) -> Acl:
 
 
 def _is_misrouted(context: RequestContext) -> bool:
-    """Return whether the response is NOT_CONTROLLER: the broker is not the controller and does not forward."""
+    """Return whether this broker refuses changes with NOT_CONTROLLER: it is not the controller and does not forward
+    requests.
+    """
     return not context.cluster.forwarding and context.broker_id != context.state.controller_id
 
 
 async def _applied(context: RequestContext, offsets: Sequence[int], timeout_ms: int) -> list[bool]:
-    """Return for each log offset whether all live brokers apply it before the timeout.
+    """Return, for each offset in the change log, whether all live brokers have applied it before the timeout.
 
-    If the timeout is 0 ms or less, all are False, although the changes are under way (KIP-4).
+    If the timeout is 0 ms or less, return False for all, although the changes are in progress (KIP-4).
     """
     if timeout_ms <= 0:
         return [False] * len(offsets)
@@ -290,7 +297,9 @@ async def _applied(context: RequestContext, offsets: Sequence[int], timeout_ms: 
 
 
 async def _applied_in_time(context: RequestContext, offset: int, within: float) -> bool:
-    """Wait for an offset, and check again after the timeout, because the offset may be older than the request."""
+    """Wait until all live brokers have applied an offset of the change log, at most `within` seconds; return whether
+    they have. Check once more after the timeout, since the offset may be older than the request.
+    """
     cluster = context.cluster
     return await cluster.visible(offset, within) or all(
         cluster.propagation.applied(broker) >= offset for broker in answering(cluster.state)

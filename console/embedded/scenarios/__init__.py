@@ -1,1 +1,3 @@
-"""Scenarios: the initial content of a cluster, and the activity of other clients. One module for each."""
+"""Scenarios: the initial content of an embedded cluster, and the activity of simulated clients. Each has a module of
+its own.
+"""

@@ -1,4 +1,4 @@
-"""Connect on a bad day: a sink whose folder is missing on one worker, a source that a user paused, and a
+"""A Connect cluster with problems: a sink whose folder is missing on one worker, a source that a user has paused, and a
 healthy sink.
 """
 
@@ -42,7 +42,7 @@ _CONFIGS: Mapping[str, Mapping[str, str]] = {
 
 
 def seed_connectors(cluster: Cluster) -> None:
-    """Add the connectors, with the groups of the sinks. Their topics have to exist."""
+    """Add the connectors and the consumer groups of the sinks. Their topics must exist."""
     spec = cluster.spec.connect
     assert spec is not None
     herder, state = herder_of(cluster, spec), first_state(spec)

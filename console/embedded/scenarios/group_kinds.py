@@ -1,5 +1,6 @@
-"""The quiet cluster with groups of every kind: members that have not reached their target assignment, tasks of a
-streams group, a share group, and a group that is stuck in a partition, at a record unlike the others.
+"""The scenario `quiet` with groups of all types: members that have not reached their target assignment, tasks of a
+streams group, a share group, and a group whose offset in one partition does not advance, at a record of another
+form.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ ORDERS, PAYMENTS, SHIPMENTS, REFUNDS = (
     "checkout.refunds",
 )
 SCORES = "fraud-scores-score-store-changelog"
-"""The changelog topic of a streams group's store."""
+"""The changelog topic of a state store in a streams group."""
 STUCK = ("dispatch", SHIPMENTS, 2)
-"""A group that is stuck, with the topic and partition on which it is stuck."""
+"""A group whose offset does not advance, with the topic and the partition number."""
 READ_EVERY = 2.0
-"""Seconds between the commits of the group in `STUCK`."""
+"""Seconds between two commits of the group in `STUCK`."""
 _ALL = 100_000
 
 
@@ -142,11 +143,11 @@ NEWER: Mapping[str, tuple[newer_groups.NewerGroup, str, int]] = {
     ),
     "old-workers": (newer_groups.NewerGroup("share", "Empty", 9, 9), REFUNDS, 5_000),
 }
-"""Group -> its state, the topic that it reads, and its approximate lag in each partition."""
+"""Group -> its state, the topic that it reads, and its approximate lag in each partition as a number of offsets."""
 
 
 def seed(cluster: Cluster) -> None:
-    """Fill the quiet cluster, and add the groups if the release has their protocols."""
+    """Fill the cluster as the scenario `quiet` does, and add the groups whose protocols the release has."""
     quiet.seed(cluster)
     if cluster.release.number < newer_groups.NEWER_FROM:
         return
@@ -164,7 +165,9 @@ def seed(cluster: Cluster) -> None:
 
 
 async def live(cluster: Cluster) -> None:
-    """Produce to two partitions that a group reads: it keeps up with one, and is stuck on the other."""
+    """Write to two partitions that a group reads, until cancelled. The group keeps up in one, and is stuck in the
+    other.
+    """
     await asyncio.gather(
         produce_load(cluster, "shipping", SHIPMENTS, 0),
         produce_load(cluster, "shipping", SHIPMENTS, STUCK[2]),

@@ -1,5 +1,6 @@
-"""The quiet cluster with several problems at once: an unstable broker, lagging replicas, a throttled client, a lagging
-group, and Connect, if the cluster has it, with a sink that fails."""
+"""The scenario `quiet` with several problems at once: a broker that crashes repeatedly, replicas that lag, a throttled
+client, a group that lags and, if the cluster has Connect, a sink that fails.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +21,18 @@ from console.wire.schemas import request_module
 log = logging.getLogger("console.embedded")
 
 _VERSION = 9
-"""The version of Produce: the first flexible one, which all releases have."""
+"""The version of Produce that is used: the first flexible one, which all releases have."""
 _ACKS_OF_LEADER = 1
 _RECORDS, _RECORD = 30, 1_000
 """Number of records in a request, and bytes of a record."""
 _PAUSE = 0.25
 _RETRY = 2.0
-"""Seconds between requests, and seconds before a retry."""
+"""Seconds between two requests, and before a retry."""
 _LENGTH = struct.Struct(">i")
 
 
 async def produce_load(cluster: Cluster, client_id: str, topic: str, partition: int = 0) -> None:
-    """Produce over a socket, at 120 kB per second without a quota, until it is cancelled."""
+    """Produce over a socket at 120 kB per second, or less if a quota throttles the client, until cancelled."""
     while True:
         leader = _leader(cluster, topic, partition)
         try:
@@ -48,7 +49,9 @@ def _leader(cluster: Cluster, topic: str, partition: int) -> int:
 
 
 async def _produce_to(cluster: Cluster, leader: int, client_id: str, topic: str, partition: int) -> None:
-    """Produce until another broker becomes leader. Raises OSError or EOFError when the connection ends."""
+    """Produce to the leader of a partition until another broker becomes the leader. Raises OSError or EOFError if the
+    connection ends.
+    """
     reader, writer = await asyncio.open_connection(*cluster.addresses[leader])
     try:
         number = 0
@@ -77,23 +80,26 @@ def _request(topic: str, partition: int, moment: int, number: int) -> Any:
 
 
 FLAPPING = 3
-"""The broker that crashes repeatedly."""
+"""The id of the broker that crashes repeatedly."""
 SLOW = 2
-"""The broker whose replicas leave the ISR."""
+"""The id of the broker whose replicas leave the ISR."""
 UP, DOWN = 25.0, 15.0
 SHRINK_EVERY = 5.0
-"""Seconds that the unstable broker is up and down, and seconds between two losses of replicas from the ISR."""
+"""Seconds for which the crashing broker is up, and then down; also the seconds between two times at which replicas
+leave the ISR.
+"""
 THROTTLED = "checkout-loader"
-"""The client that exceeds the default quota."""
+"""The id of the client that exceeds the default quota."""
 IMPOSSIBLE = "checkout.gift-cards"
-"""A topic with min.insync.replicas above its number of replicas. Brokers then require all replicas that exist (measured
-on 3.9 and 4.3)."""
+"""A topic whose min.insync.replicas is larger than its number of replicas. Brokers then require all existing replicas
+(measured on 3.9 and 4.3).
+"""
 LEFTOVER = "logistics.stock"
-"""A topic with replication throttles of a reassignment that ended long ago."""
+"""A topic with the replication throttles of a reassignment that ended long ago."""
 LOADED = "checkout.carts"
 """The topic to which the throttled client writes."""
 BEHIND = "cart-reminders"
-"""The group that lags on the topic `LOADED`."""
+"""The group that lags in the topic `LOADED`."""
 _BEHIND_BY = 250_000
 _READ_EVERY, _READ = 3.0, 60
 """Seconds between reads, and number of records in a read: a third of the number that the client writes."""
@@ -101,7 +107,7 @@ _LAGGING = ("logistics.shipments", "logistics.stock", "logistics.stock-changes",
 
 
 def seed(cluster: Cluster) -> None:
-    """Fill a cluster as the scenario `quiet` does, and add the problems of an incident."""
+    """Fill the cluster as the scenario `quiet` does, and add the problems."""
     quiet.seed(cluster)
     state = cluster.state
     scenarios_seed.add_topic(state, IMPOSSIBLE, 6, 2, {"min.insync.replicas": "3"})
@@ -124,8 +130,9 @@ def seed(cluster: Cluster) -> None:
 
 
 async def live(cluster: Cluster) -> None:
-    """Run the unstable broker, the lagging replicas, the throttled client, the lagging group, and changes by other
-    clients."""
+    """Simulate the crashing broker, the lagging replicas, the throttled client, the lagging group and changes by other
+    clients, until cancelled.
+    """
     await asyncio.gather(
         _flap(cluster),
         _shrink(cluster),

@@ -1,5 +1,6 @@
-"""A cluster of the largest size, computed instead of stored: 100,000 topics, 1,000,000 quota entities, 100,000 ACLs.
-Its 10,000 groups are stored."""
+"""A cluster of the largest size: 100,000 topics, 1,000,000 quota entities and 100,000 ACLs, which are computed when
+they are needed, and 10,000 groups, which are stored.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ _TEAMS = (
 _KINDS = ("events", "commands", "changes", "audit", "retry", "dead-letter", "metrics", "snapshots")
 _NAME = re.compile(r"\A[a-z]+\.[a-z-]+\.(\d{6})")
 _TOPIC_IDS = 0x6B61632D6C617267_4000000000000000
-"""The first topic id. Ids are consecutive, so that the number of a topic can be computed from its id."""
+"""The number of the first topic's id. The ids of further topics follow, so that a topic's number can be computed from
+its id.
+"""
 
 _SETS: tuple[Mapping[str, str], ...] = (
     {"retention.ms": str(scenarios_seed.HOUR)},
@@ -52,11 +55,11 @@ _SETS: tuple[Mapping[str, str], ...] = (
     },
 )
 _PLAIN_OF_TEN = 6
-"""Number of topics without overrides among every ten topics."""
+"""Number of topics without overrides among ten."""
 
 
 class LargeTopics:
-    """The computed topics of the cluster. Their partitions depend on the live brokers."""
+    """A source of the topics. Their partitions depend on the live brokers."""
 
     def __init__(self, state: ClusterState, size: int) -> None:
         self._state = state
@@ -65,22 +68,22 @@ class LargeTopics:
         self._laid: tuple[tuple[int, ...], tuple[tuple[Partition, ...], ...]] | None = None
 
     def name_at(self, index: int) -> str:
-        """Return the name of the topic with this number."""
+        """Return the name of the topic with this number, from 0."""
         return f"{_TEAMS[index % len(_TEAMS)]}.{_KINDS[index // len(_TEAMS) % len(_KINDS)]}.{index:06}"
 
     def index_of(self, name: str) -> int | None:
-        """Return the number of the topic with this name; None if it is unknown."""
+        """Return the number, from 0, of the topic with this name; None if there is none."""
         match = _NAME.fullmatch(name)
         index = int(match[1]) if match else self._size
         return index if index < self._size and self.name_at(index) == name else None
 
     def name_of(self, topic_id: UUID) -> str | None:
-        """Return the name of the topic with this id; None if it is unknown."""
+        """Return the name of the topic with this id; None if there is none."""
         index = topic_id.int - _TOPIC_IDS
         return self.name_at(index) if 0 <= index < self._size else None
 
     def name_like(self, name: str) -> str | None:
-        """Return the topic whose name differs only in ``.`` and ``_``; None if no such topic exists."""
+        """Return the name of the topic that differs from this name only in ``.`` and ``_``; None if there is none."""
         digits = name[-6:]
         if not (digits.isascii() and digits.isdigit()) or int(digits) >= self._size:
             return None
@@ -88,7 +91,7 @@ class LargeTopics:
         return found if unified(found) == unified(name) else None
 
     def find(self, key: str) -> Topic | None:
-        """Return the topic with this name; None if it is unknown."""
+        """Return the topic with this name; None if there is none."""
         index = self.index_of(key)
         return None if index is None else self._made(index, key, self._places())
 
@@ -96,7 +99,7 @@ class LargeTopics:
         return Topic(name, UUID(int=_TOPIC_IDS + index), places[index % len(places)])
 
     def items(self) -> Iterator[tuple[str, Topic]]:
-        """Yield all topics by name, in order."""
+        """Yield name -> topic for all topics, sorted by name."""
         places = self._places()
         for index in range(self._size):
             name = self.name_at(index)
@@ -109,8 +112,9 @@ class LargeTopics:
         return self._size
 
     def _places(self) -> tuple[tuple[Partition, ...], ...]:
-        """Return the possible partitions of a topic, by its number modulo the number of brokers. Equal partitions share
-        one object."""
+        """Return the partitions that a topic may have, by the topic's number modulo the number of brokers. Equal
+        partitions share one object.
+        """
         alive = self._state.alive()
         if self._laid is None or self._laid[0] != alive:
             self._laid = (alive, tuple(self._place(start, alive) for start in range(len(self._brokers))))
@@ -129,7 +133,7 @@ class LargeTopics:
 
 
 class LargeConfigs:
-    """The topics' overrides: a few sets, one object each."""
+    """A source of the topics' overrides: a few combinations, each of which is one shared object."""
 
     def __init__(self, topics: LargeTopics) -> None:
         self._topics = topics
@@ -164,14 +168,14 @@ ACLS = 100_000
 
 GROUPS = 10_000
 PARTITIONS_EACH = 4
-"""Number of partitions that a group reads; all groups together read 40,000."""
+"""Number of partitions that each group reads; all groups together read 40,000."""
 _MEMBERS = 2
 _LAGGING_EVERY = 20
-"""One group of this many lags; the others read topics without records."""
+"""One of this many groups has a lag; the others read topics without records."""
 
 
 def add_groups(cluster: Cluster) -> None:
-    """Add groups of the consumer protocol, or classic groups before 4.0. Equal values share one object."""
+    """Add the groups: of the consumer protocol, or classic ones before 4.0. Equal values share one object."""
     state, now = cluster.state, cluster.clock.time()
     is_newer = cluster.release.number >= NEWER_FROM
     nothing = Committed(0, at=now)
@@ -200,7 +204,7 @@ def _members(group: str, places: list[tuple[str, int]]) -> Iterator[NewerMember]
 
 
 def sources(state: ClusterState) -> None:
-    """Set the sources that compute the tables of topics, configs, quotas and ACLs."""
+    """Set the sources from which the tables of topics, configs, quotas and ACLs are computed."""
     tables = state.tables
     topics = LargeTopics(state, TOPICS)
     tables.topics.source = topics
@@ -210,7 +214,7 @@ def sources(state: ClusterState) -> None:
 
 
 def seed(cluster: Cluster) -> None:
-    """Store the group topic, the cluster's default configs, the default quotas and the groups."""
+    """Store the topic of group offsets, the cluster's default configs, the default quotas and the groups."""
     state = cluster.state
     ensure_topic(state)
     state.alter_config(CLUSTER_DEFAULT, {"log.retention.ms": str(3 * scenarios_seed.DAY)})

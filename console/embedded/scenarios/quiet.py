@@ -33,7 +33,7 @@ _OVERRIDES = {
 }
 
 FAILED_ORDERS = "checkout.orders-dlq"
-"""The topic whose records are all readable, so that a search finds them."""
+"""The topic of which all records can be read, so that a search finds them."""
 GROUPS = (
     ("billing", ("checkout.orders", "checkout.payments"), ("billing-1", "billing-2", "billing-3"), 12),
     ("warehouse", ("logistics.shipments", "logistics.stock"), ("warehouse-1", "warehouse-2"), 3),
@@ -41,7 +41,9 @@ GROUPS = (
     ("search-index", ("logistics.stock",), ("indexer-1", "indexer-2"), 150),
     ("year-end-report", ("checkout.orders", "checkout.refunds"), (), 180_000),
 )
-"""Group, topics, client ids of its members, and lag. The last group has no members and a large lag."""
+"""The groups: name, topics, client ids of the members, and lag as a number of offsets. The last one has no members and
+a large lag.
+"""
 
 
 def seed(cluster: Cluster) -> None:
@@ -86,12 +88,12 @@ def seed(cluster: Cluster) -> None:
 
 
 IDLE = frozenset({"checkout.orders-dlq", "checkout.refunds", "checkout.carts", "identity.audit"})
-"""Topics without producers, which most clusters have."""
+"""The topics to which nothing is written, as most clusters have some."""
 BUSY = tuple(name for team, names in TEAMS.items() for each in names if (name := f"{team}.{each}") not in IDLE)
 
 
 async def live(cluster: Cluster) -> None:
-    """Run producers, consumers, and changes by other clients."""
+    """Simulate producers, consumers, and changes by other clients, until cancelled."""
     await asyncio.gather(scenarios_seed.write_as_producers(cluster, BUSY), scenarios_seed.change_as_others(cluster))
 
 

@@ -1,5 +1,6 @@
-"""The quiet cluster with separate controllers: one voter lags, and one controller is an observer that can become a
-voter."""
+"""The scenario `quiet` with separate controllers: one voter lags, and one controller is an observer that may become a
+voter.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +17,13 @@ LAGS = FIRST_CONTROLLER + 2
 _BEHIND, _SECONDS = 18_240, 240.0
 """Number of records that the voter lacks, and the seconds for which it has lagged."""
 _WRITTEN = 4_180_000
-"""Number of earlier records in the metadata log: controllers write several per second, even in an idle cluster."""
+"""Number of records in the metadata log at the beginning: controllers write several per second, even in an idle
+cluster.
+"""
 
 
 def seed(cluster: Cluster) -> None:
-    """Fill a cluster as the scenario `quiet` does, and make a voter lag."""
+    """Fill the cluster as the scenario `quiet` does, and make one voter lag."""
     state = cluster.state
     state.log = ChangeLog(_WRITTEN)
     quiet.seed(cluster)

@@ -1,4 +1,4 @@
-"""The quiet cluster with separate controllers, after a crash of all brokers and most voters: the worst case."""
+"""The scenario `quiet` with separate controllers, after all brokers and all voters but one have crashed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from console.embedded.voters import controller_lost, voters
 
 
 def seed(cluster: Cluster) -> None:
-    """Fill the quiet cluster, stop its brokers, and then all voters but the last."""
+    """Fill the cluster as the scenario `quiet` does, then stop all brokers, and all voters except the last."""
     state = cluster.state
     quiet.seed(cluster)
     for broker in state.alive():

@@ -1,4 +1,6 @@
-"""The schema registry of the demo: subjects with references, one that is not checked, and one that was deleted."""
+"""The content of the demo's schema registry: subjects with references, one without compatibility checks, one that was
+deleted.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ def _record(name: str, *fields: dict[str, Data], references: tuple[SchemaReferen
 
 
 def demo_registry() -> Registry:
-    """Return a registry with the schemas of the topics ``checkout.*``."""
+    """Return a registry with the schemas for the topics ``checkout.*``."""
     registry = Registry()
     id_: dict[str, Data] = {"name": "id", "type": "long"}
     note: dict[str, Data] = {"name": "note", "type": "string", "default": ""}

@@ -1,4 +1,6 @@
-"""Building blocks of scenarios: topics, records, groups, quotas, ACLs, users, and changes by other clients."""
+"""Functions from which scenarios are built: topics, records, groups, quotas, ACLs, users, and changes by simulated
+clients.
+"""
 
 from __future__ import annotations
 
@@ -38,25 +40,25 @@ SCENARIO_IDS = UUID("6b616363-6c75-5374-8572-746f70696373")
 
 
 class Scenario(Struct, frozen=True):
-    """The initial content of a cluster."""
+    """The initial content of a cluster, and the activity of simulated clients."""
 
     seed: Callable[[Cluster], None]
     """Fills the state of a new cluster."""
     sources: Callable[[ClusterState], None] | None = None
-    """Gives tables a source of values that are computed on request and never stored."""
+    """Sets the sources of tables whose values are computed when they are needed; None if all content is stored."""
     live: Callable[[Cluster], Coroutine[None, None, None]] | None = None
-    """Imitates other clients while the cluster runs, until it is cancelled."""
+    """Simulates other clients while the cluster runs, until cancelled; None if there are none."""
 
 
 def topic_id(name: str) -> UUID:
-    """Return the id of a scenario's topic, the same in every run."""
+    """Return the id of a scenario's topic, which is the same in each run."""
     return uuid5(SCENARIO_IDS, name)
 
 
 def add_topic(
     state: ClusterState, name: str, partitions: int, replication: int = 3, configs: Mapping[str, str] | None = None
 ) -> None:
-    """Add a topic with overrides. Its replication is limited to the number of live brokers."""
+    """Add a topic with overrides. It gets at most as many replicas as there are live brokers."""
     alive = state.alive()
     # Start each topic at another broker, so that leaders are spread.
     assignments = striped(alive, partitions, min(replication, len(alive)), len(state.topics))
@@ -66,12 +68,17 @@ def add_topic(
 
 
 def quota(state: ClusterState, parts: Mapping[str, str | None], **values: float) -> None:
-    """Set quotas of an entity. parts: type -> name; None for the default entity."""
+    """Set quotas of an entity.
+
+    Args:
+        parts: type of a component -> its name; None for the default.
+        values: quota key -> value.
+    """
     state.alter_quota(QuotaEntity.of(parts), values)
 
 
 def allow(state: ClusterState, principal: str, operation: str, type_: str, name: str, pattern: str = "LITERAL") -> None:
-    """Add an ACL that allows an operation from every host."""
+    """Add an ACL that allows an operation from all hosts."""
     state.add_acl(
         Acl(
             AclResourceType.parse(type_),
@@ -86,7 +93,7 @@ def allow(state: ClusterState, principal: str, operation: str, type_: str, name:
 
 
 def scram_user(state: ClusterState, user: str, password: str, *mechanisms: ScramHash) -> None:
-    """Add a user's SCRAM credentials, for these mechanisms or, without any, for both."""
+    """Add SCRAM credentials of a user for these mechanisms; for all mechanisms if none are given."""
     for mechanism in mechanisms or tuple(ScramHash):
         # Use the same salt in every run, so that a scenario's cluster gives equal responses; its passwords protect
         # nothing.
@@ -95,7 +102,7 @@ def scram_user(state: ClusterState, user: str, password: str, *mechanisms: Scram
 
 
 def leave_isr(state: ClusterState, name: str, broker: int) -> None:
-    """Remove a replica from the ISR in all partitions of a topic, except as the last in-sync replica."""
+    """Remove a broker from the ISR of each partition of a topic, unless it is the last in it."""
     topic = state.topics[name]
     alive = frozenset(state.alive())
     state.put_topic(
@@ -110,18 +117,18 @@ def leave_isr(state: ClusterState, name: str, broker: int) -> None:
 
 
 def join_isr(state: ClusterState, name: str, broker: int) -> None:
-    """Return a replica to the ISR in all partitions of a topic."""
+    """Put a broker back into the ISR of each partition of a topic of which it has a replica."""
     topic = state.topics[name]
     state.put_topic(replace(topic, partitions=tuple(joined_isr(partition, broker) for partition in topic.partitions)))
 
 
 _RECORD_BYTES = 400
-"""Average size of a record in bytes."""
+"""Average size of a record in bytes, for sizes of logs."""
 _READABLE = 3
-"""Number of the newest records of a partition that can be read."""
+"""Number of records in a partition that can be read: the newest ones."""
 _LEAST, _MOST = 10_000, 4_000_000
 _EVERY = 250
-"""Milliseconds between two records."""
+"""Milliseconds between the timestamps of two successive records."""
 _POISON = b"\x00\x00\x00\x01\x9f\x02\x1cshipment-\xe2\x04"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -130,10 +137,10 @@ def batch_of(values: Sequence[bytes | None], moment: int, key: bytes | Sequence[
     """Encode a record batch.
 
     Args:
-        values: the values of its records; None for a tombstone.
-        key: the key of all records, or the key of each.
-        moment: timestamp of its last record, milliseconds since 1970.
-        offset: offset of its first record.
+        values: the value of each record; None for a tombstone.
+        moment: the timestamp of the last record, milliseconds since 1970.
+        key: the key of all records, or one key for each.
+        offset: the offset of the first record.
     """
     from kio.records.schema import NewRecordBatch, Record
     from kio.records.writers import write_new_batch
@@ -168,7 +175,9 @@ def batch_of(values: Sequence[bytes | None], moment: int, key: bytes | Sequence[
 
 
 def seed_records(cluster: Cluster, topic: str) -> None:
-    """Create a log for every partition of a topic. Only its newest records can be read."""
+    """Create a log for each partition of a topic. Only the newest records can be read; older ones only count in sizes
+    and offsets.
+    """
     state, now = cluster.state, int(cluster.clock.time() * 1000)
     for partition in range(len(state.topics[topic].partitions)):
         end = _LEAST + crc32(f"{topic}-{partition}".encode()) % (_MOST - _LEAST)
@@ -185,7 +194,9 @@ _ERRORS = ("payment timed out", "card declined", "address unknown", "out of stoc
 
 
 def seed_failures(cluster: Cluster, topic: str) -> None:
-    """Fill every partition of a topic with failed orders that a search can find: all its records can be read."""
+    """Fill each partition of a topic with failed orders. All of these records can be read, so that a search finds
+    them.
+    """
     state, now = cluster.state, int(cluster.clock.time() * 1000)
     count = len(state.topics[topic].partitions)
     for partition in range(count):
@@ -206,8 +217,9 @@ def _failure(number: int) -> bytes:
 
 
 def seed_poison(cluster: Cluster, topic: str, partition: int) -> int:
-    """Replace the oldest readable record with bytes that are not JSON, as from a producer with another serializer, and
-    return its offset."""
+    """Replace the oldest readable record of a partition by bytes that are not JSON, as a producer with another
+    serializer would write. Return its offset.
+    """
     log, now = cluster.state.logs[topic, partition], int(cluster.clock.time() * 1000)
     first = log.end - _READABLE
     values = [_POISON, *(_value(topic, number) for number in range(first + 1, log.end))]
@@ -222,11 +234,11 @@ def _value(topic: str, number: int) -> bytes:
 
 
 def add_group(cluster: Cluster, name: str, topics: Sequence[str], clients: Sequence[str], lag: int) -> None:
-    """Add a group of consumers that share the partitions of these topics as with the range assignor.
+    """Add a group of consumers that divide the partitions of these topics among them, as the range assignor does.
 
     Args:
-        clients: client ids of the members; the group is empty without any.
-        lag: approximate number of unread records in each partition.
+        clients: the client ids of the members; without any, the group has no members.
+        lag: the approximate lag in each partition, as a number of offsets.
     """
     state = cluster.state
     group = Group(name, generation=len(clients), protocol_type=CONSUMERS, written=True)
@@ -247,7 +259,7 @@ def add_group(cluster: Cluster, name: str, topics: Sequence[str], clients: Seque
 
 
 def shares_of(state: ClusterState, topics: Sequence[str], members: int) -> list[dict[str, tuple[int, ...]]]:
-    """Return the partitions of each of `members` members, by topic, as RangeAssignor assigns them."""
+    """Return topic -> partition numbers for each of `members` members, as RangeAssignor assigns them."""
     shares: list[dict[str, tuple[int, ...]]] = [{} for _ in range(members)]
     for topic in topics if members else ():
         each, more = divmod(len(state.topics[topic].partitions), members)
@@ -263,7 +275,12 @@ def shares_of(state: ClusterState, topics: Sequence[str], members: int) -> list[
 def stand_in(
     group: str, client: str, place: int, topics: Sequence[str], share: Mapping[str, tuple[int, ...]]
 ) -> Member:
-    """Return a member without a client, which leaves when a real one joins."""
+    """Return a member without a client, which leaves the group when a real client joins.
+
+    Args:
+        place: the number of the member.
+        share: topic -> the partitions assigned to it.
+    """
     return Member(
         f"{client}-{uuid5(SCENARIO_IDS, f'{group} {client}')}",
         None,
@@ -277,8 +294,8 @@ def stand_in(
 
 
 def commit_later_offset(cluster: Cluster, group: str, topic: str, records: int) -> None:
-    """Commit a later offset of the first partition for a group, limited to the end of the log; do nothing if the group
-    or the log is missing.
+    """Commit an offset for a group in the first partition of a topic that is `records` higher than before, at most the
+    end of the log. Do nothing if the group or the log does not exist.
     """
     found, log = cluster.state.groups.get(group), cluster.state.logs.get((topic, 0))
     if found is None or log is None:
@@ -289,14 +306,16 @@ def commit_later_offset(cluster: Cluster, group: str, topic: str, records: int) 
 
 
 TRAFFIC_EVERY = 1.0
-"""Seconds between two writes to a topic; each write goes to the topic's next partition."""
+"""Seconds between two writes to a topic; each write goes to the next partition."""
 _MOST_RECORDS = 60
 _IN_MEMORY = 2**16
-"""Number of bytes of a partition that stay readable: a demo may run for days."""
+"""Maximum bytes of a partition's records that stay readable, since a demo may run for days."""
 
 
 async def write_as_producers(cluster: Cluster, topics: Sequence[str]) -> None:
-    """Write to topics as their producers would, each at its own rate, with groups that keep up, until cancelled."""
+    """Write to topics, each at its own rate, and commit the offsets of the groups that keep up with them, until
+    cancelled.
+    """
     turn = 0
     while True:
         await cluster.clock.sleep(TRAFFIC_EVERY)
@@ -325,13 +344,13 @@ def _write_some(cluster: Cluster, name: str, partition: int) -> None:
 
 
 PERIOD = 4.0
-"""Seconds between two changes."""
+"""Seconds between two changes by simulated clients."""
 BATCH = "batch.import-"
 _KEPT_BATCHES = 3
 
 
 async def change_as_others(cluster: Cluster) -> None:
-    """Make a small change every four seconds (`PERIOD`), as other clients would, until it is cancelled."""
+    """Make a small change every `PERIOD` (4) seconds, as another client would, until cancelled."""
     random = Random(4)  # noqa: S311 - the same in every run
     turn = 0
     while True:

@@ -1,4 +1,4 @@
-"""The quiet cluster with transactions: two that hang, one too young to classify, and healthy ones."""
+"""The scenario `quiet` with transactions: two that hang, one that is too young to say so, and healthy ones."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LATE, FORGOTTEN, YOUNG, HEALTHY = 4012, 3977, 4020, 4015
 """Producer ids: a producer with records after the end of its transaction, one with an expired transactional id, one
 with records after the end two minutes ago, and one with a running transaction."""
 HANGING = (ORDERS, 3)
-"""The partition on which the transaction of `LATE` hangs."""
+"""The topic and partition in which the transaction of `LATE` hangs."""
 WAITING_GROUP = "billing"
 _TIMEOUT, _LONG = 15 * MINUTE, 12 * HOUR
 
 
 def seed(cluster: Cluster) -> None:
-    """Fill a cluster as the scenario `quiet` does, and add the transactions."""
+    """Fill the cluster as the scenario `quiet` does, and add the transactions."""
     quiet.seed(cluster)
     state, now = cluster.state, int(cluster.clock.time() * 1000)
     ensure_topic(state, TRANSACTION_TOPIC)
@@ -57,7 +57,9 @@ def _log(cluster: Cluster, place: tuple[str, int]) -> PartitionLog:
 
 
 def _write(cluster: Cluster, place: tuple[str, int], producer: int, epoch: int, moment: int, sequence: int) -> None:
-    """Append two records of a producer's transaction."""
+    """Append two records to a partition as a part of a producer's transaction. moment: their timestamp, ms since 1970.
+    sequence: the sequence number of the first one.
+    """
     batch = read_batch(batch_of([b"one", b"two"], moment, b"k"), 0)
     _log(cluster, place).append(transactional_batch(batch, producer, epoch, sequence), 0)
 
