@@ -1,1 +1,3 @@
-"""The protocol: kio's messages, frames, kac's own decoders for large answers, and aiokafka's connections."""
+"""Kafka's binary protocol: kio's message classes, frames, kac's own decoders for large responses, and connections that
+extend aiokafka's.
+"""

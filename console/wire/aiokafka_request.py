@@ -40,12 +40,13 @@ READS = frozenset(
         *("offset_fetch", "offset_for_leader_epoch", "share_group_describe", "streams_group_describe"),
     }
 )
-"""APIs that change nothing, except that FindCoordinator creates the coordinators' topic if it is missing: see
-`admin.groups.find_coordinators`."""
+"""The APIs whose requests change nothing at the broker. One exception: FindCoordinator creates the coordinators'
+internal topic if it is missing (see `admin.groups.find_coordinators`).
+"""
 
 
 class RawResponse(NamedTuple):
-    """A response that is not decoded yet."""
+    """A response whose body is not decoded yet."""
 
     api: str
     version: int
@@ -54,15 +55,15 @@ class RawResponse(NamedTuple):
 
     @property
     def throttle_ms(self) -> int:
-        """The milliseconds for which the broker takes no further request, as the client is above its quota; 0 if
-        unknown.
+        """The milliseconds for which the broker reads no further request of this client, because the client exceeded a
+        quota; 0 if it is not throttled, or for an API without an entry in `THROTTLE_FIRST`.
         """
         first = THROTTLE_FIRST.get(self.api)
         return max(0, int.from_bytes(self.body[:4], signed=True)) if first is not None and self.version >= first else 0
 
 
 class Exchange(NamedTuple):
-    """One request and its response as bytes, without their lengths."""
+    """One request and its response as bytes, both without the four bytes of their length."""
 
     key: int
     version: int
@@ -78,10 +79,11 @@ class _Encoded(NamedTuple):
 
 
 class AiokafkaRequest:
-    """An encoded request at one version. `sent` turns True right before its bytes are written.
+    """An encoded request in one version of its API. `sent` becomes True right before its bytes are written to the
+    socket.
 
-    It replaces aiokafka's ``Request`` and ``RequestStruct``. Its text is only the API, since aiokafka logs requests.
-    The constructor raises the errors of a function in `asked`, and Unencodable.
+    It replaces aiokafka's ``Request`` and ``RequestStruct``. Its ``str`` is only the name of the API, because aiokafka
+    logs requests. The constructor raises Unencodable, and any error that the function in `asked` raises.
     """
 
     def __init__(
@@ -92,7 +94,14 @@ class AiokafkaRequest:
         record: Callable[[Exchange], None] | None = None,
         encode: Callable[[RequestPayload], bytes] = encode_payload,
     ) -> None:
-        """Make a request. encode: function that encodes the payload, as `encode_payload` does."""
+        """Encode a request.
+
+        Args:
+            api: kio's name of the API.
+            asked: the fields of the request, or a function that makes the request from kio's module.
+            record: function called with the request and its response; None to record nothing.
+            encode: function that encodes the payload, as `encode_payload` does.
+        """
         self.api = api
         self.version = version
         self.sent = False
@@ -108,8 +117,9 @@ class AiokafkaRequest:
         return self._body
 
     def may_change(self) -> bool:
-        """Return whether the request may change something at a broker: its API is not among `READS`, and its bytes do
-        not mark it as validate-only. Metadata creates the topics that it names, unless it forbids that.
+        """Return whether the request may change something at a broker: its API is not in `READS`, and its bytes don't
+        mark it as validate-only. A Metadata request may change something too unless it forbids the creation of the
+        topics that it names.
         """
         sent: Any = self._payload
         api = api_name(sent.__api_key__)
@@ -125,7 +135,7 @@ class AiokafkaRequest:
         return self
 
     def build_request_header(self, correlation_id: int, client_id: str) -> _Encoded:
-        """Return the encoded header."""
+        """Return the encoded request header with this correlation id and client id."""
         self._header = encode_header(self._payload, correlation_id, client_id)
         return _Encoded(self._header)
 
@@ -135,10 +145,10 @@ class AiokafkaRequest:
         return self._body
 
     def response(self, frame: memoryview) -> tuple[int, RawResponse]:
-        """Return the correlation id of a response frame and the response, which does not share the frame's memory.
+        """Split a response frame: return its correlation id and the response, which is a copy of the frame's bytes.
 
-        The caller decodes the body, so that a malformed body can't break the connection.
-        Raises MalformedFrame.
+        The body stays encoded: the caller decodes it, so that a malformed body can't break the connection. Raises
+        MalformedFrame if the header is truncated.
         """
         correlation_id, body = split_frame(frame, flexible=self._is_flexible)
         if self._record is not None:

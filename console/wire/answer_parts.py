@@ -1,6 +1,8 @@
-"""Answers split into parts, one for each requested item, and answers assembled from such parts.
+"""Responses split into parts, one for each requested item (topic, group, partition), and responses assembled from
+parts.
 
-So a replay finds one topic in an answer for all, and a list in lists with another order or other boundaries.
+A replay thereby finds the recorded response for one topic in a response for all topics, and assembles the response to a
+list from recorded responses to lists in another order or of other lengths.
 """
 
 from __future__ import annotations
@@ -14,29 +16,30 @@ from console.wire.frames import decode_body, decode_request, encode_body
 from console.wire.schemas import api_key, messages
 
 Part = Hashable
-"""A requested item, with the fields of the request that affect its answer."""
+"""The key of a part: a requested item together with the request's fields that affect the response for it."""
 
 
 class _Lists(NamedTuple):
-    """The lists of an API."""
+    """The list fields of an API: the requested items in the request, and their results in the response."""
 
     asked: str
-    """The field of the list in the request."""
+    """The name of the request's field that has the list."""
     answered: str
-    """The field of the list in the answer."""
+    """The name of the response's field that has the list."""
     name: Callable[[Any], Hashable]
-    """Returns an item's name, which is equal for a requested item and its answer."""
+    """Returns the identity of an item, such as a topic's name: equal for a requested item and its result."""
     flags: tuple[str, ...] = ()
-    """The fields of the request that affect the answer of each item."""
+    """The names of the request's other fields that affect the result of each item."""
     all: bool = False
-    """Whether a request without a list requests everything; the keys of its parts then are the names of its items
-    alone."""
+    """Whether a request with null as its list requests all items. If so, an item's key has only its identity, not its
+    other fields.
+    """
     inside: _Inside | None = None
-    """The lists in the items, such as partitions in topics; None without such lists."""
+    """The lists inside each item, such as partitions in topics; None if the items have no lists to split."""
 
 
 class _Inside(NamedTuple):
-    """The lists in items of lists, as in `_Lists`."""
+    """The list fields inside each item, with the same meaning as in `_Lists`."""
 
     asked: str
     answered: str
@@ -44,8 +47,8 @@ class _Inside(NamedTuple):
 
 
 def _of(*fields: str) -> Callable[[Any], Hashable]:
-    """Return a function that returns the first of these fields that an item has, or the item itself if it is a plain
-    value.
+    """Return a function that returns an item's identity: the value of the first of these fields that the item has; the
+    item itself if it has none of the fields.
     """
 
     def named(item: Any) -> Hashable:
@@ -88,11 +91,11 @@ _LISTS: Mapping[str, _Lists] = {
     ),
 }
 _PASSING = frozenset({"timeout", "client_software_name", "client_software_version", "include_documentation"})
-"""Fields of requests that do not affect the answer, or only its level of detail."""
+"""Request fields that `likeness` ignores, because they do not affect the response or only add documentation to it."""
 
 
 def _request(key: int, version: int, body: bytes) -> tuple[str, Any] | None:
-    """Return the API and the decoded request; None for an unknown or unreadable one."""
+    """Return kio's name of the API and the decoded request; None for an unknown API or version, or malformed bytes."""
     from console.wire.bounds_check import MalformedFrame
 
     known = messages(key, version)
@@ -106,8 +109,8 @@ def _request(key: int, version: int, body: bytes) -> tuple[str, Any] | None:
 
 @cache
 def likeness(key: int, version: int, body: bytes) -> Hashable:
-    """Return a key that is equal for equivalent requests: without timeouts and the client's name, with lists in any
-    order.
+    """Return a key that is equal for equivalent requests: timeouts, the client's name and the order of lists are
+    ignored. The key of an unknown or malformed request is its own key, version and bytes.
     """
     found = _request(key, version, body)
     if found is None:
@@ -126,7 +129,9 @@ def _sorted(value: Any) -> Hashable:
 
 @cache
 def asked_parts(key: int, version: int, body: bytes) -> tuple[Part, ...] | None:
-    """Return the parts of a request, in order; None if it can't be split, or if it requests everything."""
+    """Return the keys of a request's parts, in the order of the request; None if the request can't be decoded, its API
+    has no lists to split, or its list is null or empty.
+    """
     found = _request(key, version, body)
     lists = _LISTS.get(found[0]) if found is not None else None
     if found is None or lists is None or not hasattr(found[1], lists.asked):
@@ -138,7 +143,7 @@ def asked_parts(key: int, version: int, body: bytes) -> tuple[Part, ...] | None:
 
 
 def _asked(request: Any, items: Iterable[Any], lists: _Lists) -> Iterable[tuple[Part, Hashable]]:
-    """Yield each part with the name of its answer."""
+    """Yield, for each requested item, the key of its part and the identity of its result."""
     flags = tuple(getattr(request, name, None) for name in lists.flags)
     for item in items:
         name = lists.name(item)
@@ -157,18 +162,23 @@ def named_topics(version: int, body: bytes) -> tuple[str, ...]:
 
 
 class Answered(NamedTuple):
-    """An answer split into parts."""
+    """A response split into parts."""
 
     response: Any
-    """The decoded answer."""
+    """The whole decoded response."""
     parts: Mapping[Part, tuple[Any, Any]]
-    """Part -> its item, and the item that contains it; None in place of the latter for an item of the answer's own
-    list."""
+    """Key of a part -> (the result, the item that contains it, such as the partition's topic). The second value is None
+    if the result is directly in the response's list.
+    """
 
 
 def answered_parts(key: int, version: int, request: bytes, body: bytes) -> Answered | None:
-    """Return the split answer to a request; None if it can't be split. Raises MalformedFrame if the body can't be
-    decoded.
+    """Return the split response to a request; None if the request can't be decoded, or its API has no lists to split.
+    Requested items without a result are left out. Raises MalformedFrame if the response body can't be decoded.
+
+    Args:
+        request: the request's payload.
+        body: the response's body.
     """
     known, found = messages(key, version), _request(key, version, request)
     lists = _LISTS.get(found[0]) if found is not None else None
@@ -192,7 +202,12 @@ def answered_parts(key: int, version: int, request: bytes, body: bytes) -> Answe
 
 
 def put_together(key: int, version: int, envelope: Any, items: Iterable[tuple[Any, Any]]) -> bytes:
-    """Return the encoded body of an answer with these items. envelope: a decoded answer, which has the other fields."""
+    """Return the encoded body of a response with these results.
+
+    Args:
+        envelope: a decoded response, the source of all other fields.
+        items: pairs of a result and the item that contains it, as in `Answered.parts`.
+    """
     known = messages(key, version)
     assert known is not None
     lists = _LISTS[known.api]

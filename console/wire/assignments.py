@@ -15,9 +15,9 @@ log = logging.getLogger(__name__)
 
 
 def consumer_assignment(data: bytes) -> tuple[tuple[str, int], ...]:
-    """Return the partitions (topic, partition) assigned to a member, sorted.
+    """Decode a classic group member's assignment into sorted pairs (topic, partition).
 
-    The bytes may be anything; for other bytes than an assignment, return no partitions.
+    Return an empty tuple for bytes that are not an assignment: clients may store any bytes there.
     """
     from kio.schema.consumer_protocol_assignment.v0.data import ConsumerProtocolAssignment
 
@@ -28,8 +28,8 @@ def consumer_assignment(data: bytes) -> tuple[tuple[str, int], ...]:
 
 
 def consumer_subscription(data: bytes) -> tuple[str, ...]:
-    """Return the topics that a member of a classic group subscribed to, sorted; empty for other bytes than a
-    subscription.
+    """Decode a classic group member's subscription into sorted topic names; return an empty tuple for bytes that are
+    not a subscription.
     """
     from kio.schema.consumer_protocol_subscription.v0.data import ConsumerProtocolSubscription
 
@@ -38,7 +38,7 @@ def consumer_subscription(data: bytes) -> tuple[str, ...]:
 
 
 def _read(entity: Any, data: bytes) -> Any:
-    """Return the entity that a client encoded in this format; None for other bytes."""
+    """Decode the structure from the bytes, which begin with its version; return None for bytes in any other format."""
     from kio.serial import entity_reader
 
     from console.wire.bounds_check import check_message
@@ -56,7 +56,9 @@ def _read(entity: Any, data: bytes) -> Any:
 
 
 def assignment_bytes(partitions: Mapping[str, Sequence[int]]) -> bytes:
-    """Return the assignment of one member in version 0. partitions: topic -> partition numbers."""
+    """Encode the assignment of one member in version 0 of the consumer protocol. partitions: topic -> partition
+    numbers.
+    """
     from kio.schema.consumer_protocol_assignment.v0.data import ConsumerProtocolAssignment, TopicPartition
     from kio.serial import entity_writer
 

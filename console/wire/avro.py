@@ -1,8 +1,9 @@
-"""Avro: payloads to JSON, by the writer's schema. Pure.
+"""Avro: converts payloads to JSON by the writer's schema. Pure.
 
-fastavro trusts the lengths in a payload: a block of 2**60 nulls takes no byte, a list that contains itself takes a
-level of C's stack for each byte, and the digits of a decimal take time by the square of its bytes: a minute for 1 MiB,
-in which no other code runs. So the payload is checked first, with bounds on values, levels and decimals.
+fastavro trusts the lengths in a payload. A block of 2**60 nulls takes no bytes; a list that contains itself takes one
+level of C's stack for each byte; and the time to print a decimal grows with the square of its size: a minute for 1 MiB,
+during which no other Python code runs. So kac checks each payload first against limits on values, nesting depth and
+decimals.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ MOST_VALUES = 250_000
 DEEPEST = 60
 """Maximum nesting depth of a payload. A schema may have four levels of JSON for each of its own."""
 LARGEST_DECIMAL = 1_024
-"""Maximum size in bytes of a number that is printed in digits; a larger one stays bytes."""
+"""Maximum size in bytes of a decimal that is converted to digits; a larger one stays bytes."""
 _DIGITS = Context(prec=2_500)
-"""A precision that is enough for the digits of such a number."""
+"""A decimal context whose precision holds all digits of a number of `LARGEST_DECIMAL` bytes."""
 LARGEST_SCHEMA = 20_000
 """Maximum number of values in the JSON of a schema and its references."""
 
@@ -40,28 +41,30 @@ not."""
 
 
 def missing() -> str:
-    """Return the hint about the package for Avro."""
+    """Return a message that names the package to install for Avro."""
     return f"Avro needs a package: {how_to_add('schemas')}"
 
 
 def avro_decoder(schema: SchemaText) -> Callable[..., bytes]:
-    """Return the decoder of a schema's payloads.
+    """Return a function that decodes payloads of a schema to JSON.
 
     Defaults do not affect decoding, so a schema is accepted even if a default does not fit its type.
 
     Returns:
-        A function of a payload, of indexes that Avro ignores, and of an allowance. It returns JSON with bytes in
-        base64, and with decimals, NaN and infinities as texts. It raises NotDecoded for a payload that does not match
-        the schema, or exceeds a bound.
+        A function of three arguments: the payload, Protobuf's message indexes (ignored here), and an allowance, which
+        limits the total number of values. It returns UTF-8 JSON: bytes in base64; decimals, NaN and infinities as
+        strings. It raises NotDecoded for a payload that does not match the schema or exceeds a limit.
 
     Raises:
-        NotDecoded: the text is not an Avro schema, it is too large or too deep, or the extra is missing.
+        NotDecoded: the text is not an Avro schema, it is too large or too deep, or the extra for Avro is not installed.
     """
     return partial(_decoded, *_parsed(schema))
 
 
 def _parsed(schema: SchemaText) -> tuple[Any, dict[str, Any]]:
-    """Return a schema in fastavro's form, within a record of one field, and its types by name. Raises NotDecoded."""
+    """Return a schema as parsed by fastavro, wrapped as the only field of a record, and its named types (full name ->
+    type). Raises NotDecoded.
+    """
     try:
         import fastavro.read
         import fastavro.schema
@@ -88,8 +91,9 @@ def _parsed(schema: SchemaText) -> tuple[Any, dict[str, Any]]:
 
 
 def avro_encoder(schema: SchemaText) -> Callable[..., bytes]:
-    """Return the encoder of JSON to payloads of a schema: the reverse of `avro_decoder`, in the same form of JSON. A
-    record has all its fields, because no defaults are filled in. Raises NotDecoded.
+    """Return a function that encodes JSON as payloads of a schema: the reverse of `avro_decoder`, with the same JSON. A
+    record must have all its fields, since no defaults are filled in. The function raises NotDecoded, as does this
+    one.
     """
     return partial(_encoded, *_parsed(schema))
 
@@ -143,15 +147,17 @@ def _decoded(
 
 @cache
 def _logical_readers() -> dict[str, Callable[..., Any]]:
-    """Return the readers of logical types: fastavro's, and those for types that it leaves as numbers and bytes."""
+    """Return Avro's logical type -> the function that converts its decoded value: fastavro's, replaced or completed by
+    `_OWN_LOGICAL`.
+    """
     import fastavro.read
 
     return {name: _or_itself(read) for name, read in {**fastavro.read.LOGICAL_READERS, **_OWN_LOGICAL}.items()}
 
 
 def _or_itself(read: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a reader that leaves a value unchanged if its type can't represent it, such as a date in the year
-    10,000.
+    """Return a version of the reader that returns the value unchanged if Python's type can't represent it, such as a
+    date in the year 10,000.
     """
 
     def reading(value: Any, schema: Any, *_: Any) -> Any:
@@ -164,8 +170,8 @@ def _or_itself(read: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _decimal(data: bytes, schema: Any) -> Decimal | bytes:
-    """Return a decimal with all the digits in the payload, even if they exceed its schema's precision; the bytes
-    themselves if there are more than `LARGEST_DECIMAL`.
+    """Return an Avro decimal with all the digits in the payload, even if they exceed its schema's precision. Return
+    `data` itself if it is larger than `LARGEST_DECIMAL` bytes.
     """
     if len(data) > LARGEST_DECIMAL:
         return data
@@ -173,13 +179,13 @@ def _decimal(data: bytes, schema: Any) -> Decimal | bytes:
 
 
 def _time(value: int, _: Any, *, parts: int) -> time:
-    """Return a time of the day. parts: units in a second."""
+    """Return a time of the day from `value` units since midnight. parts: units per second, 1,000 or 1,000,000."""
     seconds, rest = divmod(value, parts)
     return time(seconds // 3600, seconds // 60 % 60, seconds % 60, rest * (10**6 // parts))
 
 
 def _nanos(value: int, _: Any, zone: str = "Z") -> str:
-    """Return a time in nanoseconds since 1970 as text with all its digits. zone: the end of the text; ``""`` for a
+    """Return nanoseconds since 1970 as an ISO 8601 text with all digits. zone: the suffix of the text; ``""`` for a
     local time.
     """
     seconds, nanos = divmod(value, 10**9)
@@ -192,7 +198,9 @@ def _uuid(data: bytes, _: Any) -> UUID | bytes:
 
 
 def _duration(data: bytes, _: Any) -> str | bytes:
-    """Return months, days and milliseconds as an ISO 8601 duration; the bytes themselves unless there are twelve."""
+    """Return an Avro duration (months, days and milliseconds) as an ISO 8601 text; `data` itself unless it has 12
+    bytes.
+    """
     if len(data) != 12:
         return data
     months, days, millis = (int.from_bytes(data[at : at + 4], "little") for at in (0, 4, 8))
@@ -213,8 +221,8 @@ _OWN_LOGICAL: dict[str, Callable[..., Any]] = {
 
 
 def names_of(schema: SchemaText) -> tuple[str, dict[str, frozenset[str]]]:
-    """Return a schema's full name, ``""`` if it has no name, and field -> its aliases, in the schema and its
-    references. Raises NotDecoded if one of them is not JSON, or if they are too large or too deep.
+    """Return a schema's full name (``""`` if it has no name) and field name -> its aliases, from the schema and the
+    schemas that it references. Raises NotDecoded if one of these is not JSON, or if they are too large or too deep.
     """
     found: dict[str, frozenset[str]] = {}
     documents = [_document(each.text) for each in (*schema.references, schema)]
@@ -231,7 +239,7 @@ def names_of(schema: SchemaText) -> tuple[str, dict[str, frozenset[str]]]:
 
 
 def _fields(document: Any) -> Iterator[dict[str, Any]]:
-    """Yield the fields of all records of a schema."""
+    """Yield the field definitions of all records in a schema, at any depth."""
     inner = document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
     if isinstance(document, dict) and isinstance(document.get("fields"), list):
         yield from (each for each in document["fields"] if isinstance(each, dict))
@@ -247,10 +255,8 @@ def _document(text: str) -> Any:
 
 
 def _size(document: Any, depth: int = 0) -> int:
-    """Return the number of values in the JSON of a schema, itself included.
-
-    Raises:
-        NotDecoded: it is nested too deep.
+    """Return the number of JSON values in a schema, counting the schema itself. Raises NotDecoded if it is nested too
+    deep.
     """
     if depth > 4 * DEEPEST:
         raise NotDecoded(f"its schema is nested deeper than {DEEPEST} levels")
@@ -259,7 +265,9 @@ def _size(document: Any, depth: int = 0) -> int:
 
 
 def _readable(document: Any) -> Any:
-    """Return the decoding parts of a schema: no defaults, and nothing that Java ignores or does not check."""
+    """Return a schema with only the attributes that affect decoding: without defaults, and without what Java ignores or
+    does not check.
+    """
     if isinstance(document, list):
         return [_readable(each) for each in document]
     if not isinstance(document, dict):
@@ -276,7 +284,9 @@ def _readable(document: Any) -> Any:
 
 
 def _is_decimal(schema: dict[str, Any]) -> bool:
-    """Return whether the precision and the scale of a decimal are valid: otherwise writers ignore the logical type."""
+    """Return whether a schema's logical type ``decimal`` has a valid precision and scale. Writers ignore the logical
+    type otherwise.
+    """
     precision, scale, size = schema.get("precision"), schema.get("scale", 0), schema.get("size", 0)
     if type(precision) is not int or type(scale) is not int or type(size) is not int:
         return False
@@ -285,8 +295,8 @@ def _is_decimal(schema: dict[str, Any]) -> bool:
 
 
 def _name_without_space(named: dict[str, Any], document: Any) -> None:
-    """Register the names that earlier documents define without a namespace under a document's namespaces as well: Java
-    resolves a name there first, and then without a namespace.
+    """Add aliases to `named` for the types that earlier documents define without a namespace: their names within each
+    namespace of this document. Java looks for a name in the enclosing namespace first, and then without a namespace.
     """
     spaces, used = set(), set()
     left = [document]
@@ -307,7 +317,7 @@ def _name_without_space(named: dict[str, Any], document: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a decoded value in types that JSON supports."""
+    """Convert a decoded value, with all values in it, to types that JSON supports."""
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -318,7 +328,7 @@ def _plain(value: Any) -> Any:
 
 
 class _Walk:
-    """A check of one payload that creates no values."""
+    """A check of one payload against its schema that reads lengths and skips values without creating them."""
 
     def __init__(self, payload: bytes, named: Mapping[str, Any], allowance: Allowance) -> None:
         self._payload = payload

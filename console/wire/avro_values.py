@@ -1,4 +1,6 @@
-"""JSON to the values of an Avro schema, as fastavro writes them: the reverse of `console.wire.avro`. Pure."""
+"""Converts JSON to the Python values that fastavro encodes by an Avro schema: the reverse of `console.wire.avro`.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,11 @@ _ODD_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def native(named: Mapping[str, Any], schema: Any, value: Any, where: str = "it", depth: int = 0) -> Any:
-    """Return a value of JSON in the form from which fastavro writes a schema's values.
+    """Convert a JSON value to the Python value that fastavro encodes by a schema.
 
     Args:
-        named: the schema's types by name.
-        where: the place in the document, for messages.
+        named: full name -> type, for the schema's named types.
+        where: the place of the value in the document, for messages.
         depth: the nesting depth of the value.
 
     Raises:
@@ -75,8 +77,8 @@ def _record(named: Mapping[str, Any], schema: Any, value: Any, where: str, depth
 
 
 def _branch(named: Mapping[str, Any], schemas: list[Any], value: Any, where: str, depth: int) -> Any:
-    """Return a value with the branch of a union that it fits: the first such branch, but bytes or fixed only if the
-    value fits no other. Return None for null, if the union allows it. Raises NotDecoded if the value fits no branch.
+    """Convert a value by the first type of a union that it fits, and name that type for fastavro. Types ``bytes`` and
+    ``fixed`` are tried last. Return None for null, if the union allows null. Raises NotDecoded if no type fits.
     """
     if value is None and "null" in schemas:
         return None
@@ -188,7 +190,7 @@ _PRIMITIVE: Mapping[str, Callable[[Any, Any, str], Any]] = {
 
 
 def _since_1970(text: str, parts: int) -> int:
-    """Return a time as units since 1970, exactly. parts: units in a second."""
+    """Convert an ISO 8601 text to units since 1970, without rounding. parts: units per second."""
     found = _FRACTION.search(text)
     nanos = int(found[1].ljust(9, "0")) if found else 0
     at = datetime.fromisoformat(_FRACTION.sub("", text))

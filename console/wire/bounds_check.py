@@ -1,11 +1,12 @@
-"""Checks of the counts in a message's bytes before kio's native reader gets them.
+"""Checks of the array lengths in a message's bytes before kio's native reader decodes them.
 
-That reader reserves eight bytes for each element that an array claims, and aborts the process if it can't; it also
-accepts null for any array. So every message from a peer is checked here first, whatever its size: an array must not
+That reader reserves eight bytes for each element that an array claims to have, and aborts the process if it can't; it
+also accepts null for any array. So every message from a peer is checked here first, whatever its size: no array may
 claim more elements than the remaining bytes can hold.
 
-The check walks a message by its schema. Elements of an array mostly have the same layout (equal lengths of strings and
-inner arrays), so known layouts are remembered, and elements with one are skipped by one comparison.
+The check goes through the bytes field by field, by the message's schema (a *walk*). Most elements of an array have the
+same layout, that is the same lengths of strings and inner arrays. So the check remembers layouts, and skips an element
+of a remembered layout after one comparison.
 """
 
 from __future__ import annotations
@@ -26,37 +27,43 @@ class MalformedFrame(ValueError):
 
 
 Marks = list[int] | None
-"""Offsets of all bytes that determine the walk: lengths, counts, markers. None: not collected."""
+"""A list to which a walk appends the offsets of all bytes that determine its path: lengths, counts, null markers. None
+if the caller does not need them.
+"""
 Walk = Callable[[bytes, int, Marks], int]
-"""(data, offset, marks) -> the offset after the field. Raises MalformedFrame, struct.error, IndexError."""
+"""Function of (data, offset of a field, marks) that skips the field and returns the offset after it. Raises
+MalformedFrame, struct.error or IndexError for invalid or truncated bytes.
+"""
 
 _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 _PRESENT = 1
 _LONGEST_TEXT = 2**15 - 1
 _LONGEST_LAYOUT = 256
-"""Maximum size in bytes of a remembered layout. Longer elements seldom have the same layout."""
+"""Maximum size in bytes of an element whose layout is remembered. Longer elements seldom share a layout."""
 _LAYOUTS = 4
 _FRUITLESS = 32
-"""Number of an array's elements without a known layout after which the others are walked without comparisons."""
+"""Number of elements of one array with unknown layouts after which the rest of the array is walked field by field."""
 
 
 class _FieldWalk(NamedTuple):
-    """The way to skip a field: a walk, or None if its size is fixed."""
+    """The way to skip a field: a walk, or None if the field has a fixed size."""
 
     walk: Walk | None
     least: int
-    """The smallest size of the field in bytes."""
+    """The smallest possible size of the field in bytes; its exact size if it has no walk."""
     nests: bool = False
     """Whether the field is or contains an array of entities."""
 
 
 def check_message(message: Any, payload: bytes, start: int = 0) -> None:
-    """Raise MalformedFrame if an array claims more elements than the bytes after it can hold, if an array that must not
-    be null is null, or if the payload is truncated. Bytes after the message are ignored.
+    """Raise MalformedFrame for a message that kio must not decode: an array claims more elements than the bytes after
+    it can hold, an array that must not be null is null, or the payload is truncated. Bytes after the message are
+    ignored.
 
     Args:
-        message: kio's class, or a proposal's in the same form.
-        start: the offset of the message.
+        message: kio's class of the message, or a proposal's class in the same form.
+        payload: the bytes, which may begin before the message.
+        start: the offset of the message in `payload`.
     """
     try:
         end = (_entity_walk(message).walk or _nothing)(payload, start, None)
@@ -67,7 +74,9 @@ def check_message(message: Any, payload: bytes, start: int = 0) -> None:
 
 
 def prepare_check(message: Any) -> None:
-    """Prepare `check_message` for this class. The first call takes milliseconds."""
+    """Build and cache the walk of this message class, which takes milliseconds, so that `check_message` does not have
+    to.
+    """
     _entity_walk(message)
 
 
@@ -110,7 +119,7 @@ def _entity_walk(entity: Any) -> _FieldWalk:
 
 
 def _field_walk(field: Field[Any], flexible: bool, text: Walk) -> _FieldWalk:
-    """Return the walk of a field. text: walk of a string in a flexible version."""
+    """Return the way to skip a field. text: the walk of a string in a flexible version."""
     shape = shape_of(field)
     of = _primitive_walk(shape.kind, flexible, text) if shape.entity is None else _entity_walk(shape.entity)
     if shape.is_array:
@@ -169,8 +178,8 @@ def _compact_text(data: bytes, at: int, marks: Marks) -> int:
 
 
 def _request_text(data: bytes, at: int, marks: Marks) -> int:
-    """Return the offset after a text in a request. Raises MalformedFrame for a text that is too long for older
-    versions: brokers refuse it (MessageGenerator: "had invalid length").
+    """Skip a string in a request and return the offset after it. Raises MalformedFrame for a string that is too long
+    for the non-flexible versions: brokers refuse it, too (MessageGenerator: "had invalid length").
     """
     end = _compact_text(data, at, marks)
     if end - at > _LONGEST_TEXT + 3:
@@ -179,7 +188,7 @@ def _request_text(data: bytes, at: int, marks: Marks) -> int:
 
 
 def _nullable_entity(inner: Walk) -> Walk:
-    """Return the walk of a nullable entity: a byte marks whether it is present (KIP-893)."""
+    """Return the walk of a nullable structure, which begins with a byte that says whether it is present (KIP-893)."""
 
     def walk(data: bytes, at: int, marks: Marks) -> int:
         if marks is not None:
@@ -190,7 +199,7 @@ def _nullable_entity(inner: Walk) -> Walk:
 
 
 Elements = Callable[[bytes, int, Marks, int], int]
-"""(data, offset, marks, count) -> the offset after `count` elements."""
+"""Function of (data, offset, marks, count) that skips `count` elements and returns the offset after them."""
 
 
 def _fixed_elements(size: int) -> Elements:
@@ -207,18 +216,20 @@ def _each_element(one: Walk) -> Elements:
 
 
 class _Layout(NamedTuple):
-    """A layout: the size of its elements, and the bytes that determine it."""
+    """The layout of an element: its size in bytes, and the values of the bytes that determine the layout."""
 
     size: int
     of: Callable[[bytes], Any]
-    """Extracts these bytes from an element."""
+    """Returns the layout's determining bytes from an element's bytes."""
     seen: Any
 
 
 def _by_layout(one: Walk) -> Elements:
-    """Return the walk of elements that contain no array of entities; `one` walks a single element. An element with the
-    same bytes at the marks as an earlier one would be walked in the same way: its size is known, and every count in it
-    was checked against fewer bytes than remain here.
+    """Return the walk of elements that contain no array of structures. one: the walk of a single element.
+
+    An element whose determining bytes equal those of an earlier element would take the same path through the walk. Its
+    size is therefore known, and its counts need no check of their own: it is skipped only if the remaining bytes hold
+    all of it.
     """
     known: tuple[_Layout, ...] = ()
 
@@ -254,11 +265,13 @@ def _by_layout(one: Walk) -> Elements:
 
 
 def _array_walk(name: str, elements: Elements, least: int, nullable: bool, flexible: bool) -> Walk:
-    """Return the walk of an array, which raises MalformedFrame for an impossible count.
+    """Return the walk of an array, which raises MalformedFrame if the array claims more elements than the bytes can
+    hold.
 
     Args:
         name: the name of the field, for messages.
-        least: the smallest size of an element, in bytes.
+        elements: the walk of the elements.
+        least: the smallest possible size of an element in bytes.
     """
     least = max(least, 1)
 

@@ -1,7 +1,7 @@
-"""Decompression of record batches, each codec stopped at a limit: a kilobyte may expand to gigabytes.
+"""Decompression of record batches. Each codec stops at a size limit, because a kilobyte may expand to gigabytes.
 
-gzip is Python's zlib; snappy, lz4 and zstd are cramjam's. Kafka writes snappy in the blocks of snappy-java ("xerial"),
-other clients write it raw; both are read.
+Python's zlib reads gzip; cramjam reads snappy, lz4 and zstd. Kafka writes snappy in the blocks of snappy-java
+("xerial"), other clients write it raw; both are read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Bytes = bytes | memoryview
 
 
 class Codec(IntEnum):
-    """The codecs of record batches, by Kafka's numbers (CompressionType)."""
+    """The compression codecs of record batches, with the numbers of Kafka's CompressionType."""
 
     NONE = 0
     GZIP = 1
@@ -25,7 +25,7 @@ class Codec(IntEnum):
 
 
 class DamagedData(ValueError):
-    """Compressed bytes that can't be decompressed. The text has the reason."""
+    """Compressed bytes that can't be decompressed. The exception's text says why."""
 
 
 class TooLarge(DamagedData):
@@ -36,8 +36,9 @@ class TooLarge(DamagedData):
 
 
 def decompress(codec: int, data: Bytes, limit: int) -> Bytes:
-    """Return the decompressed bytes, at most `limit`. Raises DamagedData, and TooLarge before it needs much more
-    memory.
+    """Return the decompressed data, at most `limit` bytes. codec: a number of `Codec`.
+
+    Raises DamagedData for an unknown codec or damaged data, and TooLarge before the memory exceeds the limit by much.
     """
     if codec == Codec.NONE:
         if len(data) > limit:
@@ -50,14 +51,15 @@ def decompress(codec: int, data: Bytes, limit: int) -> Bytes:
 
 
 class Scratch:
-    """Memory into which one body after another is decompressed, so that not every body needs new memory.
+    """A reusable buffer into which one batch body after another is decompressed, without new memory for each.
 
-    The bytes before `GAP` belong to the caller; the bytes behind a body have no meaning.
+    The body begins at the index `GAP` and ends at `end`. The caller may use the bytes before `GAP`; the bytes from
+    `end` on have no meaning.
     """
 
     GAP = 64
     _SPARE = 64
-    """Bytes of memory behind a body, into which a decoder may read beyond the body's end."""
+    """Bytes of the buffer after the body: a decoder may read beyond the body's end."""
     _MOST_KEPT = 4 << 20
 
     def __init__(self) -> None:
@@ -65,12 +67,12 @@ class Scratch:
         self.end = self.GAP
 
     def unpack(self, codec: int, data: Bytes, limit: int) -> None:
-        """Decompress a body into `data`, from `GAP` up to `end`, in place of the former body. limit: the maximum size
-        of the decompressed body in bytes.
+        """Decompress a batch body into `data`, from the index `GAP` up to `end`, over the body before it. limit: the
+        maximum size of the decompressed body in bytes.
 
         Raises:
             DamagedData: the body can't be decompressed.
-            TooLarge: it decompresses to more bytes than the limit.
+            TooLarge: the decompressed body would exceed the limit.
         """
         if len(self.data) > self._MOST_KEPT:
             self.data = bytearray(_FIRST_BUFFER)
@@ -108,8 +110,9 @@ _FIRST_PIECE = 256
 
 
 def _gzip(data: Bytes, limit: int) -> bytes:
-    """Decompress all consecutive members; ignore the bytes after the last one, as Java's GZIPInputStream does, and the
-    rest from a damaged member on if it is not the first. Raises DamagedData and TooLarge.
+    """Decompress all consecutive gzip members. Ignore the bytes after the last member, as Java's GZIPInputStream does;
+    also ignore a damaged member that is not the first, with everything after it. Raises TooLarge, and DamagedData if
+    the first member is damaged or any member ends too early.
     """
     made, view, at = bytearray(), memoryview(data), 0
     while True:
@@ -141,8 +144,8 @@ _BLOCK = struct.Struct(">i")
 
 
 def _snappy(data: Bytes, limit: int) -> bytes:
-    """Decompress a raw block, or snappy-java's format: magic, two versions, and blocks with their sizes. Raises
-    DamagedData and TooLarge.
+    """Decompress a raw snappy block, or the format of snappy-java: magic bytes, two version numbers, then blocks, each
+    after its size. Raises DamagedData and TooLarge.
     """
     if bytes(data[: len(_XERIAL)]) != _XERIAL:
         return _snappy_block(data, limit)
@@ -180,11 +183,13 @@ def _snappy_block(data: Bytes, limit: int) -> bytes:
 _FIRST_BUFFER = 64 << 10
 _GROWTH = 8
 _FULL = "whole buffer"
-"""Part of cramjam's message if the output does not fit."""
+"""The part of cramjam's error message by which kac recognizes that the output buffer is too small."""
 
 
 def _into(codec: str) -> Callable[[Bytes, int], bytes]:
-    """Return a function that decompresses into a buffer, which grows up to the limit."""
+    """Return a function of (data, limit in bytes) that decompresses by this codec of cramjam's. Its output buffer
+    starts small and grows up to the limit.
+    """
 
     def unpack(data: Bytes, limit: int) -> bytes:
         import cramjam

@@ -1,9 +1,9 @@
 """Decoder of DescribeConfigs responses into the model. It decodes equal bytes only once.
 
-A broker describes thousands of topics with the same few encodings. An encoded entry is self-delimiting, so no encoding
-is a proper prefix of another: bytes that start with a known encoding have the known value. So whole sets are compared
-first, then single entries, and kio decodes only new ones. Equal sets, entries and strings become one object, in this
-response and in later ones.
+A broker describes thousands of topics with the same few encodings. An encoded config entry contains its own lengths, so
+no encoding is a proper prefix of another: bytes that begin with a known encoding have the known value. The decoder
+compares a resource's whole set of entries first, then single entries; kio decodes only new ones. Equal sets, entries
+and strings become one shared object, within a response and across responses.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KEPT_ENTRIES = 20_000
 
 
 class ResourceError(NamedTuple):
-    """The error of a resource without a description: Kafka's error code and the message, null as ``""``."""
+    """The error of a resource: Kafka's error code, and the broker's message, ``""`` if it is null."""
 
     code: int
     message: str
@@ -48,7 +48,7 @@ Described = tuple[ConfigResource, ConfigSet | ResourceError]
 
 
 class _Seen:
-    """Recent encodings of resources of one type, the last used first."""
+    """The recently decoded entry sets of one resource type, by their bytes; the most recently used first."""
 
     __slots__ = ("entries", "sets")
 
@@ -58,13 +58,13 @@ class _Seen:
 
 
 class ConfigDecoder:
-    """A decoder of DescribeConfigs responses of one version (1 to 4), with a cache.
+    """A decoder of DescribeConfigs responses of one version (1 to 4), with a cache of decoded entries and sets.
 
-    Not thread-safe. Callers call `trim` between listings, to limit the cache.
+    Not thread-safe. Its caller calls `trim` after each listing of all resources, which limits the size of the cache.
     """
 
     def __init__(self, version: int) -> None:
-        """Raise ModuleNotFoundError for a version that kio lacks."""
+        """Create an empty cache. Raises ModuleNotFoundError for a version that kio lacks."""
         schema = import_module(f"kio.schema.describe_configs.v{version}.response")
         self.version = version
         self._flexible = version >= _FLEXIBLE_FROM
@@ -80,19 +80,22 @@ class ConfigDecoder:
         self._sets: dict[tuple[int, ...], ConfigSet] = {}
 
     def trim(self) -> None:
-        """Clear the cache if it has more than `_KEPT_ENTRIES` entries and sets. Sets that are decoded later may equal
-        earlier ones, but are other objects.
+        """Clear the cache if it has more than `_KEPT_ENTRIES` entries and sets. Later results are then equal to earlier
+        ones, but no longer the same objects.
         """
         if len(self._entries) + len(self._sets) > _KEPT_ENTRIES:
             self._forget()
 
     def decode(self, body: bytes, asked: Mapping[tuple[int, str], ConfigResource]) -> list[Described]:
-        """Return each resource of a response body (the bytes after the response header) with its set or its error.
-        Raises MalformedFrame for other bytes.
+        """Return each resource of a response with its config set, or with its error.
 
         Args:
-            asked: (type, name) -> the resource to return for it, so that the caller's own objects are used; a missing
-                resource is created.
+            body: the bytes after the response header.
+            asked: (resource type, name) -> the resource object to use in the result; a new one is created for a
+                resource that it lacks.
+
+        Raises:
+            MalformedFrame: the bytes are not a DescribeConfigs response of this version.
         """
         try:
             return self._results(body, asked)
@@ -116,8 +119,9 @@ class ConfigDecoder:
     def _header(
         self, body: bytes, offset: int, asked: Mapping[tuple[int, str], ConfigResource]
     ) -> tuple[ConfigResource, int, str, int]:
-        """Return the fields of a result before its entries: resource, error code and message; and the offset after
-        them."""
+        """Read the fields of a result before its entries. Return the resource, Kafka's error code, the error message
+        and the offset of the entries.
+        """
         code, size = read_int16(body, offset)
         offset += size
         if self._flexible:
@@ -136,8 +140,9 @@ class ConfigDecoder:
         return resource, code, message or "", offset + size
 
     def _set(self, body: bytes, offset: int, type_: int) -> tuple[ConfigSet, int]:
-        """Return the set of a result, known as a whole or read entry by entry; and the offset after its tagged
-        fields."""
+        """Return the config set of a result, and the offset after its tagged fields. A set with known bytes comes from
+        the cache, another set is read entry by entry.
+        """
         seen = self._seen.get(type_)
         if seen is None:
             seen = self._seen[type_] = _Seen()
@@ -162,8 +167,8 @@ class ConfigDecoder:
     def _entry_by_entry(
         self, body: bytes, offset: int, seen: list[list[tuple[bytes, ConfigEntry]]]
     ) -> tuple[list[ConfigEntry], int]:
-        """Return the entries of a set in wire order, and the offset after them. The bytes of each entry are first
-        compared with those of known entries at the same index of other sets. seen: these entries, by index.
+        """Return the entries of a set in wire order, and the offset after them. The bytes at each index are first
+        compared with the known entries at this index of other sets. seen: index -> known entries with their bytes.
         """
         startswith = body.startswith
         count, size = self._length(body, offset)
@@ -190,7 +195,7 @@ class ConfigDecoder:
         return entries, offset
 
     def _raw_entry(self, body: bytes, offset: int) -> tuple[Any, int]:
-        """Return kio's entry and its size in bytes."""
+        """Return the entry at this offset as decoded by kio, and its size in bytes."""
         check_message(self._entry_type, body, offset)
         try:
             return self._read_entry(body, offset)
@@ -199,7 +204,7 @@ class ConfigDecoder:
             return self._read_entry(known, 0)[0], size
 
     def _shared_entry(self, raw: Any) -> ConfigEntry:
-        """Return the model's entry for kio's entry; equal ones share one object."""
+        """Convert kio's entry to the model's; equal entries return the same object."""
         entry = ConfigEntry(
             self._shared_text(raw.name),
             None if raw.value is None else self._shared_text(raw.value),
@@ -221,7 +226,9 @@ class ConfigDecoder:
         return self._texts.setdefault(text, text)
 
     def _length(self, body: bytes, offset: int) -> tuple[int, int]:
-        """Return an array's length, and the size of the length in bytes. Raises ValueError for null."""
+        """Return the array length at this offset, and the size in bytes of its encoding. Raises ValueError for a null
+        array.
+        """
         length: int | None
         length, size = (read_compact_array_length if self._flexible else read_legacy_array_length)(body, offset)
         if length is None or length < 0:
@@ -229,7 +236,7 @@ class ConfigDecoder:
         return length, size
 
     def _skip_tags(self, body: bytes, offset: int) -> int:
-        """Return the offset after a section of tagged fields; the offset itself in a version without such sections.
-        Kafka defines no tagged fields here, but a newer broker may send some.
+        """Return the offset after a section of tagged fields; `offset` itself in a non-flexible version, which has no
+        such sections. Kafka defines no tagged fields here, but a newer broker may send some.
         """
         return skip_tags(body, offset) if self._flexible else offset

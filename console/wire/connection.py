@@ -1,5 +1,5 @@
-"""A connection to one broker: aiokafka's for TLS and the correlation of responses, with kio's messages; kac's own code
-receives the frames and does the SASL exchange.
+"""A connection to one broker. aiokafka's connection does TLS and matches responses to requests; kio has the messages;
+kac's own code receives the frames and logs in by SASL.
 """
 
 from __future__ import annotations
@@ -30,37 +30,40 @@ from console.wire.schemas import api_key, response_type, version_range
 _conn = import_aiokafka_conn()
 
 NO_LIMIT_MS = 24 * 3600 * 1000
-"""aiokafka's timeout for each request, too long to matter: callers here have their own timeouts."""
+"""aiokafka's timeout for a request, 24 hours: too long to matter, because kac's callers set their own timeouts."""
 MAX_IDLE_MS = 9 * 60 * 1000
-"""Milliseconds after which the client closes an idle connection: brokers do so after ten minutes
-(connections.max.idle.ms)."""
+"""Milliseconds without a request after which the client closes a connection, before the broker does so after ten
+minutes (connections.max.idle.ms).
+"""
 PROBE_SECONDS = 1.0
 MAX_EARLY_FRAME = 512 * 1024
-"""Maximum size in bytes of a response before authentication: API versions, or a SASL token
-(sasl.server.max.receive.size). A greater length is text or TLS that was read as a length, or comes from a peer that is
-not authenticated yet."""
+"""Maximum size in bytes of a response before the login is complete: ApiVersions, or a SASL token
+(sasl.server.max.receive.size). A larger size means that the bytes are text or TLS and no length, or that an
+unauthenticated peer claims too much.
+"""
 MAX_FRAME = 100 * 1024 * 1024
-"""Maximum size in bytes of a response: the brokers' limit of a request (socket.request.max.bytes), and about
-librdkafka's limit of a response (receive.message.max.bytes)."""
+"""Maximum size in bytes of a response. It equals the brokers' default limit of a request (socket.request.max.bytes),
+and about equals librdkafka's limit of a response (receive.message.max.bytes).
+"""
 USUAL_BUFFER = 64 * 1024
 """Size in bytes of the receive buffer while no response is expected."""
 GROWTH = 8
-"""Factor by which a full buffer grows, at most to the size of the frame."""
+"""Factor by which a full buffer grows, until it has the size of the frame."""
 
 PREFIX = struct.Struct(">i")
-"""The length before a frame."""
+"""The format of a frame's length, which precedes the frame: a signed 32-bit number."""
 
 
 _API_VERSIONS = api_key("api_versions")
 _SOFTWARE = {"client_software_name": "kac", "client_software_version": "1"}
 TELLS_NODES = 5
-"""The first version of ApiVersions that names the expected node; another broker refuses it (KIP-1242)."""
+"""The first version of ApiVersions whose request names the expected node; any other broker refuses it (KIP-1242)."""
 
 log = logging.getLogger(__name__)
 
 
 class NoCommonVersion(ConnectionError):
-    """The broker has an API, but in no version that kac knows. theirs: the broker's lowest and highest version."""
+    """The broker has the API, but in no version that kac supports. theirs: the broker's lowest and highest version."""
 
     def __init__(self, api: str, theirs: tuple[int, int]) -> None:
         super().__init__(f"{api} in versions {theirs[0]} to {theirs[1]}")
@@ -85,9 +88,9 @@ class Stage(Enum):
 
 
 class ConnectFailed(ConnectionError):
-    """A failed connection attempt.
+    """A failed connection attempt, or a failed renewal of a session.
 
-    ``__cause__`` is the error of asyncio, ssl, aiokafka or the mechanism.
+    ``__cause__`` is the error of asyncio, ssl, aiokafka or the SASL mechanism.
 
     Attributes:
         stage: the step that failed.
@@ -110,11 +113,11 @@ class AnotherNode(ConnectionError):
 
 
 class _TellsNoNode(ConnectionError):
-    """The peer lacks the version of ApiVersions that names the expected node."""
+    """The peer does not support the version of ApiVersions that names the expected node."""
 
 
 class NotKafka(ConnectionError):
-    """The peer's first bytes are not a Kafka frame. start: those bytes."""
+    """The peer's first bytes are not the length of a Kafka frame. start: these bytes."""
 
     def __init__(self, start: bytes) -> None:
         super().__init__("the peer does not speak Kafka's protocol")
@@ -122,7 +125,9 @@ class NotKafka(ConnectionError):
 
 
 class FrameTooLong(ConnectionError):
-    """A peer announced a response of more than MAX_FRAME bytes; the connection is closed. size: its bytes."""
+    """A peer announced a response of more than MAX_FRAME bytes, so kac closed the connection. size: the announced
+    bytes.
+    """
 
     def __init__(self, size: int) -> None:
         super().__init__(f"an answer of {size:,} bytes was announced; at most {MAX_FRAME:,} are read")
@@ -130,19 +135,20 @@ class FrameTooLong(ConnectionError):
 
 
 def too_long(error: BaseException | None) -> FrameTooLong | None:
-    """Return an error, or the first of its causes, that is a FrameTooLong; None without one."""
+    """Return the first FrameTooLong among an error and its chain of ``__cause__``; None if there is no FrameTooLong."""
     while error is not None and not isinstance(error, FrameTooLong):
         error = error.__cause__
     return error
 
 
 class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-defined]
-    """aiokafka's connection with two additions: it refuses a frame of an impossible length as soon as the length
-    arrives, and it renews an expiring session on the open connection (KIP-368) at the next request after the time for
-    it.
+    """aiokafka's connection with two additions. It refuses a frame with an impossible length as soon as the length
+    arrives. And it authenticates again on the open connection before the SASL session expires (KIP-368), at the next
+    request.
 
-    A broker closes the connection at a request after the session's end, and refuses other requests during the exchange.
-    So requests are held back until the session is renewed; earlier requests are answered first.
+    A broker closes the connection at a request after the session's end, and refuses other requests during the SASL
+    exchange. So this class holds requests back until the exchange is complete; requests sent earlier are answered
+    before it.
     """
 
     _is_established = False
@@ -152,12 +158,12 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
     def __init__(
         self, host: str, port: int, *, login: Login | None, limit: float, meant: Node | None, **arguments: Any
     ) -> None:
-        """Create a connection that is not open yet.
+        """Create a connection without opening it.
 
         Args:
-            login: the login by SASL; None for a connection without a login.
-            limit: the seconds for the renewal of a session.
-            meant: the node that must answer; None for any.
+            login: the SASL mechanism and credentials; None to connect without a login.
+            limit: the maximum seconds for a later renewal of the session.
+            meant: the node that the peer must be; None to accept any node.
         """
         super().__init__(host, port, request_timeout_ms=NO_LIMIT_MS, max_idle_ms=MAX_IDLE_MS, **arguments)
         self._login = login
@@ -171,8 +177,8 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
 
     @staticmethod
     async def _read(self_ref: Callable[[], _CheckedConnection | None]) -> None:
-        """Run aiokafka's reader task with a check of lengths. Hold no reference to the connection while it waits.
-        Raises NotKafka and FrameTooLong.
+        """Read frames until the connection closes, as aiokafka's reader task does, but check each length first. Keep no
+        reference to the connection while waiting. Raises NotKafka and FrameTooLong.
         """
         this = self_ref()
         if this is None:
@@ -198,8 +204,9 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             del this
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connect as aiokafka does, then check the node if one is expected. Afterwards a `FrameReceiver` receives the
-        frames, and frames of up to `MAX_FRAME` bytes are accepted.
+        """Open the connection: TCP, TLS, ApiVersions and SASL as in aiokafka; then ask for the broker's versions again
+        if it has no version 0, and check the peer's node if `meant` is set. From then on a `FrameReceiver` receives
+        the frames, which may have up to `MAX_FRAME` bytes. On any error, close the connection and raise the error.
         """
         streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] = await super().connect()
         try:
@@ -215,8 +222,8 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         return streams
 
     async def _do_version_lookup(self) -> None:
-        """Request the versions. If there is a login, send SaslHandshake together with ApiVersions, which saves a round
-        trip: it depends on no version of the broker and has no credentials.
+        """Send ApiVersions and store the broker's versions. If there is a login, send SaslHandshake together with it to
+        save a round trip: SaslHandshake needs no knowledge of the broker's versions and has no credentials.
         """
         if self._login is not None:
             self._loop.call_soon(self._send_handshake, handshake(self._login))
@@ -226,7 +233,9 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             await self._ask_versions_of(self.meant)
 
     async def _ask_versions_of(self, meant: Node) -> None:
-        """Request the versions of this node and no other. Raises AnotherNode and _TellsNoNode."""
+        """Send ApiVersions with the id of the expected node, and store the broker's versions. Raises AnotherNode if the
+        peer is another node, and _TellsNoNode if the peer does not support this check.
+        """
         means = {**_SOFTWARE, "cluster_id": meant.cluster_id, "node_id": meant.id}
         raw = await super().send(AiokafkaRequest("api_versions", TELLS_NODES, means))
         code = int.from_bytes(raw.body[:2], "big", signed=True)
@@ -244,9 +253,9 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             self._handshake.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def _ask_who_logged_us_in(self, meant: Node) -> None:
-        """Request the versions again with the id of the expected node, after the login: before it, a broker of Kafka
-        4.4 answers such a request even if it is another node. A node can't be checked if the broker lacks version 5 of
-        ApiVersions: `meant` becomes None. Raises AnotherNode.
+        """Send ApiVersions again after the login, with the id of the expected node: before the login, a broker of Kafka
+        4.4 does not refuse it even if it is another node. If the broker lacks this version of ApiVersions, don't
+        check, and set `meant` to None. Raises AnotherNode.
         """
         if self._versions.get(_API_VERSIONS, (0, 0))[1] >= TELLS_NODES:
             await self._ask_versions_of(meant)
@@ -254,8 +263,9 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             self.meant = None
 
     async def _ask_versions_again(self) -> None:
-        """Request the versions in a version that the broker has. A broker without version 0, which is sent first,
-        returns only its versions of ApiVersions (KIP-511). Raises NoCommonVersion.
+        """Send ApiVersions in the highest version that both sides support. This is needed for a broker without version
+        0: it answers the first request, of version 0, with only its versions of ApiVersions (KIP-511). Raises
+        NoCommonVersion.
         """
         theirs: tuple[int, int] = self._versions[_API_VERSIONS]
         version = common_version("api_versions", theirs)
@@ -264,27 +274,31 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         await self._ask_versions(version, **_SOFTWARE)
 
     async def _ask_versions(self, version: int, **fields: str) -> None:
-        """Request the versions with this version of ApiVersions. fields: the fields of the request."""
+        """Send ApiVersions in this version and store the broker's versions. fields: the fields of the request."""
         raw = await super().send(AiokafkaRequest("api_versions", version, fields))
         response = decode_body(response_type(raw.api, raw.version), raw.body)
         self._versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
 
     async def _do_sasl_handshake(self) -> None:
-        """Log in. Replaces aiokafka's exchange, which does not support session expiry."""
+        """Log in by SASL and store the time of the next renewal; do nothing without a login. It replaces aiokafka's
+        exchange, which does not support the expiry of sessions.
+        """
         if self._login is not None:
             shaken, self._handshake = self._handshake, None
             self._due = await log_in(super().send, self._versions, self._login, self.host, shaken)
 
     def _handle_frame(self, frame: bytes) -> None:
-        """Handle a frame before the connection is established: a response to a request of aiokafka's or of `log_in`."""
+        """Resolve the oldest pending request with a frame received before the connection is established: a request of
+        aiokafka's, or one of `log_in`.
+        """
         if self._requests and isinstance(self._requests[0][1], AiokafkaRequest):
             self.take(memoryview(frame))
         else:
             super()._handle_frame(frame)
 
     def send(self, request: Any) -> Awaitable[Any]:
-        """Write the request, or hold it back while the session is renewed; begin the renewal if it is due. Await the
-        result for the response.
+        """Write the request and return an awaitable of its response. While the session is renewed, hold the request
+        back instead; begin the renewal first if it is due.
         """
         if self._writer is None or (self._renewal is None and time.monotonic() < self._due):
             answer: Awaitable[Any] = super().send(request)
@@ -296,7 +310,9 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         return held
 
     async def _renew(self) -> None:
-        """Authenticate again and send the requests held back; close the connection if that fails."""
+        """Authenticate again, then send the requests held back. If that fails or takes more than the limit, close the
+        connection and store the error in `not_renewed`.
+        """
         began = time.time()
         try:
             async with asyncio.timeout(self._limit):
@@ -318,7 +334,9 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         return answer
 
     def close(self, reason: Any = None, exc: BaseException | None = None) -> Any:
-        """Close the connection. Requests held back fail like those without a response, but were not sent."""
+        """Close the connection. Requests held back fail with KafkaConnectionError, as do requests without a response,
+        but `sent` stays False for them.
+        """
         closed = super().close(reason=reason, exc=exc)
         if self._renewal is not None:
             self._renewal.cancel()
@@ -332,22 +350,24 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
 
     @property
     def is_open(self) -> bool:
-        """Whether this side has not closed the connection."""
+        """Whether the connection is open: it was connected, and aiokafka has not closed it."""
         return self._writer is not None
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request waits for its answer."""
+        """Whether no request waits for its response."""
         return not self.unanswered
 
     @property
     def unanswered(self) -> list[asyncio.Future[Any]]:
-        """The responses that have not arrived, also those to requests held back."""
+        """The futures of all responses that have not arrived, including those of requests held back."""
         waiting = [answer for _, _, answer in self._requests] + [answer for _, answer in self._held]
         return [answer for answer in waiting if not answer.done()]
 
     def take(self, frame: memoryview) -> None:
-        """Resolve the oldest pending request. A frame that does not answer it closes the connection."""
+        """Resolve the oldest pending request with a response frame. If the frame has another correlation id or is
+        malformed, close the connection.
+        """
         try:
             correlation_id, request, answer = self._requests[0]
             answered, response = request.response(frame)
@@ -372,8 +392,8 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
 
     @property
     def stage(self) -> Stage:
-        """The current or last step of connecting. The first request is ApiVersions, all others belong to SASL; one of
-        these is sent before the answer to ApiVersions arrives.
+        """The current step of connecting, or the step that failed. The first pending request is ApiVersions, all others
+        belong to SASL, although SaslHandshake may be sent before the response to ApiVersions arrives.
         """
         if self._correlation_id and not self._versions:
             return Stage.VERSIONS
@@ -381,9 +401,9 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
 
 
 class FrameReceiver(asyncio.BufferedProtocol):
-    """Receives frames into one buffer. Its size depends on the bytes received, not on the length announced.
-    asyncio's streams copy all bytes twice more, and wake a task for each read. All other events are passed on to
-    aiokafka's protocol.
+    """A receiver of response frames into one buffer, whose size grows with the bytes received, not with the length
+    announced. It replaces asyncio's streams, which copy all bytes twice more and wake a task for each read. It
+    passes all other events to aiokafka's protocol.
     """
 
     def __init__(self, connection: _CheckedConnection, inner: asyncio.StreamReaderProtocol) -> None:
@@ -393,11 +413,11 @@ class FrameReceiver(asyncio.BufferedProtocol):
         self._filled = 0
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        """Return the free part of the buffer."""
+        """Return the free part of the buffer, into which asyncio reads next."""
         return self._buffer[self._filled :]
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Pass complete frames on after a read of `nbytes`."""
+        """Pass the complete frames in the buffer to the connection, after a read of `nbytes` bytes."""
         self._filled += nbytes
         start, wanted = 0, PREFIX.size
         connection = self._connection()
@@ -420,11 +440,11 @@ class FrameReceiver(asyncio.BufferedProtocol):
         self._keep(start, wanted, shrink=connection is None or connection.is_idle)
 
     def _keep(self, start: int, wanted: int, *, shrink: bool) -> None:
-        """Move the bytes from `start` on to the beginning of a buffer that has room for more.
+        """Move the buffered bytes from the index `start` on to the beginning of a buffer with room for more bytes.
 
         Args:
             wanted: the size of the incomplete frame in bytes.
-            shrink: whether the buffer may return to its usual size.
+            shrink: whether a large buffer may be replaced by one of `USUAL_BUFFER` bytes.
         """
         left, size = self._filled - start, len(self._buffer)
         if left == size:
@@ -437,26 +457,28 @@ class FrameReceiver(asyncio.BufferedProtocol):
             self._buffer, self._filled = buffer, left
 
     def eof_received(self) -> bool | None:
-        """Tell the inner protocol that the peer has closed its side. Return its answer: whether the transport stays
-        open, None for no.
+        """Report to aiokafka's protocol that the peer has closed its side. Return whether the transport stays open;
+        None means no.
         """
         return self._inner.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Pass on that the transport is closed."""
+        """Report to aiokafka's protocol that the transport is closed."""
         self._inner.connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Pass on that the transport's send buffer is full."""
+        """Report to aiokafka's protocol that the transport's send buffer is full."""
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """Pass on that the transport accepts bytes again."""
+        """Report to aiokafka's protocol that the transport's send buffer has room again."""
         self._inner.resume_writing()
 
 
 def _pass_on(source: asyncio.Future[RawResponse], target: asyncio.Future[RawResponse]) -> None:
-    """Copy the result of one response to another future, and its cancellation back."""
+    """Copy the result or error of the future `source` to `target` when it is done; cancel `source` if `target` is
+    cancelled.
+    """
 
     def done(_: object) -> None:
         if target.done() or source.cancelled():
@@ -471,7 +493,7 @@ def _pass_on(source: asyncio.Future[RawResponse], target: asyncio.Future[RawResp
 
 
 class Connection:
-    """An open connection. Any number of requests may be in flight; a broker answers them in order."""
+    """An open connection to one broker. Many requests may be in flight at a time; the broker answers them in order."""
 
     def __init__(self, carrier: Any, record: Callable[[Exchange], None] | None) -> None:
         self._carrier = carrier
@@ -489,15 +511,15 @@ class Connection:
 
     @property
     def node(self) -> Node | None:
-        """The node that the peer confirmed to be; None if the connection was opened without an expected node, or if the
-        broker lacks the check.
+        """The node that the peer confirmed to be; None if `connect` was called without an expected node, or if the
+        broker does not support the check.
         """
         found: Node | None = self._carrier.meant
         return found
 
     @property
     def tells_nodes(self) -> bool:
-        """Whether the broker refuses a connection that is meant for another node."""
+        """Whether the broker's version of ApiVersions supports the check of the expected node (KIP-1242)."""
         return self.versions.get(_API_VERSIONS, (0, 0))[1] >= TELLS_NODES
 
     @property
@@ -507,18 +529,20 @@ class Connection:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request waits for its answer."""
+        """Whether no request waits for its response."""
         return bool(self._carrier.is_idle)
 
     @property
     def not_renewed(self) -> ConnectFailed | None:
-        """The error of the failed session renewal that closed the connection; None if there was no such failure."""
+        """The error that made the renewal of the SASL session fail and closed the connection; None if no renewal has
+        failed.
+        """
         failed: ConnectFailed | None = self._carrier.not_renewed
         return failed
 
     @property
     def versions(self) -> Mapping[int, tuple[int, int]]:
-        """API key -> (lowest, highest version) of the broker, read when the connection was opened."""
+        """API key -> (lowest, highest version) that the broker supports, as read when the connection was opened."""
         versions: Mapping[int, tuple[int, int]] = self._carrier._versions
         return versions
 
@@ -528,40 +552,43 @@ class Connection:
         return None if theirs is None else common_version(api, theirs)
 
     def newer(self, api: str) -> tuple[int, int] | None:
-        """Return the broker's lowest and highest version of an API if all its versions are newer than those that kac
-        knows; None otherwise.
+        """Return the broker's (lowest, highest version) of an API if all of them are newer than kac's; None otherwise,
+        also if the broker lacks the API.
         """
         theirs = self.versions.get(api_key(api))
         return theirs if theirs is not None and theirs[0] > version_range(api)[1] else None
 
     def proposes(self, api: str, version: int) -> bool:
-        """Return whether the broker supports a proposal's version of one of Kafka's APIs. The broker must also have the
-        proposals' own APIs: in a later Kafka the same version number may be another format.
+        """Return whether the broker supports this version of one of Kafka's APIs as a proposal defines it. A broker
+        counts only if it also has the proposals' own APIs: a later Kafka may use the same version number for another
+        format.
         """
         lowest, highest = self.versions.get(api_key(api), (0, -1))
         return lowest <= version <= highest and any(LOWEST <= key <= HIGHEST for key in self.versions)
 
     def prepare(self, api: str, version: int, asked: Asked) -> AiokafkaRequest:
-        """Return an encoded request of this version. Raises the errors of a function in `asked`, and Unencodable."""
+        """Encode a request in this version, without sending it. asked: the request's fields, or a function that makes
+        the request. Raises Unencodable, and any error that the function in `asked` raises.
+        """
         return AiokafkaRequest(api, version, asked, self._record)
 
     def send(self, request: AiokafkaRequest) -> Awaitable[RawResponse]:
-        """Write the request at once. Await the result for the response.
+        """Write the request at once and return an awaitable of its response.
 
-        Raises aiokafka's KafkaConnectionError if the connection is lost. `request.sent`: whether bytes may have been
-        sent.
+        The awaitable raises aiokafka's KafkaConnectionError if the connection is lost; `request.sent` then says whether
+        bytes of the request may have been sent.
         """
         answer: Awaitable[RawResponse] = self._carrier.send(request)
         return answer
 
     async def close_when_idle(self, longest: float) -> None:
-        """Close once no request is in flight, or after `longest` seconds."""
+        """Wait until no request is in flight, at most `longest` seconds, then close."""
         if under_way := self._carrier.unanswered:
             await asyncio.wait(under_way, timeout=longest)
         await self.close()
 
     async def close(self, wait: float = 1.0) -> None:
-        """Close, waiting at most `wait` seconds for the transport to end cleanly."""
+        """Close, and wait at most `wait` seconds until the transport has ended cleanly."""
         writer = self._carrier._writer
         reading = self._carrier._read_task
         closed = self._carrier.close()
@@ -583,14 +610,14 @@ async def connect(
     record: Callable[[Exchange], None] | None = None,
     meant: Node | None = None,
 ) -> Connection:
-    """Connect, read the broker's versions, authenticate. Raises ConnectFailed.
+    """Connect to an address, read the broker's versions and log in. Raises ConnectFailed.
 
     Args:
-        limit: the seconds for all steps.
-        security: aiokafka's arguments ``security_protocol`` and ``ssl_context``; ``login``, a `Login`, for SASL.
-        record: called with each exchange, a request and its response; None to record nothing.
-        meant: the node that must answer, if the cluster's brokers support this check; a broker that does not is
-            connected again without it; None for any node.
+        limit: the maximum seconds for all steps together.
+        security: aiokafka's arguments ``security_protocol`` and ``ssl_context``; for SASL also ``login``, a `Login`.
+        record: function called with each request and its response; None to record nothing.
+        meant: the node that the peer must be; None to accept any node. If the broker does not support the check,
+            connect again without it.
     """
     arguments = {"login": None, **security}
     carrier = _CheckedConnection(host, port, client_id=client_id, limit=limit, meant=meant, **arguments)
@@ -610,7 +637,7 @@ async def connect(
 
 
 async def _listens(host: str, port: int) -> bool:
-    """Return whether a TCP connection to this address opens within PROBE_SECONDS."""
+    """Return whether a TCP connection to this address can be opened within PROBE_SECONDS."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
             _, writer = await asyncio.open_connection(host, port)

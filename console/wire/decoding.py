@@ -1,9 +1,9 @@
-"""The process that decodes payloads by schemas: it reads requests from its standard input, and writes an answer to
-each.
+"""The child process that decodes payloads by schemas. It reads requests from its standard input and writes an answer to
+each to its standard output.
 
-Both are in MessagePack, with their size in four bytes before them. Payloads and schemas are untrusted: they may take
-all memory, or endless time in which the interpreter handles no signal. So the process sets its own limits, and the
-process that waits for it ends it (`console.admin.decoding_process`).
+Requests and answers are in MessagePack, each after its size in four bytes. Payloads and schemas are untrusted: they may
+need all memory, or take endless time during which the interpreter handles no signal. So this process limits its own
+memory and processor time, and the parent process kills it after a timeout (`console.admin.decoding_process`).
 """
 
 from __future__ import annotations
@@ -22,57 +22,65 @@ from console.model.schemas import Allowance, NotDecoded, SchemaText
 MEMORY = 1 << 30
 """Maximum size in bytes of the process's address space."""
 _PROCESSOR_SECONDS = 10
-"""Processor seconds for one request after which the process is killed, in case no other process is left to end it."""
+"""Maximum seconds of processor time for one request. The system kills the process after them, even if the parent
+process has ended and can't.
+"""
 LARGEST_MADE = 16 << 20
-"""Maximum size in bytes of the JSON from one payload, and of a payload made from JSON."""
+"""Maximum size in bytes of the JSON decoded from one payload, and of a payload encoded from JSON."""
 _MOST_KEPT, _MOST_KEPT_TEXT = 200, 8 << 20
 """Maximum number of parsed schemas in the cache, and the approximate maximum size of their texts in bytes."""
 
 
 class Load(Struct, frozen=True, tag=True):
-    """A schema to load, under a number: the text of an Avro schema, or the compiled descriptors of a Protobuf
-    schema."""
+    """A request to load a schema under a number: the text of an Avro schema, or the compiled descriptors of a Protobuf
+    schema.
+    """
 
     number: int
     schema: SchemaText
     descriptors: bytes = b""
     main: str = ""
-    """The name of the schema's own file in the descriptors; ``""`` for an Avro schema."""
+    """The file name, within the descriptors, of the schema itself (the other files are its imports); ``""`` for an Avro
+    schema.
+    """
     encodes: bool = False
-    """Whether payloads are made from JSON: a request then contains JSON, and its answer a payload."""
+    """Whether the schema is loaded for encoding: each `Decode` request then has JSON, and its answer has a payload."""
 
     @property
     def size(self) -> int:
-        """The approximate size in bytes of the schema with its descriptors."""
+        """The size in bytes of the schema's text and descriptors, approximately."""
         return self.schema.size + len(self.descriptors)
 
 
 class Decode(Struct, frozen=True, tag=True):
-    """A payload to decode, or JSON to encode if its schema `encodes`; and the number of the schema."""
+    """A request to decode a payload by the schema with this number; or to encode JSON, if the schema was loaded with
+    `encodes`.
+    """
 
     number: int
     payload: bytes
     indexes: bytes | None
     values: int
-    """The maximum number of values in the payload."""
+    """The maximum number of values that the payload may contain."""
 
 
 class Made(Struct, frozen=True, tag=True):
-    """The JSON of a payload, or the payload made from JSON; empty as the answer to a schema, and in the first
-    message."""
+    """A successful answer: the JSON of a payload, or the payload of JSON. It is empty in the answer to `Load`, and in
+    the message that the process sends at its start.
+    """
 
     made: bytes = b""
     values: int = 0
-    """The number of values in the payload."""
+    """The number of values in the payload that was decoded or encoded."""
 
 
 class Refused(Struct, frozen=True, tag=True):
-    """The reason why a payload or a schema is unusable; empty if the schema is not in the cache."""
+    """A failed answer, with the reason. The reason is ``""`` if `is_unknown`."""
 
     why: str
     values: int = 0
     is_unknown: bool = False
-    """Whether the schema has to be loaded first."""
+    """Whether the cache does not have the schema: the parent process must send `Load` and repeat the request."""
     is_last: bool = False
     """Whether the process ends after this answer."""
 
@@ -82,7 +90,9 @@ Answer = Made | Refused
 
 
 def serve() -> None:
-    """Answer requests until the input ends, or until a request takes too much memory."""
+    """Answer requests until the standard input ends. A request that exceeds the memory is refused and ends the process,
+    too.
+    """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     output = os.fdopen(os.dup(1), "wb")
@@ -115,14 +125,14 @@ def _limit_processor() -> None:
 
 
 class _Kept:
-    """A cache of the parsed schemas that were used last."""
+    """A cache of the most recently used schemas in parsed form."""
 
     def __init__(self) -> None:
         self._decoders: OrderedDict[int, tuple[Callable[..., bytes], int]] = OrderedDict()
 
     def answer(self, request: Request) -> Answer:
-        """Return the answer to a request: a refusal if the schema or the payload can't be decoded, or if the cache does
-        not have the schema.
+        """Return the answer to a request. It is Refused if the schema is invalid, if the payload does not fit it or
+        exceeds a limit, or if the cache lacks the schema.
         """
         try:
             if isinstance(request, Load):

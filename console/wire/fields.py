@@ -1,4 +1,6 @@
-"""The fields of messages, by version and type. Imports nothing of kio, so that a start does not wait for it."""
+"""Construction of kio's messages from their fields, by version and type. It does not import kio itself, so that the
+start of kac does not wait for that import.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,11 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
 E = TypeVar("E")
 Fields = Mapping[str, Any]
-"""A message as plain data: the names of its fields and their values. A structure in it is again such a mapping."""
+"""The content of a message: field name -> value. A structure within the message is again such a mapping."""
 Asked = Fields | Callable[[ModuleType], Any]
-"""The fields of a request, some of which a version may lack; or a function that makes the request from kio's module of
-a version."""
+"""The content of a request: its fields, of which those that the version lacks are ignored; or a function that makes the
+request from kio's module of the version.
+"""
 
 SIZES = {
     "bool": 1, "int8": 1, "uint8": 1,
@@ -27,19 +30,19 @@ LENGTHS = {"string": ">h", "bytes": ">i", "records": ">i"}
 
 
 class Shape(NamedTuple):
-    """The type of a field in a message."""
+    """The type of a message's field."""
 
     kind: str
-    """Kafka's name of a primitive type; ``""`` for an entity."""
+    """Kafka's name of the primitive type; ``""`` for a structure."""
     entity: Any
-    """The class of the entity; None for a primitive type."""
+    """The class of the structure; None for a primitive type."""
     is_array: bool
     """Whether the field is an array of this type."""
     is_nullable: bool
 
 
 def shape_of(field: Field[Any]) -> Shape:
-    """Return the shape of a field."""
+    """Return the type of a field of kio's dataclass."""
     type_: Any = field.type
     is_nullable = get_origin(type_) is UnionType
     if is_nullable:
@@ -52,8 +55,8 @@ def shape_of(field: Field[Any]) -> Shape:
 
 
 def unused(field: Field[Any]) -> Any:
-    """Return the value of an unused field: its default; without a default, null if allowed, else empty or zero, or an
-    entity of unused fields.
+    """Return the value that a field has when it is not set: its default; without a default, null if the field may be
+    null, otherwise an empty string or array, zero, or a structure whose fields are all unset.
     """
     if field.default is not MISSING:
         return field.default
@@ -76,19 +79,21 @@ def _unused_fields(entity: Any) -> dict[str, Any]:
 
 @cache
 def _structures(entity: Any) -> dict[str, Any]:
-    """Return field -> the class of the structures in it, for each field that has structures."""
+    """Return field name -> class of the structures that the field contains. Fields of primitive types are left out."""
     return {field.name: found for field in fields(entity) if (found := shape_of(field).entity) is not None}
 
 
 def filled(entity: type[E], /, **given: object) -> E:
-    """Return the entity with the given fields that its version has; the other fields are unused."""
+    """Make an instance of a message class with these values. Values whose field this version lacks are dropped; fields
+    without a value get that of `unused`.
+    """
     known: Any = entity
     return entity(**structured(known, {name: given.get(name, no) for name, no in _unused_fields(known).items()}))
 
 
 def structured(entity: Any, values: Fields, make: Callable[..., Any] = filled) -> dict[str, Any]:
-    """Return the values of an entity's fields, with the structures in them made by a function: `filled` or
-    `for_version`.
+    """Return an entity's fields with all mappings in them converted to instances of their classes by `make`: `filled`
+    or `for_version`.
     """
     structures = _structures(entity)
     return {
@@ -97,8 +102,8 @@ def structured(entity: Any, values: Fields, make: Callable[..., Any] = filled) -
 
 
 def _made(entity: Any, value: Any, make: Callable[..., Any]) -> Any:
-    """Return a structure, or an array of structures, from the fields of each; structures that are made already, and
-    null, stay as they are.
+    """Convert a mapping to an instance of `entity` by `make`; likewise each mapping in an array. Instances and null
+    stay unchanged.
     """
     if isinstance(value, dict):
         return make(entity, **value)
@@ -108,10 +113,10 @@ def _made(entity: Any, value: Any, make: Callable[..., Any]) -> Any:
 
 
 def for_version(entity: type[E], /, **wanted: object) -> E:
-    """Return the entity with the given fields that its version has; the others are left out.
+    """Make an instance of a message class with these values, and drop the values whose field this version lacks.
 
-    For fields that older versions can do without (whether to include synonyms). For a required field, check the version
-    with `Link.require` before.
+    Use it only for fields without which an older version still does what is wanted, such as whether to include
+    synonyms; check the version with `Link.require` for a field that matters.
     """
     known: Any = entity
     values = {name: value for name, value in wanted.items() if name in known.__dataclass_fields__}
@@ -119,7 +124,7 @@ def for_version(entity: type[E], /, **wanted: object) -> E:
 
 
 def payload(kio: ModuleType, api: str, asked: Asked) -> Any:
-    """Return a request of an API, made from its fields or by its function. kio: the module of the API's version."""
+    """Make the request of an API from its fields or by its function. kio: the module of the API's version."""
     if callable(asked):
         return asked(kio)
     return for_version(getattr(kio, f"{api.title().replace('_', '')}Request"), **asked)

@@ -1,7 +1,7 @@
-"""Encoding and decoding of frames without their length, on the client's side and on the broker's.
+"""Encoding and decoding of frames, without the length before them, for both sides of a connection.
 
-The client encodes request headers and payloads and decodes response headers and bodies; the broker's side, for the
-embedded cluster, does the reverse. KIP-482 for the flexible versions.
+A client encodes request headers and payloads, and decodes response headers and bodies. A broker, here the embedded
+cluster, decodes the former and encodes the latter. KIP-482 defines the flexible versions.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ if TYPE_CHECKING:
 # which kio raises too.
 
 ReadEntity = Callable[[bytes | memoryview, int], tuple[Any, int]]
-"""(buffer, offset) -> (entity, bytes read)."""
+"""Function of (buffer, offset) that returns (decoded entity, bytes read)."""
 
 
 @cache  # keeps the class: kio's reader caches by a class's address, so a class that it has read must never be freed
 def with_open_codes(entity: type) -> type:
-    """Return the entity's class with error codes, and times that can't be null, as plain integers: a subclass, or the
-    class itself if neither it nor a structure in it has such fields."""
+    """Return a subclass of the entity's class in which error codes are plain integers, as are times that can't be null.
+    Return the class itself if neither it nor a structure in it has such fields.
+    """
     opened = {field.name: _opened(field) for field in fields(entity)}
     if all(opened[field.name] is field for field in fields(entity)):
         return entity
@@ -66,7 +67,8 @@ _PLAIN: Mapping[tuple[Any, bool], tuple[type, str]] = {
     ("error_code", False): (i16, "int16"),
     ("datetime_i64", False): (i64, "int64"),
 }
-"""Kind of a field, and whether the field may be null -> the type and the kind that replace them in the reader."""
+"""(Kafka's type of a field, whether the field may be null) -> the Python type and Kafka's type to decode it by instead.
+"""
 
 
 def _opened_type(type_: Any) -> Any:
@@ -82,7 +84,7 @@ def _opened_type(type_: Any) -> Any:
 
 @cache
 def open_reader(entity: type) -> ReadEntity:
-    """Return kio's native reader of the entity, with error codes as plain integers."""
+    """Return kio's native reader of the class that `with_open_codes` returns."""
     reader: ReadEntity = entity_reader(with_open_codes(entity))
     return reader
 
@@ -93,7 +95,7 @@ _INT32 = struct.Struct(">i")
 
 
 class Unencodable(ValueError):
-    """A value of a request does not fit its format: a number out of range, or text that is not Unicode."""
+    """A value in a request can't be encoded: a number is out of range, or a text is not valid Unicode."""
 
 
 @cache
@@ -102,7 +104,7 @@ def _request_writer(entity: type[Entity]) -> Callable[[BytesIO, Entity], None]:
 
 
 def encode_header(payload: RequestPayload, correlation_id: int, client_id: str) -> bytes:
-    """Return the request header of this payload."""
+    """Return the encoded request header for this payload's API and version."""
     header = payload.__header_schema__(
         request_api_key=payload.__api_key__,
         request_api_version=payload.__version__,
@@ -113,7 +115,7 @@ def encode_header(payload: RequestPayload, correlation_id: int, client_id: str) 
 
 
 def encode_payload(payload: RequestPayload) -> bytes:
-    """Return the encoded payload. Raises Unencodable."""
+    """Return the encoded request payload. Raises Unencodable."""
     try:
         return _encode(payload)
     except (SerialError, ValueError, TypeError, AttributeError, struct.error) as error:
@@ -127,20 +129,25 @@ def _encode(entity: Entity) -> bytes:
 
 
 def has_flexible_response_header(api: str, request: RequestPayload | type[RequestPayload]) -> bool:
-    """Return whether the header of the response to this request has tagged fields: it has if the request does, except
-    for ApiVersions, whose header all clients must be able to read (KIP-511).
+    """Return whether the header of this request's response has tagged fields. It has if the request is flexible; only
+    ApiVersions never has, because any client must be able to read its response (KIP-511).
     """
     return request.__flexible__ and api != "api_versions"
 
 
 def split_response(response: type[ResponsePayload], frame: bytes) -> tuple[int, memoryview]:
-    """Return the correlation id and the body of a response frame. Raises MalformedFrame if the header is truncated."""
+    """Return the correlation id and the body of a response frame. Raises MalformedFrame if the header is truncated.
+    response: the class of the response.
+    """
     return split_frame(memoryview(frame), flexible=response.__header_schema__.__flexible__)
 
 
 def split_frame(frame: memoryview, *, flexible: bool) -> tuple[int, memoryview]:
-    """Split a response frame as `split_response` does. flexible: whether the header has tagged fields. Kafka defines
-    none; a newer broker may send some. Raises MalformedFrame.
+    """Return the correlation id and the body of a response frame. Raises MalformedFrame if the header is truncated.
+
+    Args:
+        flexible: whether the header has a section of tagged fields, which is skipped: Kafka defines no such fields, but
+            a newer broker may send some.
     """
     try:
         (correlation_id,) = _INT32.unpack_from(frame)
@@ -150,13 +157,15 @@ def split_frame(frame: memoryview, *, flexible: bool) -> tuple[int, memoryview]:
 
 
 def prepare_decoding(response: type[ResponsePayload]) -> None:
-    """Prepare `decode_body` for this class. The first call takes milliseconds."""
+    """Build and cache the reader of this response class, which takes milliseconds, so that `decode_body` does not have
+    to.
+    """
     open_reader(response)
     prepare_check(response)
 
 
 def decode_body(response: type[ResponsePayload], body: bytes | memoryview) -> Any:
-    """Return the response in the body, with error codes as plain integers. Raises MalformedFrame."""
+    """Decode a response body, with error codes as plain integers. Raises MalformedFrame."""
     read = open_reader(response)
     try:
         data = bytes(body)
@@ -179,7 +188,7 @@ NO_CLIENT_ID = ""
 
 
 class RequestHead(NamedTuple):
-    """The first fields of every request (RequestHeader v1 without the client id)."""
+    """The fields at the start of every request: RequestHeader v1 without the client id."""
 
     key: int
     version: int
@@ -187,20 +196,24 @@ class RequestHead(NamedTuple):
 
 
 class EncodedBody(NamedTuple):
-    """An encoded response body, used if encoding it each time would take too long."""
+    """A response body that is already encoded, for responses that would take too long to encode each time."""
 
     data: bytes
 
 
 def read_head(frame: bytes) -> RequestHead:
-    """Return key, version and correlation id. Raises MalformedFrame if the frame is too short."""
+    """Return API key, version and correlation id of a request frame. Raises MalformedFrame if the frame is too
+    short.
+    """
     if len(frame) < _REQUEST_HEAD.size:
         raise MalformedFrame(f"a request of {len(frame)} bytes has no header")
     return RequestHead(*_REQUEST_HEAD.unpack_from(frame))
 
 
 def read_client_id(frame: bytes, *, flexible: bool) -> tuple[str, int]:
-    """Return the client id, null as ``""``, and the offset of the payload. Raises MalformedFrame."""
+    """Return the client id of a request frame (``""`` for null), and the offset of the payload. Raises MalformedFrame.
+    flexible: whether the header has a section of tagged fields.
+    """
     try:
         (length,) = _INT16.unpack_from(frame, _REQUEST_HEAD.size)
         offset = _REQUEST_HEAD.size + _INT16.size
@@ -216,14 +229,14 @@ def read_client_id(frame: bytes, *, flexible: bool) -> tuple[str, int]:
 
 
 def is_flexible(request: Any) -> bool:
-    """Return whether requests of this class have tagged fields, also in the header."""
+    """Return whether requests of this class are flexible: payload and header then have tagged fields."""
     return bool(request.__flexible__)
 
 
 def decode_request(request: Any, payload: bytes) -> Any:
-    """Return the request in the payload. Raises MalformedFrame.
+    """Decode a request's payload by its class. Raises MalformedFrame.
 
-    As in Kafka, text that is not UTF-8 is read with replacement characters, and unknown tagged fields are skipped.
+    As in Kafka, bytes of a text that are not UTF-8 become U+FFFD, and unknown tagged fields are skipped.
     """
     check_message(request, payload)
     read = _request_reader(request)
@@ -250,7 +263,7 @@ def _response_writer(entity: Any) -> Callable[[BytesIO, Any], None]:
 
 
 def encode_body(response: Any, payload: Any) -> bytes:
-    """Return the payload, encoded by this response class. Error codes may be plain integers."""
+    """Encode a response body by its class. Error codes may be plain integers."""
     if isinstance(payload, EncodedBody):
         return payload.data
     buffer = BytesIO()
@@ -259,6 +272,6 @@ def encode_body(response: Any, payload: Any) -> bytes:
 
 
 def response_frame(response: Any, correlation_id: int, body: bytes) -> bytes:
-    """Return the frame: length, response header and body."""
+    """Return the whole response frame: its length, the response header and the body."""
     tags = b"\x00" if response.__header_schema__.__flexible__ else b""
     return _RESPONSE_HEAD.pack(4 + len(tags) + len(body), correlation_id) + tags + body

@@ -1,4 +1,6 @@
-"""SASL/GSSAPI (RFC 4752) with Kerberos, by the host's own libgssapi_krb5 (RFC 2744, MIT), without a Python package."""
+"""SASL/GSSAPI (RFC 4752) with Kerberos. It calls the host's libgssapi_krb5 (RFC 2744, MIT) and needs no Python
+package.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from console.wire.sasl import KerberosFailed, NotTheBroker, SaslStep
 
 LIBRARIES = ("libgssapi_krb5.so.2", "libgssapi_krb5.dylib")
 PACKAGES = "Debian: libgssapi-krb5-2; Red Hat: krb5-libs"
-"""The library's packages in operating systems."""
+"""The packages of operating systems that contain libgssapi_krb5, for messages."""
 
 _CALLING, _ROUTINE = 0xFF000000, 0x00FF0000
 """Masks of the errors in a major status; the other bits are hints."""
@@ -26,16 +28,22 @@ _NO_LAYER = 1
 
 
 class NoLibrary(Exception):
-    """The host has no libgssapi_krb5, or an older one. The text has the names that were tried."""
+    """The host has no libgssapi_krb5, or one that is too old. The exception's text has the library names that were
+    tried.
+    """
 
 
 class Keys(NamedTuple):
-    """The source of the tickets. All None: the default principal of the default cache (KRB5CCNAME)."""
+    """The source of the Kerberos tickets. If all fields are None: the default principal in the default ticket cache
+    (KRB5CCNAME).
+    """
 
     principal: str | None = None
     """``name@REALM``; None for the default principal."""
     keytab: str | None = None
-    """The path of the principal's keys, with which tickets are obtained and renewed; None to use a cache's tickets."""
+    """The path of a file with the principal's keys, from which tickets are obtained and renewed; None to use the
+    tickets in a cache.
+    """
     cache: str | None = None
     """The path of a ticket cache; None for the default cache."""
 
@@ -97,15 +105,17 @@ def require_library() -> None:
 
 
 class KerberosAuthenticator:
-    """One exchange with ``service@host``: mutual authentication without a security layer, since TLS is below it."""
+    """The client's side of one SASL exchange with ``service@host``: mutual authentication, without encryption by
+    Kerberos, because TLS encrypts.
+    """
 
     def __init__(self, service: str, host: str, keys: Keys) -> None:
         self._service, self._host, self._keys = service, host, keys
         self._exchange = self._run()
 
     async def step(self, answer: bytes | None) -> SaslStep:
-        """Return the next token, None at the end of the exchange. It is computed in another thread, since the library
-        connects to the KDC.
+        """Return the next token for the broker; None at the end of the exchange. The library computes it in another
+        thread, because it connects to the KDC.
 
         Raises KerberosFailed, NoLibrary, NotTheBroker.
         """
@@ -122,12 +132,12 @@ class KerberosAuthenticator:
         return token
 
     def shown(self) -> str:
-        """Return a line about the ticket: its principal if that is configured, and its service."""
+        """Return a line about the ticket, without secrets: the principal, if one is configured, and the service."""
         who = f"{self._keys.principal}'s ticket" if self._keys.principal else "the ticket"
         return f"{who} was for {self._service}/{self._host}"
 
     def is_over(self) -> bool:
-        """Return False: the library refuses an expired ticket."""
+        """Return False: an expired ticket never gets this far, because the library refuses it."""
         return False
 
     def _run(self) -> Generator[SaslStep, bytes | None, None]:
@@ -165,7 +175,9 @@ def _name(text: str, kind: _Oid) -> c_void_p:
 
 
 def _credentials(keys: Keys) -> c_void_p:
-    """Return the credentials of these keys; a null pointer for the default ones. Raises KerberosFailed."""
+    """Return the library's handle of the credentials for these keys; a null pointer means the default credentials.
+    Raises KerberosFailed.
+    """
     if keys == Keys():
         return c_void_p()
     pairs = []
@@ -194,8 +206,8 @@ def _credentials(keys: Keys) -> c_void_p:
 
 
 def _initiate(context: c_void_p, name: c_void_p, credentials: c_void_p, answer: bytes | None) -> tuple[bytes, bool]:
-    """Return the next token for the server, and whether the context is established on this side. answer: the server's
-    last token; None before the first. Raises KerberosFailed.
+    """Continue the exchange. Return the next token for the server, and whether the security context is established on
+    this side. answer: the server's last token; None at the beginning. Raises KerberosFailed.
     """
     library, minor = _library(), c_uint32()
     given, made = _buffer(answer or b""), _Buffer()
@@ -209,8 +221,8 @@ def _initiate(context: c_void_p, name: c_void_p, credentials: c_void_p, answer: 
 
 
 def _through(function: Any, context: c_void_p, message: bytes) -> bytes:
-    """Return the message, wrapped without encryption or unwrapped by this function of the library. Raises
-    KerberosFailed.
+    """Pass a message to the library's function for wrapping (without encryption) or unwrapping, and return the result.
+    Raises KerberosFailed.
     """
     minor, given, made = c_uint32(), _buffer(message), _Buffer()
     if function is _library().gss_wrap:
@@ -229,15 +241,15 @@ def _buffer(data: bytes) -> _Buffer:
 
 
 def _taken(buffer: _Buffer) -> bytes:
-    """Return the bytes of a library buffer, and release the buffer."""
+    """Copy the bytes of a buffer that the library allocated, and free the buffer."""
     data = string_at(buffer.value, buffer.length) if buffer.value else b""
     _library().gss_release_buffer(byref(c_uint32()), byref(buffer))
     return data
 
 
 def _check(major: int, minor: c_uint32) -> None:
-    """Raise KerberosFailed if the status is an error, with the mechanism's own text, which has names of caches,
-    realms and principals.
+    """Raise KerberosFailed if the library returned an error. Its text is the mechanism's own, which may have names of
+    ticket caches, realms and principals. major, minor: the status codes of RFC 2744.
     """
     major &= 0xFFFFFFFF
     if not major & (_CALLING | _ROUTINE):

@@ -1,6 +1,7 @@
-"""The base classes of messages that kio lacks, with the class attributes that kio reads.
+"""Base classes of the messages that kio lacks. They have the class attributes that kio reads.
 
-A module of messages has no ``from __future__ import annotations``: kio reads the fields' types as objects.
+A module with messages must not import ``annotations`` from ``__future__``: kio needs the fields' types as objects, not
+as texts.
 """
 
 from typing import ClassVar
@@ -14,7 +15,7 @@ from kio.static.primitive import i16
 
 
 class Part:
-    """The base of structures within a message: version 0 and not flexible unless a subclass says otherwise."""
+    """The base class of structures within a message. It means version 0, not flexible; a subclass may differ."""
 
     __slots__ = ()
     __type__: ClassVar = EntityType.nested
@@ -23,8 +24,8 @@ class Part:
     __flexible__: ClassVar[bool] = False
 
     def __init_subclass__(cls, *, key: int | None = None, version: int | None = None) -> None:
-        """Store an API's key, and a version. A dataclass with slots is created twice, the second time with the
-        stored values and without these arguments.
+        """Store the API key and the version as class attributes, if given. A dataclass with slots is created twice: the
+        second class gets the stored values, but not these arguments.
         """
         if key is not None:
             cls.__api_key__ = i16(key)
@@ -33,7 +34,7 @@ class Part:
 
 
 class Request(Part):
-    """The base of requests with header v1."""
+    """The base class of requests with request header v1 (non-flexible)."""
 
     __slots__ = ()
     __type__: ClassVar = EntityType.request
@@ -41,7 +42,7 @@ class Request(Part):
 
 
 class Response(Part):
-    """The base of responses with header v0."""
+    """The base class of responses with response header v0 (non-flexible)."""
 
     __slots__ = ()
     __type__: ClassVar = EntityType.response
@@ -49,14 +50,14 @@ class Response(Part):
 
 
 class FlexiblePart(Part):
-    """The base of structures within a flexible message (KIP-482)."""
+    """The base class of structures within a flexible message (KIP-482)."""
 
     __slots__ = ()
     __flexible__: ClassVar[bool] = True
 
 
 class FlexibleRequest(Request):
-    """The base of flexible requests, with header v2."""
+    """The base class of flexible requests, with request header v2."""
 
     __slots__ = ()
     __flexible__: ClassVar[bool] = True
@@ -64,7 +65,7 @@ class FlexibleRequest(Request):
 
 
 class FlexibleResponse(Response):
-    """The base of flexible responses, with header v1."""
+    """The base class of flexible responses, with response header v1."""
 
     __slots__ = ()
     __flexible__: ClassVar[bool] = True

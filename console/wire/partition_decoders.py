@@ -1,8 +1,9 @@
-"""Decoders of responses by partition, ListOffsets and DescribeLogDirs, without an object for each field.
+"""Decoders of two responses that have a result for each partition, ListOffsets and DescribeLogDirs, without an object
+for each field.
 
-kac reads thousands of partitions again and again, and Python's pools do not return the memory of temporary objects.
-Topic names are shared with those of Metadata responses. kio decodes the rare cases: tagged fields, empty names,
-versions that are not flexible.
+kac reads thousands of partitions repeatedly, and Python's memory pools would keep the memory of temporary objects.
+Topic names share their objects with those of Metadata responses. kio decodes the rare cases: tagged fields, empty
+names, versions that are not flexible.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import NamedTuple, TypeVar
 from console.wire.tagged_fields import read_count, read_varint
 
 OFFSETS_VERSIONS = range(6, 12)
-"""The supported versions of ListOffsets."""
+"""The versions of ListOffsets that this module decodes."""
 DIRS_VERSIONS = range(2, 6)
-"""The supported versions of DescribeLogDirs."""
+"""The versions of DescribeLogDirs that this module decodes."""
 _ERROR_SINCE, _BYTES_SINCE, _CORDONED_SINCE = 3, 4, 5
 _OFFSETS = Struct(">ihqqi")
 _REPLICA = Struct(">iqqB")
@@ -28,15 +29,16 @@ T = TypeVar("T")
 
 
 def decode_offsets(version: int, body: bytes, said: Callable[[int, int, int], T]) -> dict[tuple[str, int], T] | None:
-    """Return (topic, partition) -> a value made of its error code, timestamp and offset.
+    """Return (topic, partition number) -> a value that `said` makes of the partition's result in a ListOffsets
+    response.
 
     Args:
-        version: version of ListOffsets.
-        body: bytes after the response header.
-        said: function of error code, timestamp and offset that makes the value.
+        version: the version of ListOffsets.
+        body: the bytes after the response header.
+        said: function of Kafka's error code, the timestamp in ms since 1970, and the offset.
 
     Returns:
-        None for a response that kio has to decode, also for a malformed one.
+        None for a response that kio has to decode: one of another version, one with a rare case, or a malformed one.
     """
     if version not in OFFSETS_VERSIONS:
         return None
@@ -58,23 +60,27 @@ def decode_offsets(version: int, body: bytes, said: Callable[[int, int, int], T]
 
 
 class DirAnswer(NamedTuple):
-    """A log directory in a broker's response, with Kafka's error code (0 without an error) and its path. total_bytes,
-    usable_bytes: the size of its volume and the free part; -1 if the response lacks them.
+    """A log directory in a DescribeLogDirs response: Kafka's error code (0 without an error), its path and its
+    replicas. total_bytes, usable_bytes: the size and the free bytes of its volume; -1 if the broker does not return
+    them.
     """
 
     code: int
     path: str
     replicas: list[tuple[str, int, int, int, bool]]
-    """For each replica: the topic, the partition, the size in bytes (-1 if the broker does not return it), the number
-    of records that it lags behind, and whether it is a future replica."""
+    """For each replica: the topic, the partition number, the size in bytes (-1 if the broker does not return it), the
+    lag as a number of offsets, and whether it is a future replica.
+    """
     total_bytes: int = -1
     usable_bytes: int = -1
     cordoned: bool = False
 
 
 def decode_log_dirs(version: int, body: bytes) -> list[DirAnswer] | None:
-    """Return the directories of a DescribeLogDirs response without a top-level error; None for a response that kio has
-    to decode, also for a malformed one.
+    """Return the log directories in a DescribeLogDirs response. body: the bytes after the response header.
+
+    Return None for a response that kio has to decode: one of another version, with a top-level error or a rare case, or
+    a malformed one.
     """
     if version not in DIRS_VERSIONS:
         return None
@@ -97,7 +103,7 @@ def decode_log_dirs(version: int, body: bytes) -> list[DirAnswer] | None:
 
 
 def _dir(version: int, body: bytes, at: int) -> tuple[DirAnswer, int]:
-    """Return the directory at this offset, and the offset after it."""
+    """Decode the log directory at this offset; return it and the offset after it."""
     (code,) = _CODE.unpack_from(body, at)
     path, at = _text(body, at + _CODE.size)
     replicas: list[tuple[str, int, int, int, bool]] = []
@@ -120,14 +126,16 @@ def _dir(version: int, body: bytes, at: int) -> tuple[DirAnswer, int]:
 
 
 def _flag(byte: int) -> bool:
-    """Return the boolean of this byte. Raises ValueError."""
+    """Return the boolean that this byte encodes. Raises ValueError unless it is 0 or 1."""
     if byte > 1:
         raise ValueError("no boolean")
     return byte == 1
 
 
 def _text(body: bytes, at: int) -> tuple[str, int]:
-    """Return the text at this offset, and the offset after it. Raises ValueError for a null or empty text."""
+    """Decode the string at this offset; return it and the offset after it. Raises ValueError for a null or empty
+    string.
+    """
     size, at = read_varint(body, at)
     if size < 2:
         raise ValueError("a name is empty")
@@ -136,7 +144,7 @@ def _text(body: bytes, at: int) -> tuple[str, int]:
 
 
 def _without_tags(body: bytes, at: int) -> int:
-    """Return the offset after a section of tagged fields. Raises ValueError if it has any."""
+    """Skip an empty section of tagged fields and return the offset after it. Raises ValueError if it has any field."""
     if body[at]:
         raise ValueError("a tagged field")
     return at + 1

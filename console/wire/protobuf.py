@@ -1,4 +1,4 @@
-"""Protobuf: messages to JSON, by the compiled descriptors of their schema. Pure."""
+"""Protobuf: converts messages to JSON by the compiled descriptors of their schema. Pure."""
 
 from __future__ import annotations
 
@@ -18,47 +18,49 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 MOST_VALUES = 250_000
-"""Maximum number of values in a message, defaults included."""
+"""Maximum number of values in a message, counting fields that have their default."""
 DEEPEST = 60
 MOST_INDEXES = 32
-"""Maximum number of indexes in the path to a nested message."""
+"""Maximum length of a path to a nested message: one index for each level."""
 _PACKAGE = "google.protobuf."
 _WHOLE = 2**53
-"""Bound below which a whole number in a google.protobuf.Value becomes an integer in JSON."""
+"""Whole numbers below this absolute value in a google.protobuf.Value become integers in JSON."""
 _AS_TEXT = frozenset({"Timestamp", "Duration", "FieldMask"})
 _WRAPPERS = frozenset(
     f"{name}Value" for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
-"""Google's types whose JSON form is that of their only value. ``Struct``, ``ListValue``, ``Value`` and ``Any`` have
-forms of their own, too."""
+"""Google's message types whose JSON is that of their single field. ``Struct``, ``ListValue``, ``Value`` and ``Any``
+also have a special JSON form, but are handled elsewhere.
+"""
 
 
 def missing() -> str:
-    """Return the hint about the packages for Protobuf."""
+    """Return a message that names the packages to install for Protobuf."""
     return f"Protobuf needs packages: {how_to_add('schemas')}"
 
 
 def protobuf_decoder(descriptors: bytes, main: str) -> Callable[..., bytes]:
-    """Return the decoder of a schema's messages.
+    """Return a function that decodes messages of a schema to JSON.
 
     Args:
-        descriptors: a FileDescriptorSet, each file after its imports.
-        main: name of the schema's own file.
+        descriptors: a serialized FileDescriptorSet, in which each file follows its imports.
+        main: the name of the schema's own file in it.
 
     Returns:
-        A function of a payload, of its message's indexes unless they precede it, and of an allowance. It returns JSON
-        with the fields' original names, with bytes in base64 and 64-bit numbers as numbers. It raises NotDecoded for a
-        payload that is no such message, or exceeds a bound.
+        A function of three arguments: the payload; the encoded indexes of the message's type, None if they are at the
+        start of the payload; and an allowance, which limits the total number of values. It returns UTF-8 JSON with the
+        fields' original names: bytes in base64, 64-bit numbers as numbers. It raises NotDecoded for a payload that is
+        not such a message or exceeds a limit.
 
     Raises:
-        NotDecoded: the descriptors are invalid, or the extra is missing.
+        NotDecoded: the descriptors are invalid, or the extra for Protobuf is not installed.
     """
     return partial(_decoded, _messages(descriptors, main))
 
 
 def protobuf_encoder(descriptors: bytes, main: str) -> Callable[..., bytes]:
-    """Return the encoder of JSON to the first message of a schema; see `protobuf_decoder`. Its payloads begin with the
-    message's index.
+    """Return a function that encodes JSON as the first message type of a schema: the reverse of `protobuf_decoder`,
+    with the same arguments and errors. Its payloads begin with the message's index.
     """
     return partial(_encoded, _messages(descriptors, main))
 
@@ -85,7 +87,9 @@ def _encoded(
 
 
 def _messages(descriptors: bytes, main: str) -> Callable[[Sequence[int] | str], Any]:
-    """Return the function that returns the class of a message by its place or name. Raises NotDecoded."""
+    """Return a function that finds a message class of a schema by the message's index path or name. Raises NotDecoded
+    if the descriptors are invalid.
+    """
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError:
@@ -103,8 +107,8 @@ def _messages(descriptors: bytes, main: str) -> Callable[[Sequence[int] | str], 
     package = f"{root.package}." if root.package else ""
 
     def message_of(indexes: Sequence[int] | str) -> Any:
-        """Return the class of the message with a name, or at a path: an index into the file, then one into each
-        enclosing message.
+        """Return the class of a message. indexes: its name; or the index of a message in the file, then of a message
+        nested in that one, and so on. Raises NotDecoded if there is no such message.
         """
         if isinstance(indexes, str):
             path = _by_name(names, indexes.removeprefix(package))
@@ -147,23 +151,23 @@ def _decoded(
 
 
 def _nested(message: Any) -> list[Any]:
-    """Return the nested messages that Java's serializer counts: those in the text, without the compiler's map
-    entries.
+    """Return the types nested in a message type, as Java's serializer counts them: those in the schema's text, without
+    the entry types that the compiler adds for maps.
     """
     return [each for each in message.nested_type if not each.options.map_entry]
 
 
 def _names(messages: Iterable[Any], around: list[str]) -> Iterator[list[str]]:
-    """Yield the names of messages and of their nested messages, each after the names of the enclosing ones."""
+    """Yield the name path of each message type and of all types nested in it: the names of the enclosing types, then
+    its own.
+    """
     for each in messages:
         yield [*around, each.name]
         yield from _names(_nested(each), [*around, each.name])
 
 
 def _at_indexes(inner: list[Any], indexes: Sequence[int]) -> list[str]:
-    """Return the name of the message at a path, after the names of the enclosing messages. Raises NotDecoded if the
-    path is invalid.
-    """
+    """Return the name path of the message type at an index path. Raises NotDecoded if there is no such type."""
     path = []
     for index in indexes:
         if index >= len(inner):
@@ -174,10 +178,11 @@ def _at_indexes(inner: list[Any], indexes: Sequence[int]) -> list[str]:
 
 
 def _by_name(names: Sequence[list[str]], name: str) -> list[str]:
-    """Return the name of the only message with this name, after the names of the enclosing ones, which `name` may lack.
+    """Return the name path of the only message type with this name. The name may be qualified by all, some or none of
+    the enclosing types.
 
     Raises:
-        NotDecoded: no message has the name, or several have it.
+        NotDecoded: no type has the name, or several types have it.
     """
     parts = name.split(".")
     whole = [each for each in names if each == parts]
@@ -191,7 +196,9 @@ _NAME = re.compile(rb"[A-Za-z_][\w.]{0,200}", re.ASCII)
 
 
 def _named(data: bytes) -> tuple[str, bytes] | None:
-    """Return the name in a length-prefixed ``Ref`` message, and the bytes after it; None without one."""
+    """Decode a length-prefixed ``Ref`` message of Apicurio's. Return the type name in it and the bytes after it; None
+    if the data does not begin with such a message.
+    """
     whole, at = _length(data, 0)
     size, begin = _length(data, at + 1)
     end = begin + size
@@ -201,17 +208,18 @@ def _named(data: bytes) -> tuple[str, bytes] | None:
 
 
 def _length(data: bytes, at: int) -> tuple[int, int]:
-    """Return a length of one or two bytes, and the offset after it."""
+    """Decode a length of one or two bytes; return it and the offset after it."""
     one, two = (*data[at : at + 2], 0, 0)[:2]
     return (one, at + 1) if one < 0x80 else (one & 0x7F | two << 7, at + 2)
 
 
 def _readings(payload: bytes, header: bytes | None) -> Iterator[tuple[Sequence[int] | str | NotDecoded, bytes]]:
-    """Yield the key of a message (indexes or name) and its bytes, the likeliest reading first.
+    """Yield each way to read a payload, the likeliest first: the message type, as an index path or a name, and the
+    message's bytes.
 
-    Confluent's format has indexes in zigzag; older serializers for Python and .NET write them without zigzag;
-    Apicurio's format has a length-prefixed ``Ref`` message. These precede the message or are in a header; in a header
-    Apicurio's format has only the name.
+    Confluent's format has indexes in zigzag encoding; older serializers for Python and .NET write them without zigzag.
+    Apicurio's format has a length-prefixed ``Ref`` message. These precede the message or are in a record header; in a
+    header Apicurio's format has only the name. A NotDecoded in place of a type says why that reading is impossible.
     """
     data = payload if header is None else header
     if header is not None and _NAME.fullmatch(header):
@@ -228,7 +236,8 @@ def _readings(payload: bytes, header: bytes | None) -> Iterator[tuple[Sequence[i
 
 
 def message_indexes(data: bytes, *, zigzag: bool = True) -> tuple[tuple[int, ...], bytes]:
-    """Return the indexes at the beginning of some bytes, and the bytes after them.
+    """Decode the index path at the beginning of the data; return it and the bytes after it. zigzag: whether the numbers
+    are in zigzag encoding.
 
     Raises:
         NotDecoded: the indexes are invalid.
@@ -258,15 +267,16 @@ def message_indexes(data: bytes, *, zigzag: bool = True) -> tuple[tuple[int, ...
 
 
 class _Plain:
-    """A conversion of one message to types that JSON supports."""
+    """A conversion of one message to types that JSON supports, which counts the values."""
 
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
         self._left = MOST_VALUES
 
     def message(self, message: Message, depth: int) -> Any:
-        """Return a message as a dict, including default values of fields without presence; a message of Google's own
-        types in its JSON form. Raises NotDecoded if the message is nested too deep or has too many values.
+        """Convert a message to a dict, in which fields without presence have their default if they are not set; convert
+        a message of one of Google's own types to its JSON form. Raises NotDecoded if it is nested too deep or has
+        too many values.
         """
         if depth > DEEPEST:
             raise NotDecoded(f"it is nested deeper than {DEEPEST} levels")
@@ -292,7 +302,7 @@ class _Plain:
         return made
 
     def _value(self, message: Message, depth: int) -> Any:
-        """Return the value of a google.protobuf.Value in JSON's types."""
+        """Convert a google.protobuf.Value to the JSON value that it contains."""
         kind = message.WhichOneof("kind")
         if kind in (None, "null_value"):
             return None
@@ -302,8 +312,8 @@ class _Plain:
         return self._one(message.DESCRIPTOR.fields_by_name[kind], found, depth)
 
     def _any(self, message: Any, depth: int) -> Any:
-        """Return the message in a google.protobuf.Any with the name of its type; its bytes if the schema lacks the
-        type, or if they can't be decoded as it.
+        """Convert the message in a google.protobuf.Any, with the name of its type added; return its bytes in base64 if
+        the schema lacks the type, or if they are not a message of it.
         """
         made: dict[str, Any] = {"@type": message.type_url}
         try:
@@ -359,8 +369,8 @@ def _text(key: Any) -> str:
 
 
 def _own_form(message: Message) -> Any:
-    """Return the JSON form of a timestamp or another of Google's types; its fields if the form can't represent the
-    value.
+    """Return the JSON form of a timestamp or of another of Google's own types; the message's fields if the form can't
+    represent its value.
     """
     from google.protobuf import json_format
 

@@ -1,9 +1,9 @@
-"""Decoder of DescribeClientQuotas responses into the model. One response has all entities: the API has no pages.
+"""Decoder of DescribeClientQuotas responses into the model. One response has all entities, since the API has no pages.
 
-The bytes between the names, and those between the values, are equal for all entities with the same types and keys. So
-the first entity of a layout is read field by field; a regular expression finds the others, and their names and values
-are decoded column by column. That takes half the time of a loop over entities. kio decodes version 0 (Kafka 2.6 and
-2.7).
+The bytes between the names, and those between the values, are equal for all entities with the same component types and
+quota keys: they have the same *layout*. The decoder reads the first entity of a layout field by field. A regular
+expression then finds the other entities of that layout, whose names and values are decoded together, a column at a
+time. That takes half the time of a loop over entities. kio decodes version 0 (Kafka 2.6 and 2.7).
 """
 
 from __future__ import annotations
@@ -42,17 +42,21 @@ Quotas = dict[QuotaEntity, QuotaValues]
 
 
 class QuotaError(NamedTuple):
-    """The error of a refused request: Kafka's error code and the message, null as ``""``."""
+    """The error of a whole request: Kafka's error code, and the broker's message, ``""`` if it is null."""
 
     code: int
     message: str
 
 
 def decode_quotas(version: int, body: bytes) -> Quotas | QuotaError:
-    """Return the entities of a response body (the bytes after the response header) with their quotas, or the error of
-    the whole request.
+    """Return entity -> its quotas, from a DescribeClientQuotas response; or the error of the whole request.
 
-    Raises MalformedFrame for other bytes.
+    Args:
+        version: the version of the API.
+        body: the bytes after the response header.
+
+    Raises:
+        MalformedFrame: the bytes are not such a response.
     """
     if version == 0:
         return _decode_by_kio(version, body)
@@ -78,22 +82,28 @@ def _decode_by_kio(version: int, body: bytes) -> Quotas | QuotaError:
 
 
 class _NotAName(Exception):
-    """Bytes matched as a name differ from its encoded length: the name contains a zero byte."""
+    """Raised if the bytes that the regular expression matched as a name do not have the encoded length, because the
+    name contains a zero byte.
+    """
 
 
 class _OtherKeys(Exception):
-    """Bytes matched as values have unknown keys that begin like known ones."""
+    """Raised if the bytes that the regular expression matched as values have other quota keys than the known layouts,
+    after the same first key.
+    """
 
 
 class _Names(dict[str | None, str | None]):
-    """A cache of the names of one component, so that equal ones share one object."""
+    """A cache of the names of one component, by which equal names share one object."""
 
     def __missing__(self, name: str | None) -> str | None:
         self[name] = name
         return name
 
     def shared(self, names: Sequence[str | None]) -> Iterable[str | None]:
-        """Return the names, shared if a sample of them repeats: most client names do not."""
+        """Return the names, as shared objects if a sample of them has repetitions. Names of clients mostly have none,
+        and are returned unchanged.
+        """
         some = names[:_SAMPLE]
         if len(set(some)) == len(some) and self.keys().isdisjoint(some):
             return names
@@ -101,22 +111,22 @@ class _Names(dict[str | None, str | None]):
 
 
 class _Types(NamedTuple):
-    """A layout of entities: components of these types, in wire order."""
+    """The layout of entities with components of these types, in wire order."""
 
     types: tuple[str, ...]
     before_names: tuple[bytes, ...]
-    """The bytes before each name."""
+    """For each component, the bytes from the end of the preceding name to its own name."""
     known: tuple[_Names, ...]
-    """The known names of each component."""
+    """For each component, the cache of its names."""
     order: tuple[int, ...]
-    """The indexes of the components in the model's order."""
+    """The indexes of the components in the order in which the model has them."""
 
     def entities(self, columns: Sequence[Sequence[str]]) -> Iterator[QuotaEntity]:
-        """Return the entities of the layout.
+        """Return the entities with these names.
 
         Args:
-            columns: the names, in two columns for each component: the first bytes of the names' lengths, and the bytes
-                after those.
+            columns: two columns for each component, with a text for each entity: the first byte of the name's encoded
+                length, and the bytes after it.
         """
         named = [known.shared(_names(*columns[2 * at : 2 * at + 2])) for at, known in enumerate(self.known)]
         parts = chain.from_iterable((repeat(self.types[place]), named[place]) for place in self.order)
@@ -124,7 +134,12 @@ class _Types(NamedTuple):
 
 
 def _names(lengths: Sequence[str], texts: Sequence[str]) -> Sequence[str | None]:
-    """Decode names, each split into the first byte of its length and the rest. Raises _NotAName."""
+    """Decode the names of one component; None for a null name. Raises _NotAName.
+
+    Args:
+        lengths: the first byte of each name's encoded length.
+        texts: the bytes after it, up to the end of each name.
+    """
     said = "".join(lengths).encode(_BYTES)
     try:
         short = bytes(map(len, texts)).translate(_LENGTHS) == said.replace(_NULL, _EMPTY)
@@ -150,17 +165,18 @@ def _name(length: str, text: str) -> str | None:
 
 
 class _Keys(NamedTuple):
-    """A layout of values with these keys."""
+    """The layout of values with these quota keys."""
 
     keys: tuple[str, ...]
     around_values: tuple[bytes, ...]
-    """The bytes around the doubles, from the end of the last name to the end of the entity."""
+    """The bytes before, between and after the values (doubles), from the end of the last name to the end of the entity.
+    """
     layout: Struct
-    """The struct of these bytes and the doubles."""
+    """The struct that unpacks an entity's bytes into `around_values` and the doubles between them."""
 
 
 class _Values(dict[str, QuotaValues]):
-    """A cache of values by their bytes: most entities have one of a few limits."""
+    """A cache of decoded values by their bytes: most entities have one of a few combinations of limits."""
 
     def __init__(self, keys: Sequence[_Keys]) -> None:
         super().__init__()
@@ -178,11 +194,11 @@ class _Values(dict[str, QuotaValues]):
 
 
 class _Decoder:
-    """A decoder of one response of version 1, from left to right."""
+    """A decoder of one response of version 1, which reads its bytes from left to right."""
 
     def __init__(self, body: bytes, layouts: int) -> None:
-        """Make a decoder. layouts: maximum number of layouts to remember, of entities and of values each; 0 to read
-        each entity field by field.
+        """Prepare to decode a response body. layouts: the maximum number of remembered layouts of names, and of values;
+        0 to read each entity field by field.
         """
         self._body, self._view = body, memoryview(body)
         self._layouts = layouts
@@ -207,7 +223,9 @@ class _Decoder:
         return QuotaError(code, message or "") if code else entities
 
     def _entities(self, count: int, offset: int) -> tuple[Quotas, int]:
-        """Return `count` entities, and the offset after them. Raises ValueError if the bytes have more of them."""
+        """Decode `count` entities; return them and the offset after them. Raises ValueError if more entities than
+        `count` were decoded.
+        """
         result: Quotas = {}
         while count > 0:
             columns, after = self._known_columns(offset)
@@ -231,11 +249,11 @@ class _Decoder:
         return result, offset
 
     def _known_columns(self, start: int) -> tuple[list[list[str]], int]:
-        """Return the consecutive entities of known layouts from `start` on, in at most `_AT_ONCE` bytes, and the offset
-        after them.
+        """Find the consecutive entities of known layouts in the `_AT_ONCE` bytes from `start` on. Return their columns,
+        and the offset after these entities; no columns if the first entity has an unknown layout.
 
-        Columns: two for each name of each of `_types`, None for entities of another layout; and the encoded values. No
-        columns without such an entity.
+        There are two columns for each component of each of `_types`, with None for an entity of another layout, then a
+        column of encoded values. Each column has a text for each entity.
         """
         if self._known_entity is None:
             return [], start
@@ -250,7 +268,7 @@ class _Decoder:
         return (columns if columns[-1] else []), end
 
     def _named(self, columns: Sequence[Sequence[str]]) -> Iterable[QuotaEntity]:
-        """Return the entities of these columns, in order."""
+        """Return the entities in these columns, in order."""
         if len(self._types) == 1:
             return self._types[0].entities(columns[:-1])
         entities: list[QuotaEntity] = [QuotaEntity()] * len(columns[-1])
@@ -266,7 +284,9 @@ class _Decoder:
         return entities
 
     def _field_by_field(self, start: int) -> tuple[QuotaEntity, QuotaValues, int]:
-        """Read an entity of any layout field by field, and remember the layout."""
+        """Decode the entity at an offset field by field, and remember its layout. Return the entity, its quotas and the
+        offset after them.
+        """
         body = self._body
         parts: dict[str, str | None] = {}
         before_names: list[bytes] = []
@@ -325,12 +345,12 @@ class _Decoder:
 
 
 def _pattern(types: Iterable[_Types], keys: Iterable[_Keys], *, exact: bool) -> re.Pattern[str]:
-    """Return the expression for an entity of these layouts: two groups for each name, one for the values; or all
-    remaining bytes.
+    """Return a regular expression that matches one entity of these layouts: two groups for each name, and one for the
+    values. Its alternative matches all remaining bytes.
 
     Args:
-        exact: whether to match the values up to their last key. Otherwise only their first key is matched, in half the
-            time, and the other keys are compared at the look-up of the values.
+        exact: whether the expression matches the values up to their last key. Otherwise it matches only their first
+            key, in half the time, and `_Values` compares the other keys.
     """
 
     def exactly(piece: bytes) -> str:

@@ -1,7 +1,7 @@
-"""Record batches in Fetch responses: format v2 (KIP-98), and the message sets v0 and v1 of old logs.
+"""Decoder of the record batches in Fetch responses: format v2 (KIP-98), and the message formats v0 and v1 of old logs.
 
 The data is untrusted: checksums are verified, sizes and counts are compared with the actual bytes, and decompression
-stops at a limit. A batch that can't be decoded has a `problem`; the batches after it are decoded.
+stops at a limit. A batch that can't be decoded is yielded with a `problem`; the batches after it are decoded.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from console.model.records import NO_TIMESTAMP, BatchFacts, Header, Record
 from console.wire.compression import Codec, DamagedData, Scratch, decompress
 
 _ENTRY = struct.Struct(">qi")
-"""Beginning of a batch or a message: its offset, and the number of bytes after these twelve."""
+"""The first twelve bytes of a batch or an old message: its offset, and the number of bytes after these twelve."""
 HEADER = struct.Struct(">qiibIhiqqqhii")
-"""Header of format v2: a `BatchHeader`."""
+"""The header of a batch in format v2; `BatchHeader` names its fields."""
 _MAGIC_AT, _CRC_FROM, _LAST_DELTA_AT = 16, 21, 23
 _LAST_DELTA = struct.Struct(">i")
 _V0, _V1 = struct.Struct(">Ibb"), struct.Struct(">Ibbq")
@@ -33,15 +33,15 @@ _MESSAGE_LEAST = _V0.size + 2 * _SIZE.size
 MOST_UNPACKED = 32 << 20
 """Maximum size in bytes of a batch's decompressed records."""
 _LEAST_RECORD = 7
-"""Size in bytes of the smallest record: length, attributes, two differences, two lengths, and the number of headers."""
+"""Size in bytes of the smallest possible record: seven fields of one byte each."""
 
 
 _AT_ONCE = 1 << 12
-"""Number of records between two checks of the time."""
+"""Number of records that are skipped between two checks of the time limit."""
 
 
 class BatchHeader(NamedTuple):
-    """The fields of a header of format v2, by Kafka's names."""
+    """The fields of a batch's header in format v2, under Kafka's names."""
 
     base_offset: int
     length: int
@@ -59,17 +59,18 @@ class BatchHeader(NamedTuple):
 
 
 class BatchDamage(ValueError):
-    """A batch, or the rest of it, can't be decoded. The text has the reason."""
+    """A batch, or the rest of it after some records, can't be decoded. The exception's text says why."""
 
 
 class Batch(NamedTuple):
-    """One batch, or one message of an old set, with its records still encoded."""
+    """One batch of format v2, or one old message, whose records are still encoded."""
 
     base_offset: int
-    """The offset of the first record, from the header; the checksum covers only a part of the header. For a compressed
-    old message, the offset of its last record."""
+    """The offset of the first record, as the header states it: the checksum does not cover this field. For a compressed
+    old message, the offset of its last record.
+    """
     last_offset: int
-    """The offset of the last record, from the same header."""
+    """The offset of the last record, as the header states it."""
     facts: BatchFacts
     control: bool
     base_timestamp: int
@@ -77,11 +78,13 @@ class Batch(NamedTuple):
     codec: int
     body: memoryview
     problem: str = ""
-    """The reason why the batch can't be decoded; ``""`` if no reason is known."""
+    """The reason why the batch can't be decoded; ``""`` if none is known yet."""
 
     @property
     def aborts(self) -> bool:
-        """Whether the batch is the marker of an aborted transaction (EndTransactionMarker). Raises BatchDamage."""
+        """Whether the batch is a control batch that marks an aborted transaction (EndTransactionMarker). Raises
+        BatchDamage.
+        """
         if not self.control:
             return False
         for record in records(self, "", 0):
@@ -91,8 +94,10 @@ class Batch(NamedTuple):
 
 
 def batches(data: bytes) -> Iterator[Batch]:
-    """Yield the batches in the bytes of a partition, in order. If the last batch is cut off, it is left out; as the
-    only one, it has a problem. So has a batch of an impossible length, and nothing after it is read.
+    """Yield the batches in a partition's bytes from a Fetch response, in order.
+
+    A batch that is cut off at the end is left out, since brokers cut batches off; if it is the only one, it is yielded
+    with a problem. A batch with an impossible length is yielded with a problem, and ends the iteration.
     """
     view, at = memoryview(data), 0
     while len(data) - at >= _ENTRY.size:
@@ -110,8 +115,8 @@ def batches(data: bytes) -> Iterator[Batch]:
 
 
 def end_of_batches(data: bytes) -> int | None:
-    """Return the offset after the last complete batch, by the headers alone; None without a complete batch, or if the
-    headers make no sense.
+    """Return the Kafka offset that follows the last record of the last complete batch, by the batches' headers alone;
+    None if no batch is complete, or if the offsets in the headers are impossible.
     """
     end, at = None, 0
     while len(data) - at >= HEADER.size:
@@ -182,7 +187,7 @@ def _codec_name(codec: int) -> str:
 
 
 class OutOfTime(Exception):
-    """The records before the first wanted one were too many for the time limit."""
+    """The time limit was reached while the records before the first wanted record were skipped."""
 
 
 def _never() -> bool:
@@ -190,8 +195,8 @@ def _never() -> bool:
 
 
 def unpack(batch: Batch, scratch: Scratch, limit: int = MOST_UNPACKED) -> None:
-    """Decompress the records of a batch of format v2 into a scratch. limit: the maximum size of the decompressed
-    records in bytes. Raises BatchDamage.
+    """Decompress the records of a batch of format v2 into the reusable buffer `scratch`. limit: the maximum size of the
+    decompressed records in bytes. Raises BatchDamage.
     """
     if batch.problem:
         raise BatchDamage(batch.problem)
@@ -202,10 +207,10 @@ def unpack(batch: Batch, scratch: Scratch, limit: int = MOST_UNPACKED) -> None:
 
 
 def unpacked_records(batch: Batch, scratch: Scratch, topic: str, partition: int, start: int = -1) -> Iterator[Record]:
-    """Yield the records of a batch of format v2 that is in a scratch, from an offset on.
+    """Yield the records from the offset `start` on of a batch whose body `unpack` has put into the buffer `scratch`.
 
-    A decoder in C reads them, and this module's own continues where it finds a fault, which it names. Until the last
-    record, nothing else may be unpacked into the scratch.
+    aiokafka's decoder in C decodes them; where it fails, this module's own decoder continues and reports the fault. The
+    caller must not use `scratch` for another batch before the last record.
 
     Raises:
         BatchDamage: the batch, or the rest of it, can't be decoded.
@@ -236,7 +241,9 @@ def unpacked_records(batch: Batch, scratch: Scratch, topic: str, partition: int,
 
 
 def _plain_header(batch: Batch, size: int) -> bytes:
-    """Return the header of an uncompressed batch with the same records. size: the size of the records in bytes."""
+    """Return the header of an uncompressed batch with the same records, as the decoder in C needs it. size: the size of
+    the decompressed records in bytes.
+    """
     facts = batch.facts
     return HEADER.pack(
         batch.base_offset,
@@ -262,7 +269,7 @@ def _fast() -> Any:
 
 
 _FAST_FAULTS = (Exception,)
-"""Any error of the decoder in C: this module's own decoder then reads the bytes again."""
+"""The errors of the decoder in C after which this module's own decoder reads the bytes: all."""
 
 
 def records(
@@ -273,15 +280,17 @@ def records(
     limit: int = MOST_UNPACKED,
     is_over: Callable[[], bool] = _never,
 ) -> Iterator[Record]:
-    """Return the records of a batch from an offset on, decoded one by one.
+    """Return an iterator over the records of a batch from the offset `start` on. It decodes each record when it is
+    needed.
 
     Args:
-        limit: the maximum size of its decompressed records in bytes.
-        is_over: a function called repeatedly while earlier records are skipped; True ends the read.
+        limit: the maximum size of the batch's decompressed records in bytes.
+        is_over: function called at times while records before `start` are skipped; True ends the iteration with
+            OutOfTime.
 
     Raises:
         BatchDamage: the batch, or the rest of it, can't be decoded.
-        OutOfTime: the decoding takes too long.
+        OutOfTime: `is_over` returned True.
     """
     if batch.problem:
         raise BatchDamage(batch.problem)
@@ -295,12 +304,12 @@ def records(
 
 
 class _Truncated(Exception):
-    """A part of a record is invalid: a varint, a length, an offset or a count."""
+    """Raised for an invalid field of a record: a varint, a length, an offset or a count."""
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a zigzag varint of up to 64 bits, and the offset after it. Raises IndexError at the end of the data, and
-    _Truncated.
+    """Decode a zigzag varint of up to 64 bits; return it and the index after it. Raises IndexError at the end of the
+    data, and _Truncated for a longer varint.
     """
     byte = data[at]
     if byte < 0x80:
@@ -320,8 +329,8 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 def _records(
     batch: Batch, body: bytes, topic: str, partition: int, start: int, is_over: Callable[[], bool], done: int = 0
 ) -> Iterator[Record]:
-    """Yield the records of a batch from the offset `start` on. done: the number of records at its beginning that were
-    yielded before. Raises BatchDamage, OutOfTime.
+    """Yield the records of a decompressed batch of format v2, except those before the offset `start` and the first
+    `done` records, which the caller has yielded before. Raises BatchDamage, OutOfTime.
     """
     facts, base, count = batch.facts, batch.base_offset, batch.facts.claimed
     if count < 0 or count * _LEAST_RECORD > len(body):
@@ -394,8 +403,9 @@ def _headers(body: bytes, at: int, end: int) -> tuple[tuple[Header, ...], int]:
 
 
 def _message(data: memoryview) -> Batch:
-    """Return a message of format v0 or v1. The body of a compressed message is its value, a compressed set of
-    messages."""
+    """Return a message of format v0 or v1 as a batch. If the message is compressed, its value is a compressed set of
+    messages, which becomes the batch's body.
+    """
     offset, _ = _ENTRY.unpack_from(data, 0)
     at = _ENTRY.size
     magic = data[_MAGIC_AT]
@@ -418,7 +428,9 @@ def _message(data: memoryview) -> Batch:
 
 
 def _inner_set(body: memoryview) -> tuple[memoryview, str]:
-    """Return the compressed value of a message, and ``""``; or the body itself, and the problem with it."""
+    """Return the value of a compressed message, and ``""``; if it has no valid value, return its body, and the
+    reason.
+    """
     try:
         _, at = _old_field(body, 0)
         value, _ = _old_field(body, at)
@@ -430,8 +442,9 @@ def _inner_set(body: memoryview) -> tuple[memoryview, str]:
 def _old_records(
     batch: Batch, body: bytes, topic: str, partition: int, start: int, is_over: Callable[[], bool]
 ) -> Iterator[Record]:
-    """Yield one record, or those of a compressed message; in v1 their offsets are relative to the first (KIP-31).
-    Raises BatchDamage, OutOfTime.
+    """Yield the record of an uncompressed message, or the records in a compressed one, from the offset `start` on. In
+    format v1 the offsets in a compressed message are relative to its first record (KIP-31). Raises BatchDamage,
+    OutOfTime.
     """
     if batch.codec == Codec.NONE:
         if batch.base_offset >= start:
@@ -450,7 +463,7 @@ def _old_records(
 
 
 def _last_offset(body: bytes) -> int:
-    """Return the offset of the last message of a set. Raises BatchDamage for an empty set."""
+    """Return the offset of the last message in a decompressed set of messages. Raises BatchDamage for an empty set."""
     at, last = 0, None
     while len(body) - at >= _ENTRY.size:
         offset, length = _ENTRY.unpack_from(body, at)

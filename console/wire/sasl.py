@@ -1,4 +1,6 @@
-"""SASL: the exchange with a broker, and the mechanisms PLAIN, SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628)."""
+"""SASL: the exchange of messages with a broker, and the mechanisms PLAIN, SCRAM (RFC 5802) and OAUTHBEARER (RFC
+7628).
+"""
 
 from __future__ import annotations
 
@@ -25,44 +27,47 @@ _conn = import_aiokafka_conn()
 # The exchange: SaslHandshake, then SaslAuthenticate until the mechanism has nothing more to send (KIP-43, KIP-152).
 
 SaslStep = bytes | None
-"""Bytes to send; None once the exchange has ended."""
+"""The bytes to send to the broker; None if the exchange is complete."""
 
 
 class Authenticator(Protocol):
-    """The client's side of one exchange of a mechanism."""
+    """The client's side of one exchange by a SASL mechanism."""
 
     def step(self, payload: bytes | None, /) -> Awaitable[SaslStep]:
-        """Return the next bytes to send after the broker's message; None before the first.
+        """Return the bytes to send after the broker's message, or None if the exchange is complete. payload: the
+        broker's message; None at the beginning.
 
-        Raises NotTheBroker, and the errors of the credentials' source.
+        Raises NotTheBroker, and the errors of the source of the credentials.
         """
 
     def shown(self) -> str:
-        """Return a line about the credentials without secrets; empty if it would have only a user's name."""
+        """Return a line about the credentials, without secrets; ``""`` if there is nothing to say beyond the user's
+        name.
+        """
 
     def is_over(self) -> bool:
-        """Return whether the credentials count as expired for a broker that reports no end of the session.
+        """Return whether to regard the credentials as expired although the broker reports no end of the session.
 
-        Brokers accept an expired delegation token until they delete it, up to an hour later (4.3): they report 0 ms,
-        and close the connection at its first request (SaslServerAuthenticator).
+        Brokers accept an expired delegation token until they delete it, up to an hour later (Kafka 4.3). For such a
+        token they report a session of 0 ms, and close the connection at its first request (SaslServerAuthenticator).
         """
 
 
 class Login(NamedTuple):
-    """A mechanism, and the function that begins an exchange with its credentials."""
+    """A SASL mechanism, and a function that begins an exchange with the user's credentials."""
 
     mechanism: str
     begin: Callable[[str], Authenticator]
-    """Makes the authenticator of one exchange, given the host name of the broker."""
+    """Makes the authenticator of one exchange. Its argument is the host name of the broker."""
 
 
 class SaslRefused(Exception):
-    """The broker refused the mechanism or the credentials. The text is the broker's.
+    """The broker refused the mechanism or the credentials. The exception's text is the broker's.
 
     Attributes:
         errno: Kafka's error code.
-        mechanisms: the mechanisms of the listener, if it does not support kac's.
-        shown: the line about the refused credentials.
+        mechanisms: the mechanisms that the listener supports, if it does not support kac's; otherwise empty.
+        shown: the line about the refused credentials, without secrets.
     """
 
     def __init__(self, errno: int, text: str, mechanisms: tuple[str, ...] = (), shown: str = "") -> None:
@@ -73,22 +78,28 @@ class SaslRefused(Exception):
 
 
 class NotTheBroker(Exception):
-    """The peer's messages are not those of a broker that knows this user's credentials. The text has the reason."""
+    """The peer's messages show that it does not have this user's credentials, or does not follow the mechanism. The
+    exception's text says how.
+    """
 
 
 class EndsAtOnce(Exception):
-    """The broker accepted the credentials, but the session is too short to use. The text has its end."""
+    """The broker accepted the credentials, but its session ends too soon to be used. The exception's text says when."""
 
 
 class KerberosFailed(Exception):
-    """Kerberos failed on this side: no ticket, an expired one, an unknown realm… The text is the library's."""
+    """Kerberos failed on the client's side: no ticket, an expired ticket, an unknown realm… The exception's text is the
+    library's.
+    """
 
 
 Send = Callable[[AiokafkaRequest], Awaitable[RawResponse]]
 
 
 def handshake(login: Login) -> AiokafkaRequest:
-    """Return the request that names the mechanism: version 1, which all brokers have since Kafka 1.0."""
+    """Return a SaslHandshake request that names the mechanism, in version 1, which all brokers support since Kafka
+    1.0.
+    """
     return AiokafkaRequest("sasl_handshake", 1, {"mechanism": login.mechanism})
 
 
@@ -103,11 +114,16 @@ async def log_in(
     host: str,
     shaken: Awaitable[RawResponse] | None = None,
 ) -> float:
-    """Authenticate a new connection, or an open one again (KIP-368). shaken: the pending response to `handshake`; None
-    if that was not sent yet.
+    """Authenticate on a new connection, or again on an open one (KIP-368).
 
-    Returns the time of the next authentication, on the monotonic clock; infinite if the session does not end. Raises
-    SaslRefused, EndsAtOnce, NotTheBroker, and the errors of `send` and of the credentials' source.
+    Return the time at which to authenticate again, in seconds of the monotonic clock; infinity if the session does not
+    end. Raises SaslRefused, EndsAtOnce, NotTheBroker, and the errors of `send` and of the source of the credentials.
+
+    Args:
+        send: function that sends a request and returns an awaitable of its response.
+        versions: API key -> the broker's (lowest, highest version).
+        host: the host name of the broker.
+        shaken: the pending response to `handshake`; None if the caller has not sent it.
     """
 
     def decoded(raw: RawResponse) -> Any:
@@ -143,17 +159,19 @@ EARLIEST, LATEST = 0.85, 0.95
 """Bounds of the share of a session's lifetime after which it is renewed. The share is random, so that not all clients
 renew at once (as in SaslClientAuthenticator)."""
 LEAST_MARGIN = 2.0
-"""Seconds before its end by which a long enough session is renewed: if a busy broker reads a request after the end, it
-closes the connection, and the request's outcome is unknown."""
+"""The least seconds between the renewal of a session and its end. A busy broker may read a request after the session's
+end; it then closes the connection, and the request's outcome is unknown.
+"""
 LEAST_SESSION = 2.0
-"""Minimum length in seconds of a session to use. A shorter one comes from a token that is about to expire: the broker
-may read a request too late, and brokers renew no session within a second
-(KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS)."""
+"""The least length of a usable session, in seconds. A shorter one comes from a token that is about to expire. The
+broker might read a request after its end, and brokers renew no session within the first second
+(KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS).
+"""
 
 
 def renewed_after(lifetime: float) -> float:
-    """Return the seconds until the renewal of a session that lasts `lifetime` seconds; infinite if that is infinite, or
-    not above 0.
+    """Return the seconds from login to renewal for a session of `lifetime` seconds; infinity for a session that does
+    not end, whose lifetime is infinite or not above 0.
     """
     if lifetime <= 0 or lifetime == float("inf"):
         return float("inf")
@@ -164,18 +182,18 @@ def renewed_after(lifetime: float) -> float:
 
 
 class PlainAuthenticator:
-    """Sends the user's name and password."""
+    """An exchange by PLAIN: it sends the user's name and password."""
 
     def __init__(self, username: str, password: Secret) -> None:
         self._message: bytes | None = f"\0{username}\0{password.reveal()}".encode()
 
     async def step(self, _answer: bytes | None) -> SaslStep:
-        """Return the one message, then None."""
+        """Return the message with name and password at the first call, then None."""
         message, self._message = self._message, None
         return message
 
     def shown(self) -> str:
-        """Return an empty line: only the user's name is known."""
+        """Return ``""``: there is nothing to say beyond the user's name."""
         return ""
 
     def is_over(self) -> bool:
@@ -194,15 +212,17 @@ MIN_ITERATIONS, MAX_ITERATIONS = 4096, 1_000_000
 A million iterations take about a second."""
 _EXTENSIONS = r"(?:,[a-hj-qt-zA-Z]=[^,]*)*"
 _SERVER_FIRST = re.compile(r"\Ar=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/]+={0,2}),i=([1-9][0-9]{0,9})" + _EXTENSIONS)
-"""Matches a server-first-message (RFC 5802), unless it begins with a mandatory extension (m=), which kac can't
-support."""
+"""Matches the server's first message of SCRAM (RFC 5802), except one that begins with a mandatory extension (m=), since
+kac supports none.
+"""
 _SERVER_FINAL = re.compile(r"v=([A-Za-z0-9+/]+={0,2})(?:,.*)?")
 
 
 class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-defined]
-    """aiokafka's authenticator, which also raises NotTheBroker before it computes a proof that must not be sent.
+    """aiokafka's authenticator for SCRAM, with further checks of the broker's messages: it raises NotTheBroker before
+    it computes a proof that must not be sent to such a peer.
 
-    extensions: sent with the user's name, as ``tokenauth`` (ScramExtensions).
+    extensions: sent with the user's name, such as ``tokenauth`` (ScramExtensions).
     """
 
     def __init__(self, mechanism: str, username: str, password: Secret, extensions: str = "") -> None:
@@ -215,11 +235,11 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
         self._extensions = extensions
 
     def is_over(self) -> bool:
-        """Return whether the user is a delegation token, which always expires."""
+        """Return whether the credentials are a delegation token: only a token expires, not a password."""
         return bool(self._extensions)
 
     def first_message(self) -> str:
-        """Return the client-first-message."""
+        """Return the client's first message: user name, nonce and extensions."""
         if self._extensions:
             # Both sides sign the extensions, too.
             header, _, bare = str(super().first_message()).partition(",,")
@@ -228,7 +248,7 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
         return str(super().first_message())
 
     def process_server_first_message(self, server_first: str) -> None:
-        """Check nonce, salt and iterations; compute the proof. Raises NotTheBroker."""
+        """Check the nonce, the salt and the number of iterations; compute the client's proof. Raises NotTheBroker."""
         found = _SERVER_FIRST.fullmatch(server_first)
         if found is None:
             raise NotTheBroker("its first message is not one of SCRAM")
@@ -242,7 +262,7 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
         super().process_server_first_message(server_first)
 
     def process_server_final_message(self, server_final: str) -> None:
-        """Check the server's signature. Raises NotTheBroker."""
+        """Check the server's signature, which proves that the peer has the user's keys. Raises NotTheBroker."""
         found = _SERVER_FINAL.fullmatch(server_final)
         if found is None:
             raise NotTheBroker("it did not sign its last message")
@@ -250,8 +270,8 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
             raise NotTheBroker("its signature is wrong: it does not know this user's password")
 
     def _step(self, payload: bytes | None) -> SaslStep:
-        """Return the next bytes to send, None at the end; aiokafka calls this in another thread. Raises NotTheBroker,
-        also for bytes that are not text.
+        """Return the bytes to send, or None if the exchange is complete. aiokafka calls this in another thread. Raises
+        NotTheBroker, also for bytes that are not text.
         """
         try:
             step: tuple[bytes, bool] | None = super()._step(payload)
@@ -260,7 +280,7 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
         return None if step is None else step[0]
 
     def shown(self) -> str:
-        """Return an empty line: only the user's name is known."""
+        """Return ``""``: there is nothing to say beyond the user's name."""
         return ""
 
 
@@ -278,24 +298,24 @@ class TokenSource(Protocol):
     """A source of bearer tokens."""
 
     async def token(self) -> str:
-        """Return a currently valid token. Raises AdminError."""
+        """Return a token that is valid now. Raises AdminError if the source has no such token."""
 
     def extensions(self) -> Mapping[str, str]:
-        """Return SASL extensions (KIP-342), sent with the token."""
+        """Return the SASL extensions to send with the token, name -> value (KIP-342)."""
 
     def shown(self) -> str:
-        """Return a line about the last token, without the token."""
+        """Return a line about the last token that the source returned, without the token itself."""
 
     def is_over(self) -> bool:
-        """Return whether the last token has expired by this host's clock."""
+        """Return whether the last token that the source returned has expired by this host's clock."""
 
 
 class BearerAuthenticator:
-    """Sends a token and the extensions.
+    """An exchange by OAUTHBEARER: it sends a token and the extensions.
 
     A broker that refuses the token answers with JSON, waits for one byte, and then fails the authentication (RFC 7628,
-    section 3.2.3; OAuthBearerSaslServer). Without that byte the next request fails instead, as one sent during
-    authentication.
+    section 3.2.3; OAuthBearerSaslServer). If the client does not send that byte, its next request fails instead,
+    because the broker still expects the rest of the exchange.
     """
 
     def __init__(self, source: TokenSource) -> None:
@@ -303,7 +323,9 @@ class BearerAuthenticator:
         self._token_sent = False
 
     async def step(self, answer: bytes | None) -> SaslStep:
-        """Return the token with its extensions, then one byte if the broker answered with an error, else None."""
+        """Return the token with its extensions at the first call. At the second, return one byte if the broker's answer
+        has an error, otherwise None.
+        """
         if self._token_sent:
             return b"\x01" if answer else None
         self._token_sent = True
@@ -311,7 +333,7 @@ class BearerAuthenticator:
         return ("n,,\x01" + "".join(f"{key}={value}\x01" for key, value in pairs.items()) + "\x01").encode()
 
     def shown(self) -> str:
-        """Return a line about the token."""
+        """Return a line about the token, without the token itself."""
         return self._source.shown()
 
     def is_over(self) -> bool:

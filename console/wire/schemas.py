@@ -1,8 +1,8 @@
-"""The index of messages: an API's key, its versions, and the module of one version, imported at its first use.
+"""The index of messages: API keys, versions, and the module of each version, which is imported when first used.
 
-The client looks up by kio's name of an API, the broker's side by key and version, as in a request header. Kafka's
-messages are kio's, or generated from a newer Kafka's own definitions (console.wire.newer); other versions may be a
-proposal's own (console.wire.proposals).
+The client looks messages up by kio's name of an API; the embedded cluster, as a broker, by the key and version in a
+request header. The messages of Kafka come from kio, or are generated from the definitions of a newer Kafka
+(console.wire.newer). Further versions may be those of a proposal (console.wire.proposals).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BY_VERSION: Mapping[str, Mapping[int, Any]] = {
     **schema_name_map,
     **{api: {**schema_name_map[api], **versions} for api, versions in NEWER.items()},
 }
-"""kio's name of an API -> version -> the module and the class of each of its messages."""
+"""kio's name of an API -> version -> for its request and its response: the name of the module and of the class."""
 
 
 @cache
@@ -38,14 +38,16 @@ def api_key(api: str) -> int:
 
 @cache
 def version_range(api: str) -> tuple[int, int]:
-    """Return the lowest and highest version of an API that kac knows."""
+    """Return the (lowest, highest version) of an API that kac supports. Raises KeyError for an unknown name."""
     versions = BY_VERSION[api]
     return min(versions), max(versions)
 
 
 @cache
 def _proposed_messages(api: str, version: int) -> Messages | None:
-    """Return the proposal's own messages; None for a version of Kafka's. Raises KeyError for any other version."""
+    """Return the messages that a proposal defines for this version of an API; None for a version that Kafka defines.
+    Raises KeyError for a version that neither defines.
+    """
     if version in BY_VERSION[api]:
         return None
     from console.wire.proposals.table import PROPOSED
@@ -59,14 +61,16 @@ def _message_of(api: str, version: int, kind: EntityType) -> tuple[ModuleType, s
 
 
 def request_module(api: str, version: int) -> ModuleType:
-    """Return the module with the request of this version and its nested classes."""
+    """Return the module that defines the request of this version and the structures in it."""
     if proposed := _proposed_messages(api, version):
         return proposed.schema
     return _message_of(api, version, EntityType.request)[0]
 
 
 def response_type(api: str, version: int) -> type[ResponsePayload]:
-    """Return the class of the response of this version. In kio's classes, error codes are a closed enumeration."""
+    """Return the class of the response of this version. Classes of kio's raise ValueError for unknown error codes; see
+    `frames.with_open_codes`.
+    """
     if proposed := _proposed_messages(api, version):
         return cast("type[ResponsePayload]", proposed.response)
     module, name = _message_of(api, version, EntityType.response)
@@ -77,7 +81,7 @@ def response_type(api: str, version: int) -> type[ResponsePayload]:
 
 
 class Messages(NamedTuple):
-    """Request and response of one version of one API."""
+    """The request class and the response class of one version of one API."""
 
     api: str
     key: int
@@ -85,14 +89,16 @@ class Messages(NamedTuple):
     request: type[Any]
     response: type[Any]
     schema: ModuleType
-    """The module of the response and its nested classes."""
+    """The module that defines the response and the structures in it."""
     proposed: bool = False
-    """Whether the messages have a proposal's own format, which no Kafka release has."""
+    """Whether only a proposal defines this version, and no Kafka release has it."""
 
 
 @cache
 def messages(key: int, version: int) -> Messages | None:
-    """Return the messages of a key and a version, a proposal's own or Kafka's; None if neither has this version."""
+    """Return the messages of an API key and version, as Kafka or a proposal defines them; None if neither has this
+    version.
+    """
     from console.wire.proposals.table import PROPOSED
 
     found = PROPOSED.get((key, version))
@@ -109,7 +115,7 @@ def _kafka_messages(key: int, version: int) -> Messages | None:
 
 
 def api_name(key: int) -> str | None:
-    """Return kio's name of a Kafka API; None for an unknown key."""
+    """Return kio's name of the Kafka API with this key; None for an unknown key."""
     return api_key_map.get(key)
 
 
@@ -143,4 +149,6 @@ FIRST_RELEASE: Mapping[str, str] = {
     "consumer_group_describe": "3.7",
     "describe_topic_partitions": "3.8",
 }
-"""kio's name of an API -> the release. APIs that all brokers have had since 1.0 are left out."""
+"""kio's name of an API -> the first Kafka release that has it in a version that kac supports. APIs that all brokers
+have since 1.0 are left out.
+"""

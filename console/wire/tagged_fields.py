@@ -1,8 +1,8 @@
-"""Varints, and tagged fields (KIP-482): skipped, or removed if kio's schema lacks them.
+"""Varints, and tagged fields (KIP-482), which are skipped, or removed from a message if kio's class lacks them.
 
-A newer broker may add tagged fields to an existing version (the purpose of KIP-482), and receivers must skip unknown
-ones. kio raises KeyError instead. So after a KeyError, and only then, the message is walked by its schema and written
-again without them.
+A newer broker may add tagged fields to an existing version, which is the purpose of KIP-482, and receivers must skip
+unknown ones. kio raises KeyError instead. After such a KeyError, and only then, this module copies the message, field
+by field, without its unknown tagged fields.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from console.wire.fields import LENGTHS, SIZES, shape_of
 
 
 def encode_varint(value: int) -> bytes:
-    """Return a number in Kafka's encoding for lengths of flexible versions (UNSIGNED_VARINT)."""
+    """Encode a number of at most 32 bits, not negative, as Kafka's UNSIGNED_VARINT, the type of lengths in flexible
+    versions.
+    """
     parts = bytearray()
     while value >= 0x80:
         parts.append(value & 0x7F | 0x80)
@@ -25,8 +27,9 @@ def encode_varint(value: int) -> bytes:
 
 
 def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """Return the number at this offset, and the offset after it. Raises IndexError; ValueError for more than five
-    bytes."""
+    """Decode the varint at this offset; return the number and the offset after it. Raises IndexError at the end of the
+    data, ValueError for more than five bytes.
+    """
     byte = data[at]
     value = byte & 0x7F
     for shift in (7, 14, 21, 28):
@@ -41,8 +44,8 @@ def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
 
 
 def read_count(data: bytes, at: int) -> tuple[int, int]:
-    """Return the number of elements of the array at this offset, and the offset of the first. Raises IndexError, and
-    ValueError for a null array.
+    """Decode the length of the array at this offset; return the number of its elements and the offset of the first one.
+    Raises IndexError at the end of the data, ValueError for a null array.
     """
     count, at = data[at], at + 1
     if count >= 0x80:
@@ -53,7 +56,9 @@ def read_count(data: bytes, at: int) -> tuple[int, int]:
 
 
 def skip_tags(data: bytes | memoryview, at: int) -> int:
-    """Return the offset after the section of tagged fields at this offset. Raises IndexError and ValueError."""
+    """Return the offset after the section of tagged fields that begins at this offset. Raises IndexError at the end of
+    the data, and ValueError.
+    """
     count, at = read_varint(data, at)
     for _ in range(count):
         _, at = read_varint(data, at)
@@ -65,11 +70,12 @@ def skip_tags(data: bytes | memoryview, at: int) -> int:
 
 
 def without_unknown_tags(entity: type, data: bytes | memoryview, *, mend_text: bool = False) -> tuple[bytes, int]:
-    """Return the entity at the start of the data, encoded without the tagged fields that its class lacks, and its
-    original size in bytes. Raises ValueError, IndexError or struct.error for other bytes.
+    """Copy the encoded entity at the start of the data, without the tagged fields that its class lacks. Return the
+    copy, and the size in bytes of the original. Raises ValueError, IndexError or struct.error for bytes that are no
+    such entity.
 
     Args:
-        mend_text: whether bytes that are not UTF-8 become U+FFFD, as in Java.
+        mend_text: whether to replace bytes of a text that are not UTF-8 by U+FFFD, as Java does.
     """
     walk = _Walk(memoryview(data), mend_text)
     walk.entity(entity)
@@ -77,7 +83,7 @@ def without_unknown_tags(entity: type, data: bytes | memoryview, *, mend_text: b
 
 
 class _Walk:
-    """The state of a walk: the current offset, and the pieces kept so far."""
+    """The state of the copy: the current offset in the data, and the pieces of the copy."""
 
     def __init__(self, data: memoryview, mend_text: bool) -> None:
         self.data = data
@@ -120,7 +126,7 @@ class _Walk:
         self.keep(size)
 
     def text(self, flexible: bool) -> None:
-        """Keep a string or null, with U+FFFD in place of bytes that are not UTF-8."""
+        """Copy a string, which may be null, with U+FFFD in place of bytes that are not UTF-8."""
         mark = len(self.kept)
         size = self.compact_length() if flexible else self.length(LENGTHS["string"])
         self.keep(size)
@@ -151,14 +157,16 @@ class _Walk:
         self.at += size
 
     def length(self, form: str) -> int:
-        """Keep a length of the non-flexible formats and return it; 0 for null."""
+        """Copy a length of the non-flexible formats and return it; return 0 for null. form: the struct format of the
+        length.
+        """
         size = struct.calcsize(form)
         (length,) = struct.unpack_from(form, self.data, self.at)
         self.keep(size)
         return max(int(length), 0)
 
     def compact_length(self) -> int:
-        """Keep a length of the flexible formats, which is stored plus one, and return it; 0 for null."""
+        """Copy a length of the flexible formats, whose encoding adds one, and return it; return 0 for null."""
         start = self.at
         length = self.varint()
         self.kept.append(self.data[start : self.at])

@@ -1,1 +1,3 @@
-"""The proposals' own formats, which no released Kafka has: KIP-4, 21, 133, 248 and the batched describes."""
+"""Message formats that only proposals define and no released Kafka has: those of KIP-4, 21, 133 and 248, and the
+batched describes.
+"""

@@ -1,4 +1,6 @@
-"""DescribeAcls v4 and DescribeClientQuotas v2: many filters in one request, with a result for each by position."""
+"""DescribeAcls v4 and DescribeClientQuotas v2, by a proposal: many filters in one request. The response has one result
+for each filter, in the order of the filters.
+"""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +16,7 @@ class _AclsPart(FlexiblePart, version=4):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeAclsFilter(_AclsPart):
-    """A filter, like the only one of v3. Null matches any value."""
+    """A filter, with the fields that the request of v3 has for its only filter. A null field matches any value."""
 
     resource_type_filter: int = field(metadata={"kafka_type": "int8"})
     resource_name_filter: str | None = field(metadata={"kafka_type": "string"})
@@ -27,7 +29,9 @@ class DescribeAclsFilter(_AclsPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeAclsRequest(FlexibleRequest, key=DESCRIBE_ACLS, version=4):
-    """Describes ACLs. The proposal adds `filters` after the fields of v3, which v4 keeps but ignores."""
+    """A request for the ACLs that match any of the filters. v4 keeps the fields of v3 but ignores them; `filters`
+    follows.
+    """
 
     resource_type_filter: int = field(metadata={"kafka_type": "int8"}, default=1)
     resource_name_filter: str | None = field(metadata={"kafka_type": "string"}, default=None)
@@ -61,7 +65,7 @@ class DescribeAclsResource(_AclsPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeAclsFilterResult(_AclsPart):
-    """The matches of one filter, or its error."""
+    """The ACLs that match one filter, or the error for this filter."""
 
     error_code: int = field(metadata={"kafka_type": "int16"})
     error_message: str | None = field(metadata={"kafka_type": "string"})
@@ -70,7 +74,7 @@ class DescribeAclsFilterResult(_AclsPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeAclsResponse(FlexibleResponse, key=DESCRIBE_ACLS, version=4):
-    """The matches by filter: filter_results[i] belongs to filters[i]."""
+    """The results by filter: filter_results[i] belongs to the request's filters[i]."""
 
     throttle_time_ms: int = field(metadata={"kafka_type": "int32"})
     filter_results: tuple[DescribeAclsFilterResult, ...]
@@ -85,7 +89,9 @@ class _QuotasPart(FlexiblePart, version=2):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentData(_QuotasPart):
-    """The match for one component. match_type: 0 exact, 1 default, 2 any."""
+    """A condition on one component of an entity, such as its user. match_type: 0 this name, 1 the default entity, 2 any
+    name.
+    """
 
     entity_type: str = field(metadata={"kafka_type": "string"})
     match_type: int = field(metadata={"kafka_type": "int8"})
@@ -94,14 +100,16 @@ class ComponentData(_QuotasPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeClientQuotasFilter(_QuotasPart):
-    """The components that an entity must have."""
+    """A filter: the conditions that the components of a quota's entity must meet."""
 
     components: tuple[ComponentData, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeClientQuotasRequest(FlexibleRequest, key=DESCRIBE_CLIENT_QUOTAS, version=2):
-    """Describes quotas. strict: whether a filter excludes entities with further components."""
+    """A request for the quotas of the entities that match any of the filters. strict: whether entities with further
+    components, beyond those in the filter, are excluded.
+    """
 
     strict: bool = field(metadata={"kafka_type": "bool"})
     filters: tuple[DescribeClientQuotasFilter, ...]
@@ -109,7 +117,7 @@ class DescribeClientQuotasRequest(FlexibleRequest, key=DESCRIBE_CLIENT_QUOTAS, v
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityData(_QuotasPart):
-    """A component of an entity; a null name is the default."""
+    """A component of an entity, such as a user; null as the name means the default entity of this type."""
 
     entity_type: str = field(metadata={"kafka_type": "string"})
     entity_name: str | None = field(metadata={"kafka_type": "string"})
@@ -117,7 +125,7 @@ class EntityData(_QuotasPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueData(_QuotasPart):
-    """A key of a quota and its value."""
+    """A quota's key, such as producer_byte_rate, and its value."""
 
     key: str = field(metadata={"kafka_type": "string"})
     value: float = field(metadata={"kafka_type": "float64"})
@@ -133,7 +141,7 @@ class EntryData(_QuotasPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeClientQuotasFilterResult(_QuotasPart):
-    """The matches of one filter, or its error; entries are null after an error."""
+    """The entities that match one filter, with their quotas, or the error for this filter; `entries` is then null."""
 
     error_code: int = field(metadata={"kafka_type": "int16"})
     error_message: str | None = field(metadata={"kafka_type": "string"})
@@ -142,7 +150,7 @@ class DescribeClientQuotasFilterResult(_QuotasPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeClientQuotasResponse(FlexibleResponse, key=DESCRIBE_CLIENT_QUOTAS, version=2):
-    """The matches by filter: filter_results[i] belongs to filters[i]."""
+    """The results by filter: filter_results[i] belongs to the request's filters[i]."""
 
     throttle_time_ms: int = field(metadata={"kafka_type": "int32"})
     filter_results: tuple[DescribeClientQuotasFilterResult, ...]

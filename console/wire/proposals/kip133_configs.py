@@ -1,7 +1,7 @@
-"""ListConfigs v0 and v1 and AlterConfigs v0 by KIP-133.
+"""ListConfigs v0 and v1, and AlterConfigs v0, as KIP-133 proposed them.
 
-ListConfigs v0 always returns all keys of a resource. v1 differs only in its request: each resource has the names of the
-requested keys, null for all.
+ListConfigs v0 always returns all keys of a resource. In v1 the request names the wanted keys of each resource, null for
+all keys; the response is the same.
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from console.wire.proposals.formats import ALTER_CONFIGS, LIST_CONFIGS
 
 
 class ResourceType(IntEnum):
-    """Types of resources with configs. The proposal's list also has others, for ACLs."""
+    """The types of resources that have configs. The proposal's list has more types, which only ACLs use."""
 
     TOPIC = 2
     BROKER = 5
@@ -22,37 +22,37 @@ class ResourceType(IntEnum):
 
 
 Resource = kip4.Resource
-"""A topic, broker, client or user."""
+"""A resource: a topic, broker, client or user."""
 Config = kip248_quotas.ConfigEntry
-"""A key and its value, which is empty if it is sensitive."""
+"""A config key and its value; the value is empty if it is sensitive."""
 AlteredConfig = kip248_quotas.QuotaConfig
-"""A key and its new value."""
+"""A config key and its new value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListConfigsRequest(Request, key=LIST_CONFIGS):
-    """Lists configs. If it names a resource twice, the response has one result for it."""
+    """A request for all configs of each resource. A resource that it names twice has one result in the response."""
 
     resources: tuple[Resource, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedConfigs(Resource, version=1):
-    """A resource and the requested keys, null for all."""
+    """A resource and the names of its wanted config keys; null for all keys."""
 
     config_names: tuple[str, ...] | None = field(metadata={"kafka_type": "string"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListConfigsRequestV1(Request, key=LIST_CONFIGS, version=1):
-    """Lists configs as v0, with names of keys."""
+    """A request for the named configs of each resource."""
 
     resources: tuple[NamedConfigs, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceConfigs(Part):
-    """A resource's configs, or its error."""
+    """The configs of a resource, or its error."""
 
     error_code: int = field(metadata={"kafka_type": "int16"})
     resource_type: int = field(metadata={"kafka_type": "int8"})
@@ -62,7 +62,7 @@ class ResourceConfigs(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListConfigsResponse(Response, key=LIST_CONFIGS):
-    """The configs by resource. error_code: error of the whole request."""
+    """The configs of each resource. error_code: the error of the whole request; 0 without an error."""
 
     error_code: int = field(metadata={"kafka_type": "int16"})
     entities: tuple[ResourceConfigs, ...]
@@ -70,19 +70,19 @@ class ListConfigsResponse(Response, key=LIST_CONFIGS):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListConfigsResponseV1(ListConfigsResponse, version=1):
-    """The response of v1, which is the same as that of v0."""
+    """The response of v1, with the same fields as that of v0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredResource(Resource):
-    """The new overrides of a resource."""
+    """A resource and the configs to set on it."""
 
     configs: tuple[AlteredConfig, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigsRequest(Request, key=ALTER_CONFIGS):
-    """Alters configs. Each resource may appear once."""
+    """A request to set configs. It may have each resource once."""
 
     resources: tuple[AlteredResource, ...]
     validate_only: bool = field(metadata={"kafka_type": "bool"})
@@ -90,7 +90,7 @@ class AlterConfigsRequest(Request, key=ALTER_CONFIGS):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceError(Resource):
-    """The result of one resource's change. error_message is empty without an error."""
+    """The result of the change of one resource. error_message is ``""`` without an error."""
 
     error_code: int = field(metadata={"kafka_type": "int16"})
     error_message: str = field(metadata={"kafka_type": "string"})

@@ -1,4 +1,4 @@
-"""DescribeConfig and AlterConfig by KIP-21. The proposal has no versions, so they are 0."""
+"""DescribeConfig and AlterConfig as KIP-21 proposed them. The proposal gives them no versions, so version 0 is used."""
 
 from dataclasses import dataclass, field
 
@@ -12,12 +12,12 @@ BROKER = "broker"
 
 
 ConfigEntry = kip4.TopicConfig
-"""A key and its value."""
+"""A config key and its value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity(Part):
-    """A topic, a client or a broker, by name."""
+    """A topic, client or broker, identified by its type and name."""
 
     entity_type: str = field(metadata={"kafka_type": "string"})
     entity_name: str = field(metadata={"kafka_type": "string"})
@@ -25,14 +25,14 @@ class Entity(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigRequest(Request, key=DESCRIBE_CONFIG):
-    """The entities to describe."""
+    """A request for the configs of these entities."""
 
     entities: tuple[Entity, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedEntity(Entity):
-    """An entity's configs; empty after an error."""
+    """An entity and its configs, which are empty after an error."""
 
     error_code: int = field(metadata={"kafka_type": "int16"})
     config_entries: tuple[ConfigEntry, ...]
@@ -47,7 +47,7 @@ class DescribeConfigResponse(Response, key=DESCRIBE_CONFIG):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredEntity(Entity):
-    """Keys to set, and keys to reset to their defaults."""
+    """An entity, the config keys to set, and the config keys to reset to their defaults."""
 
     added_config_entries: tuple[ConfigEntry, ...]
     deleted_configs: tuple[str, ...] = field(metadata={"kafka_type": "string"})
@@ -55,14 +55,14 @@ class AlteredEntity(Entity):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigRequest(Request, key=ALTER_CONFIG):
-    """The entities to alter."""
+    """A request to change the configs of these entities."""
 
     entities: tuple[AlteredEntity, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityErrorCode(Entity):
-    """The result of one entity's change."""
+    """The result of the change of one entity: Kafka's error code, 0 without an error."""
 
     error_code: int = field(metadata={"kafka_type": "int16"})
 

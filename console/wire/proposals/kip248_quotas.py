@@ -1,4 +1,4 @@
-"""ListQuotas v1, DescribeQuotas v1 and AlterQuotas v0 by KIP-248."""
+"""ListQuotas v1, DescribeQuotas v1 and AlterQuotas v0 as KIP-248 proposed them."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -7,11 +7,13 @@ from console.wire.message_bases import Part, Request, Response
 from console.wire.proposals.formats import ALTER_QUOTAS, DESCRIBE_QUOTAS, LIST_QUOTAS
 
 DEFAULT_NAME = "<default>"
-"""The resource name of a type's default."""
+"""The name that stands for the default resource of a type."""
 
 
 class ResourceType(IntEnum):
-    """The proposal's own numbers. UNKNOWN with a null name means no child."""
+    """The types of resources, with the proposal's own numbers. A child of type UNKNOWN with a null name means that
+    there is no child.
+    """
 
     UNKNOWN = 0
     ANY = 1
@@ -24,7 +26,7 @@ class ResourceType(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaConfigResource(Part):
-    """A user or a client."""
+    """A user or a client, identified by type and name. A client may be the child of a user."""
 
     type: int = field(metadata={"kafka_type": "int8"})
     name: str | None = field(metadata={"kafka_type": "string"})
@@ -32,14 +34,16 @@ class QuotaConfigResource(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuotasRequest(Request, key=LIST_QUOTAS, version=1):
-    """Lists resources: with a null name all of a type, with a name the children of that resource."""
+    """A request for names of resources. A resource with a null name requests all resources of its type; one with a name
+    requests its children.
+    """
 
     quota_config_resource: QuotaConfigResource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuotasResponse(Response, key=LIST_QUOTAS, version=1):
-    """Names of resources of the requested type, or of the children."""
+    """The names of the requested resources or children."""
 
     throttle_time_ms: int = field(metadata={"kafka_type": "int32"})
     error_code: int = field(metadata={"kafka_type": "int16"})
@@ -49,7 +53,7 @@ class ListQuotasResponse(Response, key=LIST_QUOTAS, version=1):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OfResource(Part):
-    """A resource, and its child."""
+    """The fields that identify a resource and its child."""
 
     quota_config_resource: QuotaConfigResource
     child_quota_config_resource: QuotaConfigResource
@@ -57,21 +61,21 @@ class _OfResource(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedQuotas(_OfResource):
-    """The resource to describe, and the wanted keys, null for all."""
+    """A resource to describe, and the wanted quota keys; null for all keys."""
 
     config_names: tuple[str, ...] | None = field(metadata={"kafka_type": "string"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeQuotasRequest(Request, key=DESCRIBE_QUOTAS, version=1):
-    """The resources to describe."""
+    """A request for the quotas of these resources."""
 
     resources: tuple[WantedQuotas, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigEntry(Part):
-    """A quota and its value."""
+    """A quota's key and its value."""
 
     config_name: str = field(metadata={"kafka_type": "string"})
     config_value: str = field(metadata={"kafka_type": "string"})
@@ -82,7 +86,7 @@ class ConfigEntry(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedConfig(Part):
-    """Entries, or an error."""
+    """The quotas of a resource, or an error."""
 
     error_code: int = field(metadata={"kafka_type": "int16"})
     error_message: str | None = field(metadata={"kafka_type": "string"})
@@ -106,7 +110,7 @@ class DescribeQuotasResponse(Response, key=DESCRIBE_QUOTAS, version=1):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaConfig(Part):
-    """A quota and its new value."""
+    """A quota's key and its new value."""
 
     config_name: str = field(metadata={"kafka_type": "string"})
     config_value: str = field(metadata={"kafka_type": "string"})
@@ -121,7 +125,7 @@ class AlteredQuotas(_OfResource):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterQuotasRequest(Request, key=ALTER_QUOTAS):
-    """Alters quotas. validate_only is the first field."""
+    """A request to set quotas. Unlike in other requests, validate_only is the first field."""
 
     validate_only: bool = field(metadata={"kafka_type": "bool"})
     resources: tuple[AlteredQuotas, ...]
@@ -129,7 +133,7 @@ class AlterQuotasRequest(Request, key=ALTER_QUOTAS):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaResult(Part):
-    """The result of one key."""
+    """The result of the change of one quota key."""
 
     error_code: int = field(metadata={"kafka_type": "int16"})
     error_message: str | None = field(metadata={"kafka_type": "string"})
@@ -138,7 +142,7 @@ class QuotaResult(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredQuotasResult(_OfResource):
-    """The results of one resource's keys."""
+    """The results of the changed quota keys of one resource."""
 
     configs: tuple[QuotaResult, ...]
 

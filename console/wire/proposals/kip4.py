@@ -1,7 +1,8 @@
-"""KIP-4's own formats: CreateTopics, DeleteTopics, ListAcls and AlterAcls v0.
+"""CreateTopics, DeleteTopics, ListAcls and AlterAcls v0 in the formats that KIP-4 proposed.
 
-The proposal assigns only one number in its enumerations, -1 for all resources. Here, resource types, permissions and
-operations have KIP-140's numbers; among the actions, deletion is first.
+The proposal gives a number to one value of its enumerations only: -1 for all resources. The other resource types, the
+permissions and the operations here have KIP-140's numbers; the action of deletion has a lower number than that of
+addition.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from console.wire.message_bases import Part, Request, Response
 from console.wire.proposals.formats import ALTER_ACLS, CREATE_TOPICS, DELETE_TOPICS, LIST_ACLS
 
 NOT_GIVEN = -1
-"""The value of num_partitions and replication_factor if replica_assignment is present."""
+"""The value of num_partitions and of replication_factor in a request that has replica_assignment instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +25,7 @@ class ReplicaAssignment(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicConfig(Part):
-    """One override."""
+    """A config key of a topic and its value."""
 
     config_key: str = field(metadata={"kafka_type": "string"})
     config_value: str = field(metadata={"kafka_type": "string"})
@@ -32,7 +33,7 @@ class TopicConfig(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopicRequest(Part):
-    """One topic: with num_partitions and replication_factor, or with replica_assignment; never with both."""
+    """One topic to create. It has either num_partitions and replication_factor, or replica_assignment."""
 
     topic: str = field(metadata={"kafka_type": "string"})
     num_partitions: int = field(metadata={"kafka_type": "int32"})
@@ -43,7 +44,9 @@ class CreateTopicRequest(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopicsRequest(Request, key=CREATE_TOPICS):
-    """Creates topics. timeout: milliseconds to wait for them; 0 or less: no wait."""
+    """A request to create topics. timeout: the milliseconds for which the broker waits until they exist; 0 or less for
+    no wait.
+    """
 
     create_topic_requests: tuple[CreateTopicRequest, ...]
     timeout: int = field(metadata={"kafka_type": "int32"})
@@ -51,7 +54,7 @@ class CreateTopicsRequest(Request, key=CREATE_TOPICS):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicErrorCode(Part):
-    """The result of one topic."""
+    """The result for one topic: Kafka's error code, 0 without an error."""
 
     topic: str = field(metadata={"kafka_type": "string"})
     error_code: int = field(metadata={"kafka_type": "int16"})
@@ -66,7 +69,9 @@ class CreateTopicsResponse(Response, key=CREATE_TOPICS):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteTopicsRequest(Request, key=DELETE_TOPICS):
-    """Deletes topics. timeout: milliseconds to wait until they are gone; 0 or less: no wait."""
+    """A request to delete topics. timeout: the milliseconds for which the broker waits until they are gone; 0 or less
+    for no wait.
+    """
 
     topics: tuple[str, ...] = field(metadata={"kafka_type": "string"})
     timeout: int = field(metadata={"kafka_type": "int32"})
@@ -83,7 +88,7 @@ class DeleteTopicsResponse(Response, key=DELETE_TOPICS):
 
 
 class ResourceType(IntEnum):
-    """Resource types of ACLs. ALL is for filters only."""
+    """The resource types of ACLs. ALL may be used in filters only."""
 
     ALL = -1
     TOPIC = 2
@@ -112,7 +117,7 @@ class Operation(IntEnum):
 
 
 class Action(IntEnum):
-    """The actions of AlterAcls. Deletions come first."""
+    """The actions of AlterAcls. A broker applies deletions before additions."""
 
     DELETE = 0
     ADD = 1
@@ -120,7 +125,7 @@ class Action(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource(Part):
-    """A resource. resource_name is ignored if resource_type is -1."""
+    """A resource by type and name. resource_name is ignored if resource_type is -1, all resources."""
 
     resource_type: int = field(metadata={"kafka_type": "int8"})
     resource_name: str = field(metadata={"kafka_type": "string"})
@@ -128,7 +133,7 @@ class Resource(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acl(Part):
-    """An ACL without its resource."""
+    """An ACL's principal, permission, host and operation, without its resource."""
 
     acl_principal: str = field(metadata={"kafka_type": "string"})
     acl_permission_type: int = field(metadata={"kafka_type": "int8"})
@@ -138,7 +143,9 @@ class Acl(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListAclsRequest(Request, key=LIST_ACLS):
-    """Lists ACLs. principal: null for all principals."""
+    """A request for the ACLs of a resource. principal: the only principal whose ACLs are wanted; null for all
+    principals.
+    """
 
     principal: str | None = field(metadata={"kafka_type": "string"})
     resource: Resource
@@ -154,7 +161,7 @@ class ResourceAcls(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListAclsResponse(Response, key=LIST_ACLS):
-    """The ACLs by resource. The error is the last field."""
+    """The ACLs by resource. Unlike in other responses, error_code is the last field."""
 
     responses: tuple[ResourceAcls, ...]
     error_code: int = field(metadata={"kafka_type": "int16"})
@@ -162,7 +169,7 @@ class ListAclsResponse(Response, key=LIST_ACLS):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclAction(Part):
-    """The addition or deletion of one ACL."""
+    """An ACL, and whether to add or delete it."""
 
     action: int = field(metadata={"kafka_type": "int8"})
     acl: Acl
@@ -170,7 +177,7 @@ class AclAction(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceActions(Part):
-    """The actions on one resource."""
+    """A resource, and the ACLs to add to it and delete from it."""
 
     resource: Resource
     actions: tuple[AclAction, ...]
@@ -178,14 +185,14 @@ class ResourceActions(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterAclsRequest(Request, key=ALTER_ACLS):
-    """Alters ACLs. Each resource may appear once."""
+    """A request to add and delete ACLs. It may have each resource once."""
 
     requests: tuple[ResourceActions, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclActionResult(Part):
-    """The result of one action."""
+    """The result of adding or deleting one ACL."""
 
     action: int = field(metadata={"kafka_type": "int8"})
     acl: Acl
@@ -202,6 +209,6 @@ class ResourceResults(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterAclsResponse(Response, key=ALTER_ACLS):
-    """A result for each action."""
+    """The results by resource, one for each action."""
 
     responses: tuple[ResourceResults, ...]

@@ -1,4 +1,6 @@
-"""All messages of the proposals by API key and version. Imported at the first use of one."""
+"""The index of all messages of proposals, by API key and version. It is imported when a proposal's message is first
+used.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +12,16 @@ from console.wire.proposals import batched_describes, kip4, kip21_configs, kip13
 
 
 class ProposedMessages(NamedTuple):
-    """Request and response of one version of one API."""
+    """The request class and the response class of one version of one API."""
 
     api: str
-    """kio's name of the API, for Kafka's own keys."""
+    """The name of the API: kio's, for a key that Kafka has; otherwise one that begins with the proposal's number."""
     key: int
     version: int
     request: type[Any]
     response: type[Any]
     schema: ModuleType
-    """The module that defines both classes, and those of their parts."""
+    """The module that defines the request, the response and the structures in them."""
 
 
 def _messages(api: str, schema: ModuleType, name: str, suffix: str = "") -> ProposedMessages:
