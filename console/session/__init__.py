@@ -1,1 +1,3 @@
-"""A client, a snapshot and a plan: reading, the one flow of applying, the journal, and the script runner."""
+"""A session joins a client, the snapshot of its cluster and a plan of changes. This package reads, applies plans (in
+one flow for all front ends), uses the journal, and runs scripts.
+"""

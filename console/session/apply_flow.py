@@ -1,8 +1,8 @@
-"""Apply a plan to a cluster, for every front end: open former changes, the plan's effects, named warnings,
-confirmation, sending, conflicts, the report, and interruption.
+"""Apply a plan to a cluster, for every front end: show open changes of earlier runs, the plan's effects and its named
+warnings; ask for confirmation; send; handle conflicts and signals; report.
 
-A front end asks the operator and reports to one (`FrontEnd`), and chooses the questions (`Asks`). Without an operator,
-the flow refuses with the name of the flag that answers the question beforehand.
+A front end asks the operator and shows reports (`FrontEnd`), and chooses which questions are asked (`Asks`). If a
+question needs an operator and there is none, the flow refuses, and names the flag that answers the question beforehand.
 """
 
 from __future__ import annotations
@@ -49,90 +49,94 @@ CHANGED_SINCE = (
 
 
 class Flags(Struct, frozen=True):
-    """A front end's names of flags, for hints if no operator can be asked."""
+    """The names of a front end's flags, for the hints that are shown if no operator can be asked."""
 
     yes: str = "--yes"
-    """The flag that skips the question."""
+    """The flag that confirms the plan without a question."""
     accept: str = "--accept"
-    """The flag that takes the names of warnings to accept."""
+    """The flag whose argument is the names of the warnings to accept."""
     force: str = "repeat the command to do so: it reads the current values again"
-    """The way to overwrite another client's changes, as the end of a sentence."""
+    """The way to overwrite another client's changes, as the end of a sentence in a hint."""
     confirm: str = "use a context without confirm for scripts"
-    """The alternative to typing the context's name."""
+    """The alternative to typing the context's name, as a hint."""
 
 
 class Asks(Struct, frozen=True):
-    """The questions that an apply asks."""
+    """The questions that an apply asks the operator, and work that it does before them."""
 
     former: bool = True
-    """Begin with the changes that an earlier apply left open."""
+    """Whether to show first the changes that an earlier run left open."""
     plan: bool = True
-    """Ask whether to send the plan at all."""
+    """Whether to ask for the operator's yes to the plan."""
     name: bool = True
-    """Ask for the context's name if the context requires it."""
+    """Whether to ask for the context's name, in a context that requires it."""
     over: bool = True
-    """Ask whether to overwrite another client's changes."""
+    """Whether to ask about overwriting another client's changes."""
     risks: bool = True
-    """Ask about warnings. False for a replacement of one of Kafka's tools: it shows warnings and continues as that tool
-    does, and asks only about those that require typing.
+    """Whether to ask about warnings. False for a command that replaces one of Kafka's tools: it shows warnings and
+    continues, as that tool does, but still asks about warnings that require typing.
     """
     silent: bool = False
-    """The answers were given beforehand; ask for nothing but a name."""
+    """Whether all answers were given beforehand, so that no question but the one for the context's name is asked."""
     signals: bool = True
-    """The flow handles Ctrl-C, SIGTERM and SIGHUP, not the front end."""
+    """Whether the flow handles Ctrl-C, SIGTERM and SIGHUP; if False, the front end does."""
     deletions: bool = True
-    """Read the data that the plan deletes before the question; a front end that shows it later reads it itself."""
+    """Whether to read, before the question, how much data the plan deletes. False for a front end that reads and shows
+    this itself.
+    """
 
 
 class Typed(NamedTuple):
-    """Text that an operator has to type before a plan is sent: `text`, described by `what` (``the name of the
-    context``).
+    """A text that the operator has to type before a plan is sent. what: a description of the text, such as ``the name
+    of the context``.
     """
 
     what: str
     text: str
     warns: bool = False
-    """Whether typing `text` accepts warnings; without an operator, a flag accepts them by name."""
+    """Whether the text accepts warnings. Such a text can be replaced by a flag that accepts the warnings by name."""
 
 
 class Question(Struct, frozen=True):
-    """A question about a plan before it is sent."""
+    """The question whether to send a plan, with all that the operator has to know first."""
 
     plan: Plan
     effects: Mapping[Slot, tuple[str, ...]] = field(default_factory=dict)
-    """The effects of each edit on other entities."""
+    """Slot of an edit (its target and key) -> the effects of the edit on other entities, a line each."""
     risks: tuple[Risk, ...] = ()
-    """The warnings to accept."""
+    """The warnings that an answer accepts."""
     yes: bool = False
     """Whether the operator has to answer yes."""
     typed: tuple[Typed, ...] = ()
-    """The texts to type in addition, in this order."""
+    """The texts that the operator has to type, in this order, apart from a yes."""
     force: bool = False
-    """Whether the apply overwrites another client's changes."""
+    """Whether the apply will overwrite another client's changes."""
     deletions: Mapping[Slot, Deletion] = field(default_factory=dict)
-    """The data that each edit deletes."""
+    """Slot of an edit -> the data that the edit deletes."""
 
     @property
     def is_open(self) -> bool:
-        """Whether the question needs an answer."""
+        """Whether the question needs a yes or a typed text."""
         return self.yes or bool(self.typed)
 
 
 class FrontEnd(Protocol):
-    """The link to the operator: asks questions and shows reports. The flow calls all methods on the session's loop."""
+    """The flow's connection to the operator: it asks questions and shows reports. The flow calls all methods on the
+    session's event loop.
+    """
 
     @property
     def can_ask(self) -> bool:
-        """Whether there is an operator to answer."""
+        """Whether an operator can answer questions."""
 
     async def confirm(self, question: Question) -> str:
-        """Ask whether to send the plan of a question. Called only if `can_ask` is True.
+        """Show a question and wait for its answers. The flow calls this only if `can_ask` is True.
 
         Args:
-            question: show its contents first; the operator types each of `typed`, in this order.
+            question: what to show; then the operator has to type each of its `typed`, in this order.
 
         Returns:
-            ``""`` to go on, else the reason as text for the operator.
+            ``""`` to send the plan; otherwise the reason not to, as text for the operator.
         """
 
     async def go_over(self, conflicts: tuple[Conflict, ...]) -> bool:
@@ -146,31 +150,31 @@ class FrontEnd(Protocol):
         """
 
     def tell(self, line: str) -> None:
-        """Show a line, apart from results.
+        """Show a line of information, separate from results.
 
         Args:
-            line: may have text from the cluster, not yet cleaned.
+            line: a text that may contain raw text from the cluster, such as control characters.
         """
 
     def warn(self, risks: tuple[Risk, ...]) -> None:
-        """Show warnings that need no answer: accepted already, or about to stop the apply."""
+        """Show warnings that need no answer: they are accepted already, or will stop the apply."""
 
     def report(self, report: ApplyReport) -> None:
-        """Show the result of an attempt. Called once for each attempt that ended."""
+        """Show the result of an attempt. The flow calls this once at the end of each attempt."""
 
 
 class Unattended(Struct):
-    """A front end without an operator: keeps the reports, and shows nothing."""
+    """A front end without an operator. It keeps the reports and shows nothing."""
 
     reports: list[ApplyReport] = field(default_factory=list)
     can_ask: ClassVar[bool] = False
 
     async def confirm(self, question: Question) -> str:
-        """Decline; the flow calls it only if `can_ask` is True."""
+        """Return a refusal. The flow never calls this, since `can_ask` is False."""
         return f"{len(question.plan)} edits are not confirmed"
 
     async def go_over(self, conflicts: tuple[Conflict, ...]) -> bool:
-        """Decline, unless the conflicts are empty."""
+        """Return False, unless there are no conflicts."""
         return not conflicts
 
     def tell(self, line: str) -> None:
@@ -185,8 +189,9 @@ class Unattended(Struct):
 
 
 class NotApplied(Exception):
-    """An attempt that sent nothing, because no operator was available, or the answer was no. An earlier attempt may
-    have sent something. hint: the next step, with the flag's name.
+    """An attempt to apply sent nothing, because no operator could be asked or the answer was no. Earlier attempts of
+    the same apply may have sent requests. hint: the next step for the operator, with the flag's name; ``""`` without
+    one.
     """
 
     def __init__(self, message: str, hint: str = "", risks: tuple[Risk, ...] = ()) -> None:
@@ -199,18 +204,18 @@ class NotApplied(Exception):
 async def apply_flow(
     session: Session, front: FrontEnd, options: ApplyOptions, asks: Asks, flags: Flags, seen: Plan | None = None
 ) -> tuple[ApplyReport, ...]:
-    """Apply the plan of a session: ask, send, report; then, if the operator overwrites conflicts, send again.
+    """Apply the plan of a session: ask, send, report; then, if the operator overwrites conflicts, ask and send again.
 
     Args:
-        session: the session whose plan is sent. Afterwards the plan holds the edits that were not applied.
-        front: the front end, which asks and reports.
-        options: warnings accepted beforehand by name, and whether to overwrite other clients' changes.
+        session: the session whose plan is sent. Afterwards the plan has only the edits that were not applied.
+        front: the front end, which asks and shows reports.
+        options: the warnings accepted beforehand, and whether to overwrite other clients' changes.
         asks: the questions to ask.
-        flags: the front end's names of flags, for hints.
-        seen: the plan that the operator saw before; None: the session's plan now.
+        flags: the names of the front end's flags, for hints.
+        seen: the plan that the operator was shown before; None for the session's present plan.
 
     Returns:
-        The reports of all attempts, in order. The front end has shown them.
+        The reports of all attempts, in order. The front end has shown them already.
 
     Raises:
         NotApplied: no operator could be asked, the answer was no, or the plan changed; the attempt sent nothing.
@@ -259,8 +264,8 @@ async def apply_flow(
 
 
 def _may_go_over(front: FrontEnd, report: ApplyReport, asks: Asks, flags: Flags) -> bool:
-    """Return whether a report has conflicts that the operator can be asked about. If it has conflicts and the operator
-    can't be asked, show that the other changes were not overwritten.
+    """Return whether a report has conflicts, and the operator can be asked whether to overwrite them. If there are
+    conflicts but the operator can't be asked, show a line with the way to overwrite them.
     """
     can = bool(report.conflicts) and asks.over and not asks.silent and front.can_ask
     if report.conflicts and not can:
@@ -269,7 +274,9 @@ def _may_go_over(front: FrontEnd, report: ApplyReport, asks: Asks, flags: Flags)
 
 
 def _show_former(front: FrontEnd, former: Iterable[str], snapshot: Snapshot) -> None:
-    """Show the open former changes, and warn if a change of the cluster can't be detected."""
+    """Show the lines about open former changes. Show a warning too if kac can't detect other clients' changes of this
+    cluster.
+    """
     for line in former:
         front.tell(line)
     if Part.CLUSTER in snapshot.read_at and not snapshot.cluster.cluster_id:
@@ -277,19 +284,19 @@ def _show_former(front: FrontEnd, former: Iterable[str], snapshot: Snapshot) -> 
 
 
 async def _sent(sending: Coroutine[Any, Any, ApplyRun], work: Work, front: FrontEnd, *, listens: bool) -> ApplyRun:
-    """Await the sending of the plan, and handle signals meanwhile.
+    """Run the coroutine that sends the plan, and handle signals meanwhile.
 
     Args:
-        sending: the run that sends the plan.
-        work: the work by which an operator stops it.
-        listens: whether to handle signals here, not in the front end.
+        sending: the coroutine that sends the plan.
+        work: the means to stop it.
+        listens: whether signals are handled here; False if the front end handles them.
 
     Returns:
-        The run with its report, which is not shown yet.
+        The run with its report, which the caller has to show.
 
     Raises:
-        Ended: a signal arrived; the report was shown, or the outcome reported as unknown.
-        Interrupted: it was cancelled; its report was shown.
+        Ended: a signal arrived; the report was shown, or a line that the outcome is unknown.
+        Interrupted: the apply was cancelled; its report was shown.
         Refused, AdminError: as `send_plan` raises them.
     """
     # Send in a separate task: a second signal cancels that task, while this coroutine continues and reports.
@@ -319,14 +326,16 @@ async def _sent(sending: Coroutine[Any, Any, ApplyRun], work: Work, front: Front
 
 
 def names_to_type(context: Context, asks: Asks) -> list[Typed]:
-    """Return the name that the operator has to type for a plan, regardless of warnings; empty if the context requires
-    no name, or if `asks` leaves that question out.
+    """Return the context's name as a text to type, if the context requires it and `asks` includes that question;
+    otherwise an empty list.
     """
     return [Typed("the name of the context", context.name)] if asks.name and context.confirm else []
 
 
 def _accepting(risks: tuple[Risk, ...]) -> list[Typed]:
-    """Return the texts that accept warnings: one word for all without a subject, and the subject of each other one."""
+    """Return the texts to type to accept these warnings: the word `ACCEPT` for all warnings without a subject, and for
+    each other warning its subject, such as a topic's name.
+    """
     subjects = dict.fromkeys((risk.name, risk.subject) for risk in risks if risk.subject)
     typed = [Typed(f"the subject of {name}", subject, warns=True) for name, subject in subjects]
     plain = sum(1 for risk in risks if not risk.subject)
@@ -338,11 +347,11 @@ def _accepting(risks: tuple[Risk, ...]) -> list[Typed]:
 def _question(plan: Plan, context: Context, run: ApplyRun, asks: Asks, flags: Flags, *, can_ask: bool) -> Question:
     """Return the question whether to send the plan.
 
-    If no operator can be asked about warnings, they stop the apply after the brokers' check, so that refusals are
-    reported first.
+    If no operator can be asked about warnings, this raises nothing: the warnings stop the apply after the brokers'
+    check, so that the brokers' refusals are reported first.
 
     Raises:
-        NotApplied: a question needs an operator.
+        NotApplied: another question than one about warnings needs an operator, and there is none.
     """
     names = names_to_type(context, asks)
     # Typing the context's name is the stronger confirmation and replaces a yes.
@@ -360,7 +369,9 @@ def _question(plan: Plan, context: Context, run: ApplyRun, asks: Asks, flags: Fl
 
 
 def _shown(front: FrontEnd, run: ApplyRun, asks: Asks) -> ApplyRun:
-    """Return the run, accepting the warnings that a replacement for a Kafka tool shows without a question."""
+    """Show the run's warnings and return the run with them accepted, if `asks` excludes questions about warnings.
+    Otherwise return the run unchanged. Warnings that require typing are never accepted here.
+    """
     if asks.risks or not run.risks:
         return run
     # Warnings that require typing (`risk.subject`) are shown when they stop the apply.
@@ -370,12 +381,11 @@ def _shown(front: FrontEnd, run: ApplyRun, asks: Asks) -> ApplyRun:
 
 
 def _question_again(front: FrontEnd, run: ApplyRun, risks: tuple[Risk, ...], asks: Asks, flags: Flags) -> Question:
-    """Return the question about warnings that arose during the check; it is not open if the front end only shows them.
-
-    The flow's first snapshot may be old; these warnings are based on a fresh one.
+    """Return the question about warnings that arose during the check, from a newer snapshot than the flow's first one.
+    If `asks` excludes questions about warnings, show them, and return a question that needs no answer.
 
     Raises:
-        NotApplied: there is no operator to ask.
+        NotApplied: the question needs an operator, and there is none.
     """
     if not asks.risks and not any(risk.subject for risk in risks):
         front.warn(risks)
@@ -387,10 +397,10 @@ def _question_again(front: FrontEnd, run: ApplyRun, risks: tuple[Risk, ...], ask
 
 
 async def _confirm(front: FrontEnd, run: ApplyRun, question: Question) -> ApplyRun:
-    """Ask a question, if it is open.
+    """Ask the question, unless it needs no answer.
 
     Returns:
-        The run, accepting the warnings of the question: they no longer stop the apply.
+        The run with the warnings of the question accepted.
 
     Raises:
         NotApplied: the answer was no.
@@ -401,8 +411,8 @@ async def _confirm(front: FrontEnd, run: ApplyRun, question: Question) -> ApplyR
 
 
 def _refuse_changed(plan: Plan, asked: Plan, reports: Iterable[ApplyReport]) -> None:
-    """Raise NotApplied if a plan has other edits than the operator has confirmed: another statement may have staged
-    some while the question stood. reports: the reports of the attempts before the question.
+    """Raise NotApplied if the plan no longer has exactly the edits that the operator confirmed, because edits were
+    staged while the question was open. reports: the reports of earlier attempts.
     """
     if [each.edit for each in plan.staged] != [each.edit for each in asked.staged]:
         raise NotApplied("not applied", CHANGED_SINCE if any(each.sent for each in reports) else CHANGED)
@@ -412,7 +422,7 @@ def refusal(warnings: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> 
     """Return the exception for warnings that are not accepted.
 
     Args:
-        accepted: names accepted beforehand; the hint repeats them, so that its flag can be copied.
+        accepted: the names accepted beforehand, which the hint repeats, so that its flag can be copied.
     """
     risks = tuple(warnings)
     names = ",".join(dict.fromkeys((*sorted(accepted), *(risk.accepted_as for risk in risks))))
@@ -424,17 +434,18 @@ def refusal(warnings: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> 
 
 
 def stopping_text(flying: InFlight | None, again: str = "once more") -> str:
-    """Return the text about the request in flight while nothing more is sent; ``""`` without one. again: the action
-    that stops waiting."""
+    """Return a text that says which request is waited for before the apply ends; ``""`` if no request is in flight.
+    again: the action that ends the waiting.
+    """
     return f"{flying.waiting(datetime.now(UTC))}; nothing more is sent; {again} gives up waiting" if flying else ""
 
 
 def unfinished_text(flying: InFlight | None, committed: bool) -> str:
-    """Return the text about an apply that is left before its end.
+    """Return a text about an apply that was left before its end.
 
     Args:
-        flying: the request in flight; None if no request is in flight.
-        committed: whether the change is in the journal.
+        flying: the request without a response yet; None if there is no such request.
+        committed: whether the change is in the journal, so that requests may have been sent.
     """
     if flying is not None:
         return flying.unknown
@@ -445,11 +456,15 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Ended(SystemExit):
-    """A signal ended an apply. code: 1 for an unknown outcome, else as in shells, 130 for Ctrl-C."""
+    """Raised when a signal ended an apply. code: the exit code: 1 if an outcome is unknown, otherwise 128 + the
+    signal's number, as in shells (130 for Ctrl-C).
+    """
 
 
 class _Signals:
-    """Signals during an apply. The first stops it and waits for the request in flight; the second stops waiting."""
+    """The handler of signals during an apply. The first signal sends nothing more, but waits for the request in flight;
+    the second one ends the waiting.
+    """
 
     def __init__(self, work: Work, front: FrontEnd, task: asyncio.Task[ApplyRun]) -> None:
         self._work = work
@@ -474,7 +489,9 @@ class _Signals:
 
 @contextmanager
 def _listening(came: Callable[[int], None]) -> Iterator[None]:
-    """Handle the signals that end an apply while the block lasts. came: called with each signal number."""
+    """Handle the signals that end an apply while the ``with`` block runs. came: function called with each signal's
+    number.
+    """
     loop = asyncio.get_running_loop()
     before = {}
     for number in _ENDING:

@@ -1,5 +1,6 @@
-"""An apply as one value: each step takes it, and returns it with the step's result. `apply_flow` has the steps that
-ask, `applying` those that send."""
+"""The state of an apply as one frozen value: each step gets it, and returns it with the step's result. The steps that
+ask the operator are in `apply_flow`, those that send in `applying`.
+"""
 
 from __future__ import annotations
 
@@ -25,107 +26,112 @@ if TYPE_CHECKING:
 
 
 class Recorded(Struct, frozen=True):
-    """A change's location in the journal."""
+    """The position of a change in the journal."""
 
     journal: JournalFile
     number: int
     """The number of the change."""
     slots: Mapping[Slot, int]
-    """The number of each edit in the change."""
+    """Slot of an edit (its target and key) -> the number of the edit within the change."""
     problem: Failure | None = None
-    """The reason why a line could not be written after the first request was sent; nothing more may be sent then; None
-    if all lines were written."""
+    """The failure to write a line to the journal after the first request was sent, after which nothing more may be
+    sent; None if all lines were written.
+    """
 
 
 class ApplyRun(Struct, frozen=True):
-    """The state of an apply.
-
-    The fields from `checked` on belong to one attempt.
+    """The state of an apply. An apply may have several attempts: the fields from `checked` on belong to the present
+    one.
     """
 
     options: ApplyOptions = DEFAULTS
-    """The options that the operator gave beforehand, with the warnings and other clients' changes accepted since."""
+    """The options that the operator gave beforehand, plus the warnings and conflicts that the operator accepted since.
+    """
     former: tuple[str, ...] = ()
-    """Lines on open former changes."""
+    """Lines about changes that earlier runs left open."""
     effects: Mapping[Slot, tuple[str, ...]] = field(default_factory=dict)
-    """The effects of each edit on other entities."""
+    """Slot of an edit -> the effects of the edit on other entities, a line each."""
     risks: tuple[Risk, ...] = ()
-    """Warnings that were not accepted beforehand."""
+    """The warnings about the plan that are not accepted yet."""
     reports: tuple[ApplyReport, ...] = ()
-    """The reports of the attempts that ended, the last one last."""
+    """The reports of the attempts that have ended, in order."""
     checked: tuple[StepResult, ...] = ()
-    """The plan's requests, each with the outcomes of the brokers' validation."""
+    """The plan's requests with the outcomes of the brokers' validation."""
     plan: Plan = EMPTY
     """The edits to send."""
     fresh: Snapshot = field(default_factory=Snapshot)
-    """The cluster right before the apply."""
+    """The state of the edits' targets, read right before the requests are sent."""
     conflicts: tuple[Conflict, ...] = ()
-    """Changes by other clients since the plan was staged."""
+    """Changes that other clients made between the staging of the edits and the read of `fresh`."""
     overtaken: tuple[Conflict, ...] = ()
-    """Changes by other clients since `fresh` was read."""
+    """Changes that other clients made after `fresh` was read, found right before a request."""
     facts: Facts = field(default_factory=Facts)
-    """The facts that requests depend on."""
+    """Facts about the cluster that decide the form of the requests."""
     requests: tuple[Step, ...] = ()
-    """The requests in the order of sending."""
+    """The requests, in the order in which they are sent."""
     before: tuple[DiffGroup, ...] = ()
-    """The lines of the plan with the former values."""
+    """The plan's diff, with the values before the apply."""
     recorded: Recorded | None = None
-    """The location of the change in the journal; None without a journal."""
+    """The change's position in the journal; None if the cluster has no journal, or the change is not recorded yet."""
     results: tuple[StepResult, ...] = ()
-    """The results of the requests that are done."""
+    """The results of the requests up to now: of those that were sent, and of those that were kept back."""
     sent: int = 0
     """The number of requests that were sent."""
     report: ApplyReport | None = None
-    """The report of the attempt, once it has ended; None before."""
+    """The report of the attempt; None until the attempt has ended."""
 
     @property
     def change(self) -> int | None:
-        """The number of the change in the journal; None without a journal."""
+        """The number of the change in the journal; None if the change is not in a journal."""
         return self.recorded.number if self.recorded is not None else None
 
     @property
     def unrecorded(self) -> Failure | None:
-        """The failure that left the journal incomplete; None if the journal is complete or not in use."""
+        """The failure to write the journal after the first request was sent; None if all lines were written or no
+        journal is in use.
+        """
         return self.recorded.problem if self.recorded is not None else None
 
     @property
     def slots(self) -> dict[Slot, int]:
-        """The number that each edit has within the change; it stays the same when the plan is rebased."""
+        """Slot of each edit -> the number of the edit within the change. The numbers stay the same when the plan's
+        edits get new base values.
+        """
         return {staged.edit.slot: index for index, staged in enumerate(self.plan.staged)}
 
     @property
     def pending(self) -> Step:
-        """The first request without a result."""
+        """The first request without a result, which is sent next."""
         return self.requests[len(self.results)]
 
     def again(self) -> ApplyRun:
-        """Return a run for another attempt, without the results of the last one."""
+        """Return the run prepared for another attempt, without the results of the present attempt."""
         return ApplyRun(self.options, self.former, self.effects, self.risks, self.reports)
 
     def accepting(self, risks: tuple[Risk, ...] = (), conflicts: tuple[Conflict, ...] = ()) -> ApplyRun:
-        """Return the run with newly accepted warnings and changes.
+        """Return the run with further warnings and conflicts accepted.
 
         Args:
-            risks: warnings that no longer stop the apply.
-            conflicts: other clients' changes that are overwritten; a further change of the same key stops the apply
-                again.
+            risks: the warnings that no longer stop the apply.
+            conflicts: the changes of other clients that may be overwritten. A newer change of the same key stops the
+                apply again.
         """
         seen, accepted = (*self.options.seen, *risks), (*self.options.accepted, *conflicts)
         return replace(self, options=replace(self.options, seen=seen, accepted=accepted))
 
     def with_result(self, outcomes: tuple[Outcome, ...]) -> ApplyRun:
-        """Return the run with the result of its pending request.
+        """Return the run with the pending request marked as sent.
 
         Args:
-            outcomes: an outcome for each target of the request.
+            outcomes: the outcome for each target of the request.
         """
         return replace(self, results=(*self.results, StepResult(self.pending, outcomes)))
 
     def kept_back(self, why: Failure) -> ApplyRun:
-        """Return the run with its pending request not sent.
+        """Return the run with the pending request marked as not sent.
 
         Args:
-            why: the failure of each of its outcomes.
+            why: the reason, which becomes the failure of each target of the request.
         """
         return self.with_result(not_sent(self.pending, why))
 

@@ -1,7 +1,8 @@
-"""Check and send a plan: the only code that changes a cluster. `apply_flow` has asked the operator before.
+"""Check and send a plan. Only this module sends the requests that change a cluster; `apply_flow` has asked the operator
+before.
 
-The steps are in the order of an apply. Each takes the run, and returns it with its result; a step with a reason to send
-nothing ends the run with its report.
+The functions are in the order of an apply's steps. Each step gets the run and returns it with its result. A step that
+finds a reason to send nothing ends the run with a report.
 """
 
 from __future__ import annotations
@@ -82,11 +83,11 @@ SKIPPED = Failure("SKIPPED", "not sent: a change that it depends on failed", "Co
 
 
 async def check_plan(session: Session) -> plan_reconcile.ApplyReport:
-    """Let the brokers validate a session's plan: send its requests in their validate-only form, if they have one.
-    Nothing is changed.
+    """Let the brokers validate a session's plan, without any change: send each request in its validate-only form, if it
+    has one.
 
     Returns:
-        A report of the check; edits without such a form are UNCHECKED in it.
+        A report of the check. Edits whose request has no such form are UNCHECKED in it.
 
     Raises:
         Refused: the context is read-only, the plan is being checked or applied already, or another cluster answers.
@@ -99,16 +100,17 @@ async def check_plan(session: Session) -> plan_reconcile.ApplyReport:
 
 
 async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
-    """Check a session's plan, record it in the journal, send it, and describe the changed resources again.
+    """Check a session's plan, record it in the journal, send it, and read the changed resources again.
 
-    kac sends nothing if a check fails, unless `valid_only` is set. Neither does it if another client changed a value of
-    the plan since it was read, unless `force` or `accepted` allows that, or if the operator does not accept a warning.
+    Nothing is sent if a check fails, unless the option `valid_only` is set; if another client changed a value of the
+    plan since it was read, unless the option `force` or `accepted` allows to overwrite it; or if a warning is not
+    accepted.
 
-    The call is never cancelled midway: a first cancellation waits for the request in flight, sends nothing more and
-    raises Interrupted with the report. A second one stops waiting: the outcome is unknown.
+    A first cancellation of this call waits for the request in flight, sends nothing more, and raises Interrupted with
+    the report. A second one stops waiting: the request's outcome is then unknown.
 
     Args:
-        run: the apply so far; results of a former attempt are dropped.
+        run: the apply so far. Results of an earlier attempt are dropped.
 
     Returns:
         The run with the report of this attempt.
@@ -137,8 +139,8 @@ async def send_plan(session: Session, run: ApplyRun) -> ApplyRun:
 
 
 async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) -> ApplyRun:
-    """Take the steps in order, until one ends the attempt with its report. sends: whether the plan is sent after the
-    check.
+    """Run the steps of an attempt in order, until one ends it with a report. sends: whether to send the plan after the
+    check; if False, end with the report of the check.
     """
     await session.read_cluster()  # the check of another cluster would be meaningless
     run = await _check(session.client, session.plan, session.snapshot, run)
@@ -181,9 +183,11 @@ async def _take_steps(session: Session, run: ApplyRun, *, sends: bool = True) ->
 
 
 LOOK_EVERY = 1.0
-"""Seconds between two reads of values that the cluster itself, or another client, may revert."""
+"""Seconds between two reads of applied values that another client, or the cluster itself, may revert."""
 SPREADS_WITHIN = 3.0
-"""Seconds within which every broker shows a new value; a value that is still the former one afterwards was reverted."""
+"""Seconds within which every broker returns a new value. A value that is still the former one after this time counts as
+reverted.
+"""
 
 
 async def _set_back(
@@ -193,13 +197,15 @@ async def _set_back(
     looked: Callable[[Iterable[Staged]], Awaitable[Snapshot | None]],
     now: Snapshot | None,
 ) -> tuple[plan_conflicts.Conflict, ...]:
-    """Read applied edits again and return those that were reverted. An edit whose target still has the former value is
-    read until the target has the new one; edits that the cluster itself may revert are read until one is reverted; both
-    for a limited time. Reads that fail prove nothing.
+    """Read the targets of applied edits again, for a limited time, and return a conflict for each edit that was
+    reverted.
+
+    An edit whose target still has the former value is read until the target has the new one (`SPREADS_WITHIN`). Edits
+    that the cluster itself may revert are read until one is reverted. A failed read counts as no revert.
 
     Args:
-        looked: reads the targets of edits; returns None if they could not be read.
-        now: the state after the edits; None if it could not be read.
+        looked: function that reads the targets of edits; it returns None if they can't be read.
+        now: the state after the edits, as read before; None if it could not be read.
     """
     if now is None:
         return ()
@@ -223,8 +229,8 @@ async def _set_back(
 
 
 def _as_before(applied: Iterable[Staged], now: Snapshot) -> tuple[plan_conflicts.Conflict, ...]:
-    """Return a conflict for each applied edit of a config, a quota or an ACL whose target still has the former value.
-    Edits of other kinds may take effect later.
+    """Return a conflict for each applied edit of a config, a quota or an ACL whose target has the former value. Edits
+    of other kinds are ignored, since they may take effect later.
     """
     mine = [each for each in applied if isinstance(each.edit, edits.ConfigEdit | edits.QuotaEdit | edits.AclEdit)]
     return tuple(
@@ -243,10 +249,10 @@ async def _check(client: Client, plan: Plan, snapshot: Snapshot, run: ApplyRun) 
     """Let the brokers validate the requests that have a validate-only form.
 
     Args:
-        snapshot: the cluster that the plan was staged on.
+        snapshot: the cluster state on which the plan was staged.
 
     Returns:
-        The run with `checked`; ended if a request is refused, unless only the valid edits are wanted.
+        The run with `checked`. It is ended if a broker refuses a request, unless the option `valid_only` is set.
 
     Raises:
         AdminError: the connection to the cluster is lost.
@@ -257,10 +263,10 @@ async def _check(client: Client, plan: Plan, snapshot: Snapshot, run: ApplyRun) 
 
 
 async def _judge(run: ApplyRun, valid: tuple[Staged, ...], fresh: Snapshot, known: RiskFacts) -> ApplyRun:
-    """Evaluate the warnings of the valid edits on freshly described resources.
+    """Find the warnings about the valid edits, based on the state in `fresh`.
 
     Returns:
-        The run with `plan` (the valid edits) and `fresh`; ended if a warning is not accepted.
+        The run with `plan`, which has the valid edits only, and `fresh`. It is ended if a warning is not accepted.
     """
     # Judging many edits or topics takes long; in a thread, the screen stays responsive.
     hindering = run.options.hindering(await asyncio.to_thread(risks, valid, fresh, known))
@@ -269,11 +275,11 @@ async def _judge(run: ApplyRun, valid: tuple[Staged, ...], fresh: Snapshot, know
 
 
 def _compare(run: ApplyRun, plan: Plan) -> tuple[ApplyRun, Plan]:
-    """Compare the values that the edits were staged on with the present ones.
+    """Compare the former values on which the edits were staged with the present ones.
 
     Returns:
-        The run with `conflicts`, and the plan. If some conflicts are not accepted, the run is ended, and their edits
-        are marked in the plan as not applied; else the plan's edits are based on the present values.
+        The run with `conflicts`, and the plan. If a conflict is not accepted, the run is ended, and the plan marks the
+        edits with conflicts as not applied. Otherwise the plan's edits have the present values as former ones.
     """
     valid = run.plan.staged
     run = replace(run, conflicts=plan_conflicts.conflicts(valid, run.fresh))
@@ -310,11 +316,11 @@ async def _compile(client: Client, snapshot: Snapshot, run: ApplyRun) -> ApplyRu
 
 
 def _intent(run: ApplyRun, context: Context, by: Origin, operation: int | None) -> Intent:
-    """Return the journal's entry for a change before it is sent.
+    """Return the journal's entry for a change that is about to be sent.
 
     Args:
-        by: this process.
-        operation: the number of the operation that makes the change; None without an operation.
+        by: the identity of this process.
+        operation: the number of the operation that makes the change; None if it belongs to no operation.
     """
     at, slots = _now(), run.slots
     overridden = frozenset(conflict.staged.edit.slot for conflict in run.conflicts)
@@ -330,7 +336,7 @@ def _intent(run: ApplyRun, context: Context, by: Origin, operation: int | None) 
 
 
 async def _record(journal: JournalFile, intent: Intent, run: ApplyRun) -> ApplyRun:
-    """Record a change before it is sent.
+    """Write the change to the journal before it is sent.
 
     Returns:
         The run with `recorded`.
@@ -354,8 +360,9 @@ def _entry(staged: Staged, fresh: Snapshot, at: datetime, overridden: frozenset[
 
 
 def _is_secret(edit: edits.Edit) -> bool:
-    """Return whether an edit has a value that is never recorded: a Secret, or a text under a key that looks
-    sensitive."""
+    """Return whether the journal must not have the value of an edit: it is a Secret, or a text under a key that looks
+    sensitive.
+    """
     if edit.holds_secret or not isinstance(edit, edits.SetConfig):
         return edit.holds_secret
     is_safe = edit.resource.type == CONNECTOR and is_reference(str(edit.value))
@@ -368,15 +375,17 @@ def _request(step: Step, facts: Facts, slots: Mapping[edits.Slot, int]) -> Reque
 
 
 def api_name(request: ChangeRequest, facts: Facts) -> str:
-    """Return Kafka's name of the API of a request."""
+    """Return Kafka's name of the API that the request calls."""
     if isinstance(request, AlterConfigs) and not facts.incremental:
         return "AlterConfigs"
     return request.api
 
 
 async def _noted(run: ApplyRun, note: Callable[[Recorded], Note]) -> ApplyRun:
-    """Write a line of the change, unless there is no journal or an earlier line could not be written. note: builds the
-    line. Return the run; after a failure, with the problem of the journal.
+    """Write a line about the change to the journal; do nothing without a journal, or after a failure to write it. note:
+    function that makes the line.
+
+    Return the run; if the line can't be written, with the failure in `recorded`.
     """
     if run.recorded is None or run.recorded.problem is not None:
         return run
@@ -407,7 +416,9 @@ def _ended(outcome: Outcome) -> Ended:
 
 
 _Tell = Callable[[str, int, int], None]
-"""Reports the progress of work: its name, finished units, all units (0: unknown)."""
+"""Function that shows the progress of work, called with its name, the finished units and the number of all units (0 if
+unknown).
+"""
 
 
 async def _send_requests(
@@ -415,10 +426,10 @@ async def _send_requests(
 ) -> ApplyRun:
     """Send all requests in order, until the work is stopped.
 
-    Never raises for errors of a cluster or a disk: the outcomes report them.
+    Errors of the cluster or the disk are not raised: they become outcomes of the requests.
 
     Args:
-        known: the cluster as the session knows it.
+        known: the session's snapshot of the cluster.
 
     Returns:
         The run with a result for each request.
@@ -436,14 +447,14 @@ async def _send_requests(
 async def _send_next(
     client: Client, context: Context, known: Snapshot, work: Work, progress: _Tell, run: ApplyRun
 ) -> ApplyRun:
-    """Send the pending request, unless something prevents it.
+    """Send the pending request, unless its targets changed or the work was stopped.
 
-    Recording it and sending the requests before it took time, so kac describes its targets once more. Those requests
-    may have changed inherited values, so kac compares only own values. Between this read and the request's arrival
-    the protocol leaves a gap of one round trip: it has no conditional change.
+    The targets are read once more right before, because recording and the earlier requests took time. Only the targets'
+    own values are compared, since the earlier requests may have changed inherited ones. Kafka's protocol has no
+    conditional change, so a change by another client within the last round trip stays undetected.
 
     Returns:
-        The run with the outcomes of the request, sent or not.
+        The run with the outcomes of the request, whether it was sent or not.
     """
     step, force = run.pending, run.options.force
     # Hold back a request that depends on a failed one: the config of a topic that was not created, for example, would
@@ -483,10 +494,10 @@ async def _send_next(
 
 
 async def _send(client: Client, progress: _Tell, step: Step) -> tuple[Outcome, ...]:
-    """Send a request. Never raises for errors of a cluster.
+    """Send a request, and convert each error of the cluster to an outcome.
 
     Returns:
-        An outcome for each target.
+        The outcome for each target of the request.
     """
     from console.admin import changes
 
@@ -505,7 +516,7 @@ async def _send(client: Client, progress: _Tell, step: Step) -> tuple[Outcome, .
 
 
 def tally(outcomes: Iterable[Outcome]) -> str:
-    """Return the outcomes counted by their status, as ``3 applied, 1 failed``."""
+    """Return how many outcomes have each status, as ``3 applied, 1 failed``."""
     counts: dict[str, int] = {}
     for outcome in outcomes:
         counts[outcome.status.value] = counts.get(outcome.status.value, 0) + 1
@@ -519,8 +530,8 @@ def _report(run: ApplyRun, outcomes: Plan, now: Snapshot) -> plan_reconcile.Appl
     """Return the report of an attempt.
 
     Args:
-        outcomes: the plan with outcomes.
-        now: the cluster, as described again.
+        outcomes: the plan, in which each edit has its outcome.
+        now: the targets as read after the requests.
     """
     refused = tuple(result for result in run.checked if result.failed)
     force = run.options.force
@@ -536,8 +547,8 @@ def _report(run: ApplyRun, outcomes: Plan, now: Snapshot) -> plan_reconcile.Appl
 
 
 def _applied(before: tuple[DiffGroup, ...], plan: Plan, change: int | None) -> Applied | None:
-    """Return the lines that were applied; None if no line was. change: the number of the change in the journal; None
-    without a journal.
+    """Return the applied edits with their former values; None if no edit was applied. change: the number of the change
+    in the journal; None without a journal.
     """
     done = {staged.edit.slot for staged in _done(plan)}
     groups = []

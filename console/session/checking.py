@@ -1,5 +1,6 @@
-"""Check a plan with the brokers: each request in its validate-only form, if it has one. Nothing here changes a
-cluster."""
+"""Let the brokers validate a plan: each request is sent in its validate-only form, if it has one. Nothing in this
+module changes a cluster.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +23,10 @@ async def checked(client: Client, plan: Plan, snapshot: Snapshot) -> tuple[StepR
     """Return the brokers' validation of each request of a plan.
 
     Args:
-        snapshot: the cluster that the plan was staged on.
+        snapshot: the cluster state on which the plan was staged.
 
     Returns:
-        The requests with an outcome for each target; those without a validate-only form are UNCHECKED.
+        The requests, each with an outcome for each target. A request without a validate-only form is UNCHECKED.
 
     Raises:
         AdminError: no broker answers.
@@ -37,7 +38,9 @@ async def checked(client: Client, plan: Plan, snapshot: Snapshot) -> tuple[StepR
 
 
 async def _checked(client: Client, step: Step) -> tuple[Outcome, ...]:
-    """Return the outcomes of a request's validation. Never raises for errors of a cluster."""
+    """Send a request in its validate-only form and return the outcome for each target. Errors of the cluster become
+    outcomes.
+    """
     from console.admin import changes
     from console.admin.errors import AdminError
 

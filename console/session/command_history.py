@@ -1,4 +1,4 @@
-"""The command history: commands of former sessions, one per line of a file, without their secrets."""
+"""The command history: the commands of earlier sessions, each in a line of a file, without their secrets."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ LARGEST = 64 << 20
 
 
 class CommandHistory:
-    """A file with a command in each line, mode 0600, truncated from time to time. Errors are ignored: the commands of
-    this session stay in memory."""
+    """A file with a command in each line, mode 0600, which is shortened when it is full. Errors of the file are
+    ignored: it then keeps or returns less.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self) -> list[str]:
-        """Return the last 500 (`KEPT`) commands, the oldest first, without secrets; empty if the file can't be read."""
+        """Return the last `KEPT` commands in the file, the oldest first, without secrets; empty if the file can't be
+        read.
+        """
         try:
             lines = read_regular(self._path, LARGEST).decode("utf-8", "replace").splitlines()
         except (OSError, ValueError):
@@ -38,8 +41,8 @@ class CommandHistory:
         return [redact(line) for line in lines if line.strip()][-KEPT:]
 
     def add(self, text: str) -> None:
-        """Append a command to the file, without its secrets; do nothing for a command that is empty, too long or not
-        printable.
+        """Append a command to the file, without its secrets. Do nothing for a command that is empty, longer than
+        `LONGEST` or not printable, and if the file can't be written.
         """
         from console.language.secret_values import redact
 
@@ -56,7 +59,7 @@ class CommandHistory:
             return
 
     def _cut(self, commands: Sequence[str]) -> None:
-        """Keep the last half of a full file; the file is replaced atomically."""
+        """Replace the file, atomically, by one with the last half of these commands."""
         if len(commands) < KEPT:
             return
         write_whole(self._path, "".join(f"{command}\n" for command in commands[-KEPT // 2 :]), PRIVATE)

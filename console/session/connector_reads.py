@@ -1,5 +1,5 @@
-"""Reads about connectors and topics: the groups of sinks, the records in topics of dead letters, the users of topics,
-the keys that classes define, offsets, and the ends of copies.
+"""Reads about connectors and their topics: the groups of sink connectors, dead-letter topics, the groups that read a
+topic, the config keys of connector classes, connectors' offsets, and the log ends of topics that MirrorMaker copies.
 """
 
 from __future__ import annotations
@@ -17,25 +17,28 @@ from console.present.mirrors import checkpoint_rows, sync_rows
 from console.session.snapshot_reader import Client, Learned, read_log_ranges
 
 FEW_GROUPS = 100
-"""Number of groups up to which all are described to find the readers of a topic; above it, only groups of sinks are."""
+"""Number of groups up to which all groups are described to find the readers of a topic. If there are more, only the
+groups of sink connectors are described.
+"""
 
 
 def sink_groups(snapshot: Snapshot) -> list[str]:
-    """Return the listed groups that belong to sinks, by name."""
+    """Return the names of the listed groups that belong to sink connectors, sorted."""
     groups = {row.group for row in connector_rows(snapshot) if row.group is not None}
     return sorted(groups & snapshot.groups.keys())
 
 
 def asked_for_users(snapshot: Snapshot) -> list[str]:
-    """Return the groups whose topics to read, to find the users of topics: all listed groups if there are at most 100
-    (`FEW_GROUPS`), else those of sinks.
+    """Return the groups to describe in order to find the users of topics: all listed groups if there are at most
+    `FEW_GROUPS` (100), otherwise those of sink connectors.
     """
     return sorted(snapshot.groups) if len(snapshot.groups) <= FEW_GROUPS else sink_groups(snapshot)
 
 
 async def read_mirrored_ends(client: Client, snapshot: Snapshot) -> Learned:
-    """Read the first and last offsets of the copies for which MirrorMaker has checkpoints or offset syncs. Raises
-    AdminError."""
+    """Read the start and end offsets of the topics that MirrorMaker copied, if it has checkpoints or offset syncs of
+    them. Raises AdminError.
+    """
     places = {(row.checkpoint.topic, row.checkpoint.partition) for row in checkpoint_rows(snapshot)}
     places |= {(row.topic, row.sync.partition) for row in sync_rows(snapshot)}
     known = snapshot.topics
@@ -43,7 +46,7 @@ async def read_mirrored_ends(client: Client, snapshot: Snapshot) -> Learned:
 
 
 async def read_dead_letters(client: Client, snapshot: Snapshot) -> Learned:
-    """Read the first and last offsets of the topics of dead letters. Raises AdminError."""
+    """Read the start and end offsets of the connectors' dead-letter topics. Raises AdminError."""
     from console.admin import topics
 
     names = sorted({row.dead_letters for row in connector_rows(snapshot) if row.dead_letters})
@@ -56,7 +59,9 @@ async def read_dead_letters(client: Client, snapshot: Snapshot) -> Learned:
 
 
 async def read_connector_classes(client: Client, classes: Iterable[tuple[str, str]]) -> Learned:
-    """Read the keys that classes of connectors define; a class that its workers do not have has no keys."""
+    """Read the config keys that connector classes define. classes: pairs of a Connect cluster and a class; a class that
+    the workers do not have gets no keys.
+    """
     from console.admin.connect import describe_classes
 
     found = await client.run(describe_classes, sorted(classes))
@@ -66,7 +71,9 @@ async def read_connector_classes(client: Client, classes: Iterable[tuple[str, st
 
 
 async def read_connector_offsets(client: Client, names: Iterable[str]) -> Learned:
-    """Read the offsets of connectors; those that a worker does not return become unknown."""
+    """Read the offsets of connectors. Offsets that the workers do not return become unknown in the snapshot. names:
+    kac's names of the connectors.
+    """
     from console.admin.connect import list_offsets
 
     asked = sorted(names)

@@ -1,4 +1,4 @@
-"""Describe the targets of edits again, right before they are sent."""
+"""Read the targets of edits again, right before the edits are sent."""
 
 from __future__ import annotations
 
@@ -33,24 +33,25 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SINGLY = 50
-"""Maximum number of quota entities or ACLs to describe one by one; for more, all of the cluster are read."""
+"""Maximum number of quota entities or ACLs that are read one by one; for more, all of the cluster are read."""
 
 T = TypeVar("T")
 
 
 class Home(NamedTuple):
-    """A topic that must exist for an edit, and that the edit does not change."""
+    """A topic that must exist for an edit, although the edit does not change it, such as the topic of a config."""
 
     name: str
 
 
 Targets = Mapping[type, tuple[Any, ...]]
-"""Type of target -> the targets of this type, in the order of `READERS`."""
+"""Type of target -> the targets of this type. The types have the order of `READERS`."""
 
 
 def touched(edits: Iterable[Edit]) -> Targets:
-    """Return the targets to describe for these edits. A topic that they create has no configs yet; the configs of a
-    topic that they delete are described, as they are deleted with it."""
+    """Return the targets to read for these edits. For a topic that the edits create, its configs are left out, since
+    they do not exist yet. For a topic that they delete, its configs are included.
+    """
     all_ = tuple(edits)
     created = {name for edit in all_ if (name := edit.new_topic) is not None}
     unread = {topic_resource(name) for name in created}
@@ -67,11 +68,12 @@ def touched(edits: Iterable[Edit]) -> Targets:
 
 
 async def describe_again(client: Client, context: Context, known: Snapshot, edits: Iterable[Edit]) -> Snapshot:
-    """Return a snapshot with the present state of all targets of the edits.
+    """Return a snapshot with the present state of all targets of the edits; a state that can't be read is missing in
+    it.
 
-    State that could not be read is missing. No session may keep the snapshot: parts count as read in it although only
-    the targets were read. Raises AdminError if the connection is lost, Refused if the cluster is not the context's, or
-    not the known one.
+    The snapshot is for comparison only: it marks whole parts of the cluster as read, although only the targets were
+    read. Raises AdminError if the connection is lost, and Refused if the cluster is not the one that the context or the
+    known snapshot names.
     """
     what = touched(edits)
     # Read all types at once, to keep the time short: kac does not notice another client's change between reading and
@@ -84,15 +86,15 @@ async def describe_again(client: Client, context: Context, known: Snapshot, edit
 
 
 def _marked(snapshot: Snapshot, part: str, *, read: bool, at: datetime) -> Snapshot:
-    """Return the snapshot with a part marked as read at a time, or as unread: an entity missing from a part that was
-    read does not exist.
+    """Return the snapshot with a part marked as read at `at`, or as not read. In a part that counts as read, a missing
+    entity does not exist.
     """
     read_at = {name: when for name, when in snapshot.read_at.items() if name != part}
     return replace(snapshot, read_at={**read_at, part: at} if read else read_at)
 
 
 async def _allowed(read: Awaitable[T]) -> T | None:
-    """Return the result of a read; None if the brokers refuse it."""
+    """Return the result of a read; None if the brokers refuse it. Other errors are raised."""
     from console.admin.errors import BrokerError
 
     try:
@@ -103,8 +105,9 @@ async def _allowed(read: Awaitable[T]) -> T | None:
 
 
 async def _described(client: Client, describe: Callable[..., Awaitable[T]], filters: Iterable[Any]) -> list[T] | None:
-    """Return the answers of brokers about the entities that these filters match; for more than `SINGLY` filters, about
-    all entities. None if the brokers refuse a request, as an entity missing from the answers would look deleted.
+    """Return the brokers' answers about the entities that the filters match, or about all entities for more than
+    `SINGLY` filters. Return None if the brokers refuse any request: a missing entity would otherwise count as
+    deleted.
     """
     each = list(filters)
     # A few requests for single entities cost less than all quotas of a cluster, which may be a million.
@@ -116,8 +119,9 @@ async def _described(client: Client, describe: Callable[..., Awaitable[T]], filt
 # -- readers of each type of target, before it is changed and afterwards -----------------------------------------------
 
 TargetReader = Callable[[Client, Snapshot, Sequence[Any]], Awaitable[Learned]]
-"""Reads targets of one type again, from a cluster with this known snapshot. Raises AdminError if the connection is
-lost. State that could not be read is missing in the updated snapshot."""
+"""Function of (client, known snapshot, targets of one type) that reads the targets again. A state that can't be read is
+missing in the result. Raises AdminError if the connection is lost.
+"""
 
 
 async def _topics(client: Client, _known: Snapshot, targets: Sequence[changes.TopicTarget]) -> Learned:
@@ -139,8 +143,9 @@ async def _topics(client: Client, _known: Snapshot, targets: Sequence[changes.To
 
 
 async def _homes(client: Client, _known: Snapshot, targets: Sequence[Home]) -> Learned:
-    """Describe topics that edits do not change; one that can't be described is left out. The configs, described by
-    another broker, decide whether a topic exists."""
+    """Read the present topics of edits that need a topic but do not change it. A topic that the brokers can't describe
+    is removed from the snapshot: whether it exists is decided by the read of its configs, from another broker.
+    """
     from console.admin.topics import describe_topics
 
     names = [target.name for target in targets]
@@ -219,8 +224,8 @@ async def _scram(client: Client, _known: Snapshot, targets: Sequence[changes.Scr
 
 
 async def _whole(part: Part, client: Client, _known: Snapshot, _targets: Sequence[changes.Target]) -> Learned:
-    """Read a part that one operation describes. If the brokers refuse, the part becomes unread, or AdminError is raised
-    for a part that they have to describe.
+    """Read a whole part of the cluster. If the brokers refuse, the part counts as not read; for the parts that brokers
+    must describe, raise AdminError instead.
     """
     reading = snapshot_reader.read_listed(client, part)
     read = await (_allowed(reading) if LISTED[part].may_be_refused else reading)
@@ -240,8 +245,9 @@ async def _subjects(client: Client, _known: Snapshot, targets: Sequence[SubjectT
 async def _leaders(
     client: Client, known: Snapshot, targets: Sequence[changes.PartitionTarget | changes.MoveTarget]
 ) -> Learned:
-    """Describe topics; and for partitions without a leader, their replicas' logs, since the electable replicas may have
-    changed, and with them the lost records."""
+    """Read the topics of these partitions, and the replicas' logs of partitions without a leader: they show which
+    replicas may be elected, and which records an election would lose.
+    """
     from console.admin.topics import describe_topics
 
     listing = await client.run(describe_topics, list(dict.fromkeys(target.topic for target in targets)))
@@ -265,7 +271,7 @@ async def _moves(client: Client, known: Snapshot, targets: Sequence[changes.Move
 
 
 async def _dirs(client: Client, _known: Snapshot, targets: Sequence[changes.ReplicaTarget]) -> Learned:
-    """Describe the topics of replicas, and the log directories of their brokers."""
+    """Read the topics of these replicas, and the log directories of the replicas' brokers."""
     from console.admin.cluster import describe_log_dirs
     from console.admin.topics import describe_topics
 
@@ -367,8 +373,9 @@ READERS: Mapping[type, TargetReader] = {
     connect.ConnectorOffsetsTarget: _connector_offsets,
     SubjectTarget: _subjects,
 }
-"""Type of target -> its reader; for other types, the part that shows them is read as a whole. The results of earlier
-entries update a snapshot first."""
+"""Type of target -> the function that reads targets of this type. A type without an entry is read as the whole part of
+the cluster to which it belongs. Results are entered into the snapshot in this order.
+"""
 
 
 def reader(type_: Any) -> TargetReader:

@@ -1,4 +1,4 @@
-"""`kac due`: list edits that were set for a time, and revert those that are due."""
+"""`kac due`: list the edits that were applied for a limited time, and revert those whose time is over."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ _COLUMNS = tuple(map(Column, ("Change", "Due", "Entity", "Key", "Set to", "State
 
 
 def due_table(expiring: Sequence[Due], now: datetime) -> Table:
-    """Return the table of the edits that were set for a time, the first to be due first."""
+    """Return the table of the edits that were applied for a limited time, sorted by the end of that time. now: the
+    present time, UTC.
+    """
     rows = []
     for due in expiring:
         edit = due.entry.staged.edit
@@ -53,32 +55,32 @@ def due_table(expiring: Sequence[Due], now: datetime) -> Table:
 
 
 class Taken(NamedTuple):
-    """The result of `take_back`: whether a reversal failed, and whether warnings stopped one."""
+    """The result of `take_back`."""
 
     failed: bool = False
     """Whether an edit could not be reverted."""
     warned: bool = False
-    """Whether an edit has warnings that are not accepted."""
+    """Whether an edit was not reverted because its reversal has warnings that are not accepted."""
 
 
 async def take_back(
     session: Session, tell: Callable[[Result], None], operator: Operator, accept: Iterable[str] = ()
 ) -> Taken:
-    """Revert all edits that are due.
+    """Revert all edits whose time is over.
 
-    The edits of one change go in one apply. If one of them can't be reverted, each goes alone, so that a deleted topic
-    or another client's change blocks no other edit. An edit that can't be reverted is shown, and stays due until it is
-    forgotten or corrected.
+    The edits of one change are reverted by one apply. If that fails, each is reverted by its own apply, so that a
+    deleted topic or another client's change stops no other edit. An edit that can't be reverted is shown, and stays due
+    until the operator forgets it or corrects the cause.
 
     Args:
-        tell: shows the operator a result.
-        accept: accepted warnings, as `Risk.accepted_as` has them.
+        tell: function that shows a result to the operator.
+        accept: the names of accepted warnings, in the form of `Risk.accepted_as`.
 
     Returns:
-        Whether an edit could not be reverted, and whether warnings stopped the reversal of one.
+        Whether an edit could not be reverted, and whether warnings stopped a reversal.
 
     Raises:
-        Refused, AdminError: nothing more was sent; edits before the error may be reverted.
+        Refused, AdminError: nothing more was sent; edits before the error may have been reverted.
     """
     past = await read_open(await session.journal())
     now = datetime.now(UTC)
@@ -98,7 +100,7 @@ async def take_back(
 
 @dataclass
 class _Taking:
-    """The reversal of edits of one change."""
+    """The reversal of the edits of one change."""
 
     session: Session
     past: History
@@ -108,8 +110,8 @@ class _Taking:
     options: ApplyOptions
 
     async def whole(self, some: Sequence[Due]) -> Sequence[Due]:
-        """Revert all of these in one apply. Return those that have to be reverted alone: only `alone` shows why one
-        can't be reverted.
+        """Revert the edits by one apply. Return the edits that were not reverted, for which the caller calls `alone`:
+        only `alone` shows why an edit can't be reverted.
         """
         report = await self._stage(some)
         if report.notes or report.staging.refused:
@@ -130,7 +132,7 @@ class _Taking:
         return [due for due in some if due.place in left]
 
     async def alone(self, due: Due) -> Taken:
-        """Revert one edit, or show the reason why it was not reverted."""
+        """Revert one edit by its own apply; if that fails, show the reason."""
         report = await self._stage([due])
         if report.notes or report.staging.refused:
             reasons = (sentences(each.reason, each.remedy) for each in report.staging.refused)
@@ -166,7 +168,7 @@ class _Taking:
 
 
 _ASKS = Asks(plan=False, name=False, over=False)
-"""No further questions: the operator confirmed the change for a limited time, and thereby its revert."""
+"""No further questions: when the operator confirmed the change for a limited time, this included its reversal."""
 _FLAGS = Flags(accept="kac due --apply --accept", force="kac due --forget lets it stay")
 
 
@@ -176,7 +178,9 @@ def _refused(notes: Iterable[str], reasons: Iterable[str], number: int) -> Table
 
 
 async def forget(journal: JournalFile, number: int) -> int:
-    """Keep the values that a change set for a time, and return the number of edits that stay. Raises Refused."""
+    """Record that the edits of a change stay permanently instead of for a limited time. Return the number of these
+    edits. Raises Refused. number: the number of the change in the journal.
+    """
     past = await read_open(journal)
     mine = [due for due in past.expiring() if due.place.change == number]
     for due in mine:

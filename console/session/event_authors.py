@@ -1,4 +1,6 @@
-"""Find the author of a difference: the change in this host's journal that matches it in key, time and value. Pure."""
+"""Find the author of a difference between two snapshots: a change in this host's journal with the same key, value and
+time. Pure.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,20 @@ from console.triage.events import Difference, Kind, Place, seen_between
 from console.triage.facts import Author
 
 SLACK = timedelta(seconds=5)
-"""Time after a change was sent in which another broker's answer may still lack it."""
+"""The time after a change was sent during which brokers may still return the former value."""
 LONGEST = timedelta(minutes=10)
-"""The period that is searched for a change if the last read of the former value is unknown."""
+"""The time before `at` within which a change counts as the author, if the time of the last read of the former value is
+unknown.
+"""
 RESTARTS_FOR = timedelta(hours=1)
-"""The period that is searched for restarts of connectors."""
+"""The time before the present in which restarts of connectors are searched for."""
 _STATES = (State.APPLIED, State.UNKNOWN, State.UNDER_WAY)
 
 
 def slot_of(each: Difference) -> Slot | None:
-    """Return the slot of the edit that would make a difference; None if no edit does."""
+    """Return the slot (target and key) of an edit that would cause the difference; None if no kind of edit causes
+    it.
+    """
     place = each.place
     match place.kind:
         case Kind.CONTROLLER | Kind.ISR:
@@ -48,13 +54,15 @@ def authors(
     at: datetime,
     taken: Mapping[Place, int],
 ) -> dict[Place, Author]:
-    """Return the author of each difference that a change of the journal explains.
+    """Return place -> author, for each difference that a change in the journal explains.
 
     Args:
-        latest: the changes of the journal, the latest first; only as many are read as may match.
-        at: the time when `new` was known, UTC.
-        taken: place -> the last change that made an earlier difference at the place: a change makes only one difference
-            at a place.
+        latest: the changes in the journal, the latest first. The iterator is read only as far as changes may match.
+        old: the snapshot before the differences.
+        new: the snapshot with the differences.
+        at: the time at which `new` was read, UTC.
+        taken: place -> the number of the change that explained the last difference there: one change explains only one
+            difference at a place.
     """
     places = grouped((slot, each.place) for each in differences_ if (slot := slot_of(each)) is not None)
     if not places:
@@ -87,11 +95,12 @@ def authors(
 
 
 def restarts(latest: Iterator[Change], names: frozenset[str], at: datetime) -> dict[str, Author]:
-    """Return the author of the last restart of each of these connectors that the journal has, by kac's name.
+    """Return kac's name of a connector -> the author of its last restart by kac. Connectors without a restart in the
+    last hour are missing.
 
     Args:
-        latest: the changes of the journal, the latest first; only those of the last hour are read.
-        names: kac's names of connectors.
+        latest: the changes in the journal, the latest first. The iterator is read only within the last hour.
+        names: kac's names of the connectors.
         at: the present time, UTC.
     """
     found: dict[str, Author] = {}

@@ -1,8 +1,7 @@
-"""Follow a session: every difference between two snapshots becomes an event, with its author if this host's journal
-has one.
+"""Follow a session: convert each difference between two successive snapshots to an event, with its author if this
+host's journal shows who made the change.
 
-An author is never guessed: a change of the journal is the author of a difference that it matches in key, time and
-value.
+An author is never guessed: a change in the journal must have the same key and value, at a time that fits.
 """
 
 from __future__ import annotations
@@ -26,10 +25,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_PENDING = 100
-"""Maximum number of pairs of snapshots that wait to be compared. Above it, the last ones are compared as one pair, and
-changes that were reverted in between are missed."""
+"""Maximum number of pairs of snapshots that wait to be compared. If more arrive, the last ones are combined into one
+pair; changes that were reverted within it are missed.
+"""
 MOST_TAKEN = 10_000
-"""Maximum number of places whose last author is kept."""
+"""Maximum number of places for which the feed remembers the change that explained the last difference."""
 _CHANGED_BY_EDITS = frozenset({*triage_events.Kind} - {triage_events.Kind.CONTROLLER, triage_events.Kind.ISR})
 
 
@@ -40,15 +40,15 @@ class _Pair(NamedTuple):
 
 
 class EventFeed:
-    """The events of a session, from now on.
+    """The events of a session, from the creation of the feed on.
 
     Attributes:
-        record: the events that are kept.
+        record: the latest events.
         problem: the reason why the journal can't be searched for authors; ``""`` if it can.
     """
 
     def __init__(self, session: Session, tell: Callable[[Sequence[triage_events.Event]], None]) -> None:
-        """Call `tell` with new events, in order."""
+        """Create the feed; `run` starts it. tell: function called with new events, in order."""
         self._session = session
         self._tell = tell
         self._pending: deque[_Pair] = deque()
@@ -58,7 +58,7 @@ class EventFeed:
         self.problem = "" if session.context.journal else "this context keeps no journal"
 
     async def run(self) -> None:
-        """Follow the session until cancelled."""
+        """Compare the session's snapshots until cancelled."""
         unsubscribe = self._session.subscribe(self._hear)
         try:
             while True:
@@ -127,10 +127,11 @@ def _events(
 
 
 async def run_for(seconds: float | None, work: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run coroutines concurrently until the time is over or one fails, then cancel all; raise the first error.
+    """Run coroutines concurrently until the time is over or one of them fails; then cancel all others. Raise the first
+    error.
 
     Args:
-        seconds: the time to run; None until all end.
+        seconds: the maximum seconds to run; None to run until all coroutines have ended.
     """
     tasks = [asyncio.create_task(each) for each in work]
     try:

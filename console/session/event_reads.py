@@ -1,6 +1,7 @@
-"""Read data that others may change and no view shows, each part at its own pace and at a bounded cost.
+"""Read data that other clients may change while no view of the console reads it. Each part of the cluster has its own
+interval, and a limited cost for the brokers.
 
-A part that was just read for another purpose is not read again.
+A part that another reader has just read is not read again.
 """
 
 from __future__ import annotations
@@ -26,27 +27,32 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 LONGEST_REST = 10.0
-"""Maximum seconds of rest after a read: a slow network or a busy host prolongs a read without cost for the brokers."""
+"""Maximum seconds without a read of a part after one. A read may be long because the network is slow or this host is
+busy, which costs the brokers nothing.
+"""
 CHUNK = 1_000
-"""Maximum number of resources whose configs are read at once: with LONGEST_REST, the configs of 5,000 topics take less
-than a minute."""
+"""Maximum number of resources whose configs are read at once. Together with LONGEST_REST, the configs of 5,000 topics
+take less than a minute.
+"""
 AT_A_TIME = 2_000
-"""Number of resources for each turn of the event loop, so that key presses and responses are handled in between: a pass
-over 100,000 takes 0.3 s."""
+"""Number of resources after which a loop yields to the event loop, so that key presses and responses are handled. A
+loop over 100,000 takes 0.3 s.
+"""
 FEW = 100
-"""Maximum number of resources whose configs are read every few seconds: a response of some hundred kilobytes."""
+"""Number of resources up to which their configs are read every few seconds; the response has some hundred kilobytes."""
 OLD = timedelta(seconds=120)
-"""Age above which configs are reported as late."""
+"""Age from which on configs are reported as late."""
 VERSIONS_EVERY = 60.0
-"""Seconds between two reads of a node's versions."""
+"""Seconds between two reads of the nodes' API versions."""
 NEVER = datetime.min.replace(tzinfo=UTC)
 BROKER_CONFIGS = "configs of brokers"
 
 
 class EventReads(scheduler.Scheduler):
-    """A scheduler of reads of changeable parts.
+    """A scheduler that reads the parts in which other clients may make changes.
 
-    configs_since: the oldest read time of any configs except those of brokers; None until all were read.
+    configs_since: the time of the longest-ago read of any resource's configs, apart from brokers; None until all were
+    read.
     """
 
     def __init__(
@@ -55,11 +61,12 @@ class EventReads(scheduler.Scheduler):
         every: Mapping[Part, float],
         may: Callable[[scheduler.Scheduled, scheduler.Turn], bool] = lambda *_: True,
     ) -> None:
-        """Create the reads; `run` does them.
+        """Create the scheduler; `run` starts the reads.
 
         Args:
-            every: part -> seconds between two reads of it. For configs: those of one resource, if resources are few.
-            may: whether a part may be read now, by its turn.
+            every: part -> seconds between two reads of it. For configs: seconds between two reads of one resource, if
+                there are few.
+            may: function that returns whether a part may be read now, given the state of its schedule.
         """
         self._session = session
         self._every = every
@@ -88,13 +95,15 @@ class EventReads(scheduler.Scheduler):
 
     @property
     def configs_every(self) -> float:
-        """Seconds between two reads of the configs of a resource."""
+        """Seconds between two reads of one resource's configs."""
         snapshot = self._session.snapshot
         count = len(snapshot.topics) + len(snapshot.cluster.brokers) + len(self._listed)
         return (self._every if count <= FEW else FOR_SCREEN)[Part.CONFIGS]
 
     async def _read_versions(self) -> None:
-        """Read the nodes' versions: at once if the nodes changed, otherwise at intervals."""
+        """Read the nodes' API versions: at once if the set of nodes changed, otherwise every `VERSIONS_EVERY`
+        seconds.
+        """
         session, snapshot = self._session, self._session.snapshot
         age = scheduler.read_ago(snapshot, Part.VERSIONS)
         nodes = {each.id for each in snapshot.cluster.brokers or snapshot.cluster.controllers}
@@ -102,17 +111,17 @@ class EventReads(scheduler.Scheduler):
             await session.read_whole(Part.VERSIONS)
 
     async def _read_quotas(self) -> None:
-        """Read all quotas, unless they are too many (`Snapshot.quotas_sparse`), which `gaps` reports."""
+        """Read all quotas; do nothing if there are too many (`Snapshot.quotas_sparse`), which `gaps` reports."""
         if not self._session.snapshot.quotas_sparse:
             await self._session.poll_quotas()
 
     async def _read_whole(self, part: Part) -> None:
-        """Read a part; a rare one only once a view has read it."""
+        """Read a whole part; a part that most clusters lack is read only after a view has read it once."""
         if not PACES[part].is_rare or part in self._session.snapshot.read_at:
             await self._session.read_whole(part)
 
     async def _list(self) -> None:
-        """List the groups and other resources with configs."""
+        """List the groups, and the other resources that have configs."""
         self._listed = await self._session.list_resources(IN_RESOURCE_LISTS)
 
     async def _read_brokers(self) -> None:
@@ -125,8 +134,8 @@ class EventReads(scheduler.Scheduler):
         self.configs_since = oldest if oldest != NEVER else None
 
     async def _read_oldest(self, resources: Iterable[ConfigResource]) -> datetime:
-        """Read the configs that were read more than `configs_every` seconds ago, at most `CHUNK` of them, the oldest
-        first. Return the oldest read time.
+        """Read at most `CHUNK` configs that were last read more than `configs_every` seconds ago, the oldest first.
+        Return the oldest read time among all the resources, as it was before this read.
         """
         now = datetime.now(UTC)
         limit = now - timedelta(seconds=self.configs_every)
@@ -140,9 +149,9 @@ class EventReads(scheduler.Scheduler):
 async def longest_ago(
     resources: Iterable[ConfigResource], read_at: Mapping[ConfigResource, datetime], before: datetime, most: int
 ) -> tuple[datetime, list[ConfigResource]]:
-    """Return the oldest read time of the resources, NEVER if one was never read; and at most `most` resources that were
-    read before a time: never-read ones first, then those read longest ago. Yields to the event loop after each
-    AT_A_TIME of them.
+    """Return the time of the longest-ago read of any resource, NEVER if one was never read; and the resources to read
+    next: at most `most` that were last read before `before`, beginning with never-read ones, then the longest ago.
+    Yields to the event loop after each AT_A_TIME resources.
     """
     found: list[tuple[datetime, ConfigResource]] = []
     oldest, left = datetime.max.replace(tzinfo=UTC), iter(resources)
@@ -160,10 +169,11 @@ async def longest_ago(
 
 
 def gaps(snapshot: Snapshot, settings: ConnectionSettings, now: datetime) -> list[str]:
-    """Return the parts that are not watched, not read yet, or late, a few words each; empty if all are watched.
+    """Return a few words for each part that is not watched, not read yet, or late; empty if all parts are watched.
 
     Args:
-        settings: the settings of the context; parts of services that they do not name are left out.
+        settings: the context's settings. The parts of an HTTP service that they do not name are left out.
+        now: the present time, UTC.
     """
     texts = []
     refused = {failure.part for failure in snapshot.failures if not failure.entity}
@@ -181,8 +191,8 @@ def gaps(snapshot: Snapshot, settings: ConnectionSettings, now: datetime) -> lis
 
 
 def unseen_since(snapshot: Snapshot, now: datetime) -> datetime | None:
-    """Return the time since which kac may have missed changes of some configs. None if all known configs were read
-    within twice the interval for events (`FOR_EVENTS`), and if no configs are known.
+    """Return the time since which changes of some configs may have been missed. Return None if no configs are known, or
+    if all were read within twice the interval for events (`FOR_EVENTS`).
     """
     oldest = min(snapshot.configs_at.values(), default=now)
     return oldest if now - oldest > timedelta(seconds=2 * FOR_EVENTS[Part.CONFIGS]) else None

@@ -17,9 +17,11 @@ from console.triage.events import ID, Event, Kind, Place
 
 
 def way_back(event: Event, known: Snapshot) -> list[Wish]:
-    """Return a wish for each place of an event: the edit that restores the value before, or the reason why that is not
-    possible; a single wish with the reason if kac does not know all places. known: a snapshot with the brokers'
-    descriptions of their keys.
+    """Return a wish for each place that an event changed: the edit that restores the former value, or the reason why
+    that is impossible. If kac does not know all places, return one wish with that reason.
+
+    Args:
+        known: a snapshot with the brokers' descriptions of the config keys.
     """
     if event.count > len(event.places):
         many = f"{event.count:,} places changed; {len(event.places):,} are known here: take it back by a pattern"
@@ -28,7 +30,7 @@ def way_back(event: Event, known: Snapshot) -> list[Wish]:
 
 
 def event_lines(event: Event, known: Snapshot) -> list[Line]:
-    """Return the details of an event, and the command that stages its reversal. known: the same snapshot as for
+    """Return lines with the details of an event, and with the command that stages its reversal. known: as for
     `way_back`.
     """
     wishes = way_back(event, known)

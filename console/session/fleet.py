@@ -1,7 +1,8 @@
-"""Looks at the clusters of all contexts: each at most once in 45 s (`PACE`), a few at a time, on read-only clients.
+"""Reads and diagnoses the clusters of all contexts: each at most once in `PACE` (45 s), a few at the same time, with
+read-only clients.
 
-A cluster that does not answer delays no other one. kac prompts for nothing: a context whose secret the operator types
-is left out.
+A cluster that does not answer delays no other one. kac asks for nothing: a context whose secret the operator has to
+type is left out.
 """
 
 from __future__ import annotations
@@ -38,19 +39,22 @@ PACE = Pace(45.0, from_begin=True)
 AT_ONCE = 4
 """Maximum number of clusters that are read at the same time."""
 LOOK_SECONDS = 20.0
-"""Maximum seconds that a look waits for all parts; the verdict is then based on the parts that were read."""
+"""Maximum seconds for the read of one cluster; the diagnosis is then based on the parts that were read."""
 SECRET_SECONDS = 10.0
-"""Timeout of a command or a keyring with a secret."""
+"""Maximum seconds for a command or a keyring to return a secret."""
 FINAL = (AuthenticationFailed, Refused, ContextError)
-"""Errors after which kac does not try again by itself: wrong credentials, sent again and again, lock the account."""
+"""Errors after which a cluster is not read again automatically. Wrong credentials, for example, would lock the account
+if they were sent repeatedly.
+"""
 
 
 class Looks:
-    """The looks at one cluster, on a client that stays open between them until `close`. The secrets of the context are
-    fetched once, and again only after a refused login."""
+    """Repeated reads of one cluster. The client stays open between them until `close`. The secrets of the context are
+    fetched once, and again only after a refused login.
+    """
 
     def __init__(self, context: Context) -> None:
-        """Create the looks at a cluster; the first look connects."""
+        """Prepare the reads of a context's cluster; the first `look` connects."""
         self._context = context
         self._unlocked: Context | None = None
         self._open: AsyncExitStack | None = None
@@ -60,11 +64,11 @@ class Looks:
         self._session: Session | None = None
 
     async def look(self) -> Health:
-        """Read every part of the cluster and diagnose it, as ``kac triage`` does.
+        """Read every part of the cluster and diagnose it, as ``kac triage`` does. Return the diagnosis.
 
         Raises:
-            AdminError: no broker answers, or they refuse the login.
-            Refused: another cluster answers than the context expects.
+            AdminError: no broker answers, or the brokers refuse the login.
+            Refused: the cluster is not the one that the context expects.
             ContextError: a secret could not be fetched.
         """
         kept = self._unlocked
@@ -124,7 +128,7 @@ class Looks:
         self._poller = await self._open.enter_async_context(Poller(self._session))
 
     async def close(self) -> None:
-        """Close the client, and forget the cluster, but not the secrets of its context."""
+        """Close the client and drop what was read of the cluster, but keep the secrets of the context."""
         opened, self._open, self._poller, self._session = self._open, None, None, None
         self._observations = self._verdict = None
         if opened is not None:
@@ -132,13 +136,13 @@ class Looks:
 
 
 class Fleet(Scheduler):
-    """The contexts, with the last look at each. `step` begins the looks that are due.
+    """All contexts, with the last diagnosis of each. `step` begins the reads that are due.
 
-    rows: context -> its row, in the order of the contexts.
+    rows: context -> its row of the overview, in the order of the contexts.
     """
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
-        """Create a fleet without contexts. changed: called after each look."""
+        """Create a fleet without contexts. changed: function called after each read of a cluster."""
         super().__init__(())
         self._changed = changed
         self._contexts: dict[str, Context] = {}
@@ -148,8 +152,8 @@ class Fleet(Scheduler):
         self.rows: dict[str, FleetRow] = {}
 
     def take(self, contexts: Sequence[Context | BrokenContext]) -> None:
-        """Replace the contexts by the configured ones. Unchanged contexts keep their rows and the time of their next
-        look. Broken contexts, and contexts that prompt for a secret, have a row but no looks.
+        """Set the configured contexts. Contexts that are unchanged keep their row and the time of their next read.
+        Broken contexts, and contexts that prompt for a secret, get a row but are never read.
         """
         known, self._contexts = self._contexts, {}
         rows: dict[str, FleetRow] = {}
@@ -171,14 +175,12 @@ class Fleet(Scheduler):
         self.parts = tuple(part for part in self.parts if part.name in self._contexts)
 
     async def once(self) -> None:
-        """Look at each cluster that is due, and wait for the end of the looks."""
+        """Read each cluster that is due, and wait until all these reads have ended."""
         self.step()
         await asyncio.gather(*self._tasks.values())
 
     async def leave(self) -> None:
-        """Cancel the looks under way and close all clients. The results of former looks stay; the next looks connect
-        again.
-        """
+        """Cancel the current reads and close all clients. The diagnoses stay; later reads connect again."""
         await self.close()
         for name, row in self.rows.items():
             if name in self._turns and row.health is None and row.failure is None:
@@ -204,7 +206,7 @@ class Fleet(Scheduler):
         self._changed()
 
     async def _failed(self, part: Scheduled, error: Exception) -> Failure:
-        """Note the reason why a cluster does not answer, and since when."""
+        """Store in the context's row why the cluster does not answer, and since when. Return that failure."""
         failure = await super()._failed(part, error)
         is_refused = isinstance(error, FINAL) or isinstance(error.__cause__, FINAL)
         if is_refused:

@@ -1,5 +1,6 @@
-"""Open former changes: unknown outcomes, which are searched for in the cluster, and edits that are due to be
-reverted."""
+"""Open former changes: changes of earlier runs whose outcome is unknown, which kac looks for in the cluster, and edits
+that were applied for a limited time and must be reverted.
+"""
 
 from __future__ import annotations
 
@@ -35,35 +36,37 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 IN_FLIGHT = 5.0
-"""Maximum seconds that a start waits for requests that were sent right before; the client waits as long for a lost
-answer."""
+"""Maximum seconds that a start waits for the effect of requests that were sent right before it. The client waits
+equally long for a lost response.
+"""
 
 
 class FormerChanges(Struct, frozen=True):
-    """The open changes and operations that an earlier run left in the journal."""
+    """The changes and operations that earlier runs left open in the journal."""
 
     lines: tuple[str, ...] = ()
-    """The lines that are shown at a start."""
+    """The lines about them that a front end shows when it starts."""
     expiring: tuple[Due, ...] = ()
-    """The edits to be reverted, now or later."""
+    """The edits that were applied for a limited time and are not reverted yet."""
     past: History | None = None
     """The open changes; None without a journal."""
     operations: tuple[Operation, ...] = ()
     """The open operations."""
 
     def due(self, now: datetime) -> tuple[Due, ...]:
-        """Return the edits that are due to be reverted."""
+        """Return the edits whose limited time is over. now: the present time, UTC."""
         return tuple(due for due in self.expiring if due.until <= now)
 
 
 NOTHING = FormerChanges()
 _ATTENDED = frozenset({"console", "shell"})
-"""Front ends with an operator who reads the lines of a start; other front ends have one only if stderr is a
-terminal."""
+"""Front ends whose operator reads the lines shown at the start. Other front ends have such an operator only if standard
+error is a terminal.
+"""
 
 
 def any_journal(environ: Mapping[str, str]) -> bool:
-    """Return whether this host has any journal. If not, a start need not read the cluster's id."""
+    """Return whether this host has a journal of any cluster. If not, a start does not need the cluster's id."""
     try:
         with os.scandir(state_directory(environ) / "journal") as found:
             return any(found)
@@ -72,8 +75,8 @@ def any_journal(environ: Mapping[str, str]) -> bool:
 
 
 async def former_lines(session: Session) -> tuple[str, ...]:
-    """Return the lines of `former_changes` at the first call of a session, and an empty tuple at later calls. Raises
-    Refused, AdminError.
+    """Return the lines of `former_changes` at the first call for a session; return an empty tuple at later calls.
+    Raises Refused, AdminError.
     """
     if session.former_told:
         return ()
@@ -83,8 +86,9 @@ async def former_lines(session: Session) -> tuple[str, ...]:
 
 
 async def former_changes(session: Session) -> FormerChanges:
-    """Read the journal, and settle unknown outcomes that the cluster shows. Return `NOTHING` without a journal; if the
-    journal can't be opened, the only line is the reason. Raises AdminError if the connection is lost, Refused.
+    """Read the journal, and look for changes with an unknown outcome in the cluster. If there is no journal, return
+    `NOTHING`; if it can't be opened, return one line with the reason. Raises AdminError if the connection is lost,
+    and Refused.
     """
     if not any_journal(os.environ):
         return NOTHING
@@ -130,7 +134,7 @@ async def former_changes(session: Session) -> FormerChanges:
 async def _open_operations(
     journal: Path, front_end: str, records: tuple[Numbered | Note, ...], now: datetime
 ) -> tuple[tuple[Operation, bool], ...]:
-    """Return the open operations, each with True if no process works on it."""
+    """Return the open operations, each with True if no process works on it at present."""
     if not any(isinstance(each, OperationLine) for each in records):
         return ()
     from console.journal.entries import this_process
@@ -143,15 +147,16 @@ async def _open_operations(
 
 
 async def read_open(journal: JournalFile) -> History:
-    """Return the open changes of a cluster: those with an unknown outcome, interrupted, or set for a time.
+    """Return the open changes of a cluster: those with an unknown outcome, those that were interrupted, and those
+    applied for a limited time.
 
-    Raises Refused if there is a journal that can't be read.
+    Raises Refused if the journal exists but can't be read.
     """
     return await in_journal(journal, lambda file: history_of(file.open()))
 
 
 def history_of(contents: Contents) -> History:
-    """Return the changes in a part of a journal."""
+    """Return the changes that this content of a journal has."""
     from console.journal.entries import still_runs
     from console.journal.history import history
 
@@ -159,28 +164,30 @@ def history_of(contents: Contents) -> History:
 
 
 class Found(Struct, frozen=True):
-    """A change that had edits of unknown outcome, with its present state."""
+    """A change with edits of unknown outcome, after the cluster was searched for them."""
 
     change: Change
     edits: Mapping[int, Status]
-    """Number of an edit in the change -> APPLIED if the cluster has the edit's value, else UNKNOWN; only edits of
-    unknown outcome.
+    """Number of an edit within the change -> APPLIED if the cluster has the edit's value, otherwise UNKNOWN. It has
+    only the edits whose outcome was unknown before.
     """
 
 
 async def reconcile_open(client: Client, context: Context, known: Snapshot, journal: JournalFile) -> tuple[Found, ...]:
-    """Search the cluster for edits of unknown outcome: their requests may still arrive. Raises as `read_open` does,
-    AdminError."""
+    """Read the open changes and call `reconcile_unfinished` for them. Raises Refused as `read_open` does, and
+    AdminError.
+    """
     return await reconcile_unfinished(client, context, known, journal, await read_open(journal))
 
 
 async def reconcile_unfinished(
     client: Client, context: Context, known: Snapshot, journal: JournalFile, past: History
 ) -> tuple[Found, ...]:
-    """Search the cluster for edits of unknown outcome, and record those that it has, if the journal can be written.
+    """Look in the cluster for the edits whose outcome is unknown, and record the edits that were found, if the journal
+    can be written.
 
-    The others stay unknown: their requests may still arrive. For requests that were sent just before, wait at most
-    `IN_FLIGHT` seconds in all. Raises AdminError if the connection to the cluster is lost.
+    The other edits stay unknown, because their requests may still arrive. For requests that were sent a moment ago,
+    wait at most `IN_FLIGHT` seconds in total. Raises AdminError if the connection to the cluster is lost.
     """
     from console.admin.link import delays
     from console.journal.history import State
@@ -214,8 +221,9 @@ async def reconcile_unfinished(
 
 
 def _may_arrive_within(change: Change, now: datetime) -> float:
-    """Return the seconds for which a change's last request may still arrive; 0 for one dated in the future, whose age
-    is unknown."""
+    """Return the seconds during which a change's last request may still arrive. Return 0 if none may, and for a change
+    that is dated in the future, whose age is unknown.
+    """
     if change.last_sent is None:
         return 0.0
     age = (now - change.last_sent).total_seconds()
@@ -223,7 +231,7 @@ def _may_arrive_within(change: Change, now: datetime) -> float:
 
 
 def _unknown_edits(changes: Iterable[Change]) -> list[Edit]:
-    """Return the edits of unknown outcome."""
+    """Return the edits whose outcome is unknown."""
     from console.journal.history import State
 
     return [change.entries[index].staged.edit for change in changes for index in change.in_state(State.UNKNOWN)]
@@ -232,9 +240,14 @@ def _unknown_edits(changes: Iterable[Change]) -> list[Edit]:
 def seen_now(
     past: History, change: Change, indexes: Iterable[int], now: Snapshot
 ) -> tuple[dict[int, Status], dict[int, str]]:
-    """Return edit -> its status, APPLIED if the cluster shows it, else UNKNOWN; and edit -> the id of the topic that it
-    created. Edits are named by their numbers in the change. An edit whose key a later change may have changed stays
-    UNKNOWN. Pure.
+    """Return edit -> its status: APPLIED if the cluster has the edit's value, otherwise UNKNOWN; and edit -> id of the
+    topic that it created. Both name an edit by its number within the change. An edit stays UNKNOWN if a later change
+    may have changed the same key. Pure.
+
+    Args:
+        past: the change with the later changes of the same keys.
+        indexes: the numbers of the edits to look for.
+        now: the present state of the edits' targets.
     """
     from console.plan.reconcile import verdicts
 
@@ -261,7 +274,7 @@ def seen_now(
 
 
 def _is_written(context: Context) -> bool:
-    """Return whether settled outcomes are recorded in the journal."""
+    """Return whether outcomes that were found are recorded in the journal of this context."""
     return context.journal and not context.read_only
 
 

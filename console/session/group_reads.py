@@ -1,4 +1,4 @@
-"""Open transactions that hold back committed offsets of groups, for the forecast of a change."""
+"""Read the open transactions that hold back committed offsets of groups, for the forecast of a change."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ log = logging.getLogger(__name__)
 
 
 class Held(NamedTuple):
-    """The partitions of the topic of group offsets in which a transaction holds offsets back."""
+    """The partitions of __consumer_offsets in which an open transaction holds offsets back."""
 
     topic: TopicListing
     places: list[TopicPartition]
 
 
 async def held_offsets(client: Client, groups: Iterable[str]) -> Held | None:
-    """Return the partitions of the offsets topic in which open transactions hold back offsets of these groups.
-    Partitions that brokers refuse are left out: only the forecast needs them. None if the topic can't be described or
-    is missing.
+    """Return the partitions of __consumer_offsets in which open transactions hold back offsets of these groups. Leave
+    out partitions that brokers refuse to describe. Return None if the topic is missing or can't be described.
     """
     from console.admin import partitions, topics
     from console.admin.errors import BrokerError

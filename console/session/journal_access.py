@@ -1,4 +1,4 @@
-"""Access to a journal from the session's loop."""
+"""Access to a journal from the session's event loop, through a thread."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ T = TypeVar("T")
 
 
 async def in_journal(journal: JournalFile, use: Callable[[JournalFile], T]) -> T:
-    """Return the result of `use`, called in a thread. Raises Refused if the journal can't be read or written."""
+    """Call `use` with the journal in a thread and return its result. Raises Refused if the journal can't be read or
+    written.
+    """
     from console.journal.segments import JournalError
     from console.session.snapshot_reader import Refused
 

@@ -1,4 +1,4 @@
-"""Changes of the past: read them from the journal, record an operator's decisions, stage their reversals."""
+"""Changes of the past: read them from the journal, record an operator's decisions about them, stage their reversals."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ T = TypeVar("T")
 
 
 async def read_around(journal: JournalFile, number: int) -> History:
-    """Return a change, and the later changes of the same keys. Raises Refused for an unknown number, and as `read_open`
-    does."""
+    """Return a change and the later changes of the same keys. number: the number of the change in the journal. Raises
+    Refused if there is no such change, and as `read_open` does.
+    """
     from console.session.snapshot_reader import Refused
 
     past = await in_journal(journal, lambda file: history_of(file.around(number)))
@@ -60,18 +61,20 @@ async def read_around(journal: JournalFile, number: int) -> History:
 
 
 async def read_latest(journal: JournalFile, use: Callable[[Iterator[Change]], T]) -> T:
-    """Return the result of `use`, called in a thread with the changes of a cluster, the latest first. Only as many are
-    read as `use` takes. Raises Refused as `read_open` does."""
+    """Call `use` in a thread with an iterator over a cluster's changes, the latest first, and return its result.
+    Changes that `use` does not take from the iterator are not read. Raises Refused as `read_open` does.
+    """
     return await in_journal(journal, lambda file: use(latest_changes(file.latest(), still_runs)))
 
 
 LOOKED_BACK = 200
-"""Maximum number of changes that are searched for a setting that was reverted, and for letters of a plan."""
+"""Maximum number of changes that are searched for a setting that was reverted, and for dead letters that were written.
+"""
 
 
 async def lines_of_the_past(staged: Sequence[Staged], journal: Callable[[], Awaitable[JournalFile]]) -> tuple[str, ...]:
-    """Return lines on a plan from the journal's latest changes: settings that another client reverts, and letters that
-    are written already. Empty without a journal, or if it can't be read.
+    """Return lines about a plan from the latest changes in the journal: settings that another client reverted before,
+    and dead letters that were written before. Empty if there are no such changes, or no readable journal.
     """
     from console.journal.segments import JournalError
     from console.session.session import NoJournal
@@ -89,8 +92,8 @@ async def lines_of_the_past(staged: Sequence[Staged], journal: Callable[[], Awai
 
 
 def past_lines(made: MadeBefore, written: WrittenBefore, changes: Iterable[Change]) -> tuple[str, ...]:
-    """Pass changes to both searches, the latest first, and return their lines. Stop when nothing is left to find. Only
-    one change at a time is in memory, since its letters may take megabytes.
+    """Pass changes, the latest first, to both searches, and return the lines that they found. Stop when neither search
+    can find more. Only one change at a time is in memory, since the letters of one change may take megabytes.
     """
     for change in changes:
         made.see(change)
@@ -101,13 +104,17 @@ def past_lines(made: MadeBefore, written: WrittenBefore, changes: Iterable[Chang
 
 
 class WrittenBefore:
-    """The search for letters of a plan that former changes have written, or may have. left: topic -> the hashes of
-    letters that no change so far has written.
+    """A search for dead letters of a plan that earlier changes have written, or may have written. left: topic -> hashes
+    of the letters that were not found so far.
     """
 
     def __init__(self, letters: Iterable[WriteRecords], here: Origin) -> None:
-        """Begin the search. here: this process, which sends the same batch under the same numbers after a lost answer,
-        so that brokers write it once.
+        """Begin the search.
+
+        Args:
+            letters: the plan's edits that write letters.
+            here: the identity of this process. It repeats a batch with the same producer id and sequence number after a
+                lost response, so that brokers write it once.
         """
         some = tuple(letters)
         self._wanted = {topic: _hashes(of) for topic, of in grouped([(each.topic, each) for each in some]).items()}
@@ -117,7 +124,9 @@ class WrittenBefore:
         self._by: dict[tuple[str, bool], dict[int, None]] = {}
 
     def see(self, change: Change) -> None:
-        """Search the next change, which is earlier than those before."""
+        """Look for the wanted letters in a change, and note those found. The caller passes changes from the latest to
+        the earliest.
+        """
         is_here = _process(change.intent.origin) == self._here
         for edit in _letters(change, State.APPLIED):
             if there := self._in(edit, self.left):
@@ -136,8 +145,8 @@ class WrittenBefore:
         return wanted & Counter(each for each in edit.hashes if each in wanted)
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each topic to which an earlier change wrote some of the plan's letters, or may have written
-        them.
+        """Yield a line for each topic to which an earlier change wrote, or may have written, some of the plan's
+        letters.
         """
         for topic, wanted in self._wanted.items():
             known, doubtful = wanted - self.left[topic], self._doubtful[topic] & self.left[topic]
@@ -167,19 +176,22 @@ def _process(origin: Origin) -> tuple[object, ...]:
 
 
 _LASTING = ConfigEdit | QuotaEdit | AclEdit
-"""Edits that take effect at once, and last unless another client changes the value."""
+"""The kinds of edits that take effect at once, and last until another client changes the value."""
 
 
 class MadeBefore:
-    """The search for changes that made the same edits as a plan, without another change of their keys in between.
-    left: the edits whose search goes on, by their slots."""
+    """A search for earlier changes with the same edits as a plan, as long as no other change of kac's to the same key
+    is found. left: slot (target and key) -> the edits that are still searched for.
+    """
 
     def __init__(self, mine: Mapping[Slot, Staged]) -> None:
-        """Begin the search. mine: the plan's edits by their slots."""
+        """Begin the search. mine: slot -> the plan's edit."""
         self.left, self._found = dict(mine), dict[Slot, tuple[int, ...]]()
 
     def see(self, change: Change) -> None:
-        """Search the next change, which is earlier than those before."""
+        """Look for the wanted edits in a change, and note those found; stop searching for keys that the change sets
+        otherwise. The caller passes changes from the latest to the earliest.
+        """
         for place in change.in_state(State.APPLIED) if self.left else ():
             was = change.entries[place].staged
             slot = was.edit.slot
@@ -193,7 +205,9 @@ class MadeBefore:
                 del self.left[slot]
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each edit that a former change made already, and that another client then set back."""
+        """Yield a line for each edit that an earlier change made already, and that another client reverted
+        afterwards.
+        """
         return (_set_back_line(slot, numbers) for slot, numbers in self._found.items())
 
 
@@ -215,8 +229,15 @@ async def read_history_table(
     all_: bool = False,
     between: tuple[datetime | None, datetime | None] = (None, None),
 ) -> Table:
-    """Return the table of `console.answers.history_results.history_table`; only the shown part of the journal is read.
-    Raises Refused, AdminError."""
+    """Return the table of `console.answers.history_results.history_table`. Only the part of the journal that the table
+    shows is read. Raises Refused, AdminError.
+
+    Args:
+        entity: the only entity whose changes are shown; None for all.
+        text: the text by which changes are selected; ``""`` for all.
+        all_: whether to show all changes, not only the latest.
+        between: the earliest and the latest time of the changes, UTC; None for no limit.
+    """
     from console.answers.history_results import history_table
 
     past = await read_open(journal)
@@ -224,11 +245,12 @@ async def read_history_table(
 
 
 async def decide(session: Session, number: int, status: Status, why: str) -> int:
-    """Record an operator's decision on a change whose outcome is unknown, or was decided before.
+    """Record an operator's decision about a change whose outcome is unknown, or was decided before.
 
-    Edits that the cluster shows are settled first, and need no decision.
+    Edits that are found in the cluster are recorded as applied first, and are not part of the decision.
 
     Args:
+        number: the number of the change in the journal.
         status: APPLIED or NOT_APPLIED.
         why: the operator's reason, for the journal.
 
@@ -236,7 +258,7 @@ async def decide(session: Session, number: int, status: Status, why: str) -> int
         The number of edits that the decision covers.
 
     Raises:
-        Refused: the change has no such edits, the context is read-only, or the journal can't be written.
+        Refused: the change has no edits to decide, the context is read-only, or the journal can't be written.
         AdminError: the connection to the cluster is lost.
     """
     from console.session.snapshot_reader import Refused
@@ -259,28 +281,31 @@ async def decide(session: Session, number: int, status: Status, why: str) -> int
 
 
 async def close(journal: JournalFile, due: Due, why: str) -> None:
-    """Record that an edit is no longer to be reverted. Raises Refused if the journal can't be written."""
+    """Record that an edit, applied for a limited time, is not to be reverted any more. Raises Refused if the journal
+    can't be written.
+    """
     await in_journal(journal, lambda file: file.note(Closed(due.place, _now(), why)))
 
 
 async def mend(journal: JournalFile, principal: str) -> bool:
-    """Close the journal's last line if it was truncated; return False if it was not. principal: the cluster's name of
-    the operator. Raises Refused."""
+    """End the journal's last line if it was cut off; return False if it was not. principal: the operator's name in the
+    cluster, for the journal. Raises Refused.
+    """
     mended = Mended(_now(), this_operator(principal, os.environ))
     return await in_journal(journal, lambda file: file.mend(mended))
 
 
 class Back(NamedTuple):
-    """The reversal of an edit of a past change, or the reason why there is none."""
+    """The reversal of one edit of a past change, or the reason why it can't be reverted."""
 
     staged: tuple[Staged, ...]
-    """The edits that revert the past edit, based on its result; empty if it can't be reverted."""
+    """The edits that revert the past edit, with its result as their former value; empty if it can't be reverted."""
     note: str
-    """The reason why the edit can't be reverted, or the part that can't be restored; ``""`` without either."""
+    """The reason why the edit can't be reverted, or which part of it can't; ``""`` if it can be reverted completely."""
     secrets: tuple[str, ...] = ()
-    """The keys whose former values are not stored, because they are secret."""
+    """The config keys whose former values are unknown, because the journal stores no secrets."""
     lacks_them: Staged | None = None
-    """The reversal that needs the values of `secrets`, based like the edits in `staged`; None if no value is needed."""
+    """The edit that needs the operator's values for `secrets`; None if `secrets` is empty."""
 
 
 class RevertReport(Struct, frozen=True):
@@ -288,13 +313,17 @@ class RevertReport(Struct, frozen=True):
 
     staging: StageReport
     notes: tuple[str, ...]
-    """The edits that could not be reverted, or not fully."""
+    """Lines about edits that could not be reverted, or only in part."""
     moved: tuple[Conflict, ...]
-    """Later changes of another client, at which an apply stops."""
+    """Later changes of the same keys by another client, which will stop an apply."""
 
 
 def opposites(change: Change, indexes: Iterable[int] | None = None) -> tuple[Back, ...]:
-    """Return the reversals of a change's edits, or of those at `indexes`. Pure."""
+    """Return the reversal of each edit of a change. Pure.
+
+    Args:
+        indexes: the numbers of the edits within the change; None for all.
+    """
     edits = [entry.staged.edit for entry in change.entries]
     # Deleting a topic deletes its configs; reverting those one by one would fail.
     new = frozenset(name for edit in edits if (name := edit.new_topic) is not None)
@@ -325,13 +354,13 @@ def _opposite(change: Change, index: int, new: frozenset[str]) -> Back:
 
 
 async def stage_opposites(session: Session, past: History, backs: Sequence[Back]) -> RevertReport:
-    """Stage reversals, as one step to undo.
+    """Stage reversals into the session's plan, as one step that an operator can undo.
 
-    Each reversal is bound to the result of its edit: an apply stops if another topic has taken the name, if a later
-    change touched the same key, or if kac can't know that for a deleted entity.
+    Each reversal depends on the result of its past edit. An apply stops if another topic now has the name, if a later
+    change altered the same key, or if kac can't know that because the entity was deleted.
 
     Args:
-        past: the changes, with later ones.
+        past: the changes and the later changes of the same keys.
 
     Raises:
         Refused: the context is read-only.
@@ -364,8 +393,8 @@ async def stage_opposites(session: Session, past: History, backs: Sequence[Back]
 
 
 def _doubt(past: History, back: Staged, snapshot: Snapshot) -> str:
-    """Return the reason why a reversal may affect something other than the result of its edit; ``""`` without
-    a doubt.
+    """Return the reason why a reversal might affect something other than the result of its past edit; ``""`` if there
+    is no such reason.
     """
     assert back.reverts is not None
     number = back.reverts.change
@@ -377,12 +406,14 @@ def _doubt(past: History, back: Staged, snapshot: Snapshot) -> str:
 
 
 AskSecret = Callable[[str], Awaitable[Secret]]
-"""Asks the operator for a secret, given the prompt; returns an empty secret if the operator leaves it out."""
+"""Function that asks the operator for a secret, given the prompt; it returns an empty secret if the operator enters
+nothing.
+"""
 
 
 async def _asked(back: Back, ask: AskSecret) -> Back:
-    """Return a reversal with the secrets that the operator enters; unchanged if it needs no secret, or if the operator
-    leaves all of them out.
+    """Ask the operator for the secrets that a reversal needs, and return the reversal with them. Return it unchanged if
+    it needs none, or if the operator enters none.
     """
     staged = back.lacks_them
     if staged is None:
@@ -398,10 +429,11 @@ async def _asked(back: Back, ask: AskSecret) -> Back:
 
 
 async def stage_revert(session: Session, number: int, ask: AskSecret | None = None) -> RevertReport:
-    """Stage the reversal of a change.
+    """Stage the reversal of a change into the session's plan.
 
     Args:
-        ask: a function that asks the operator for secrets that are not stored; None leaves them out.
+        number: the number of the change in the journal.
+        ask: function that asks the operator for secrets, which the journal does not store; None to leave them out.
 
     Raises:
         Refused: there is no change with this number, or the context is read-only.

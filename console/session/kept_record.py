@@ -1,4 +1,6 @@
-"""The flight record of a session: its last half hour stays in memory, and is written to a file on request."""
+"""The flight record of a session: the brokers' responses of the last half hour are kept in memory, and written to a
+file when the operator asks for it.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def in_memory(recorder: Recorder, context: str) -> None:
-    """Begin to keep a recorder's answers in memory. context: the name of the context, for the files that are
-    written.
+    """Start keeping a recorder's answers in memory. context: the name of the context, for the header of written
+    files.
     """
 
     def memory() -> Sink:
@@ -36,11 +38,11 @@ def in_memory(recorder: Recorder, context: str) -> None:
 
 
 def return_large_blocks() -> None:
-    """Let glibc return each block of more than 64 KiB to the system once it is free.
+    """Configure glibc so that it returns each freed block of more than 64 KiB to the operating system.
 
-    Answers and their compression use such blocks. When one is freed, glibc takes its size as a new threshold, and keeps
-    all smaller ones on its heap (mallopt(3), M_MMAP_THRESHOLD): with 4,000 topics 25 MiB without use. Blocks already on
-    a heap stay there, so it is called before the large reads.
+    The recorder uses such blocks. When one is freed, glibc by default raises its threshold to the block's size, and
+    keeps all smaller blocks on its heap (mallopt(3), M_MMAP_THRESHOLD): 25 unused MiB in a cluster with 4,000 topics.
+    Blocks that are on a heap already stay there, so call this before the large reads.
     """
     import ctypes
 
@@ -51,7 +53,9 @@ def return_large_blocks() -> None:
 
 
 def return_free_pages() -> None:
-    """Return the free pages within glibc's heaps to the system: with 4,000 topics 1 MiB, in 0.3 ms (malloc_trim(3))."""
+    """Return the free pages of glibc's heaps to the operating system (malloc_trim(3)). In a cluster with 4,000 topics
+    this is 1 MiB and takes 0.3 ms.
+    """
     import ctypes
 
     with suppress(OSError, AttributeError):  # another C library has no malloc_trim
@@ -61,21 +65,22 @@ def return_free_pages() -> None:
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 """Numbers of mallopt's options, from glibc's malloc.h."""
 _MMAP_THRESHOLD = 64 << 10
-"""Size in bytes from which on glibc takes memory for a block by mmap. Its default is twice this, and glibc adapts the
-size at run time unless it is set (mallopt(3)).
+"""Size in bytes from which on glibc uses mmap for a block: half its default. If it is set, glibc no longer changes it
+at run time (mallopt(3)).
 """
 
 
 async def write_record(recorder: Recorder | None, context: str, cluster_id: str, path: str = "") -> str:
-    """Write the record in memory to a file, by default a new one in the state folder. Return a line with its path.
+    """Write the flight record in memory to a file. Return a line for the operator with the file's path.
 
     Args:
-        recorder: the session's recorder; None without one: then nothing is written, and the line says so.
+        recorder: the session's recorder; None if the session has none. Then nothing is written, and the line says so.
         context: the name of the context.
         cluster_id: the id of the cluster; ``""`` if it is not known yet.
+        path: the path of the file; ``""`` for a new file in the state directory.
 
     Raises:
-        OSError: it can't be written, or exists already; the error has the file's name.
+        OSError: the file can't be written, or exists already. The error has its name.
     """
     if recorder is None:
         return "nothing is recorded here: this is a record itself"
@@ -103,7 +108,7 @@ async def write_record(recorder: Recorder | None, context: str, cluster_id: str,
 
 
 def _file(path: str, context: str, environ: Mapping[str, str]) -> Path:
-    """Return the given path, else a new one in the state folder by cluster and time."""
+    """Return the given path; for ``""``, a new path in the state directory, named by context and time."""
     if path:
         return Path(path).expanduser()
     name = re.sub(r"[^\w.-]+", "-", context)[:60].strip("-.") or "cluster"

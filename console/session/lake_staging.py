@@ -1,6 +1,7 @@
-"""Stage proposals of a lake: the undo of a change, the alignment of an outlier, a suggested quota.
+"""Stage changes that the lake (the tables with the cluster's past) suggests: the undo of a change, an outlier's
+alignment with other clusters, a suggested quota.
 
-A lake has the past: the present values are read first, and every difference is reported.
+The lake may be out of date: the present values are read first, and each difference from the lake is reported.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ CONFIG_TYPES = tuple(each.kafka_word for each in BY_NUMBER.values())
 
 
 class NoEdit(NamedTuple):
-    """The reason why no edit is possible, in a line, with an alternative."""
+    """A line that says why no edit is possible, with an alternative."""
 
     why: str
 
 
 def undo(change: Change, known: Snapshot) -> plan_edits.Edit | NoEdit:
-    """Return the edit that restores the value before a change; NoEdit if that is not possible. known: a snapshot with
-    the brokers' descriptions of their keys.
+    """Return the edit that restores the value before a change in the lake; NoEdit if that is not possible. known: a
+    snapshot with the brokers' descriptions of the config keys.
     """
     if change.is_gap:
         return NoEdit("that is no change: the cluster was not polled then")
@@ -70,8 +71,14 @@ def undo(change: Change, known: Snapshot) -> plan_edits.Edit | NoEdit:
 
 
 def wanted(type_: str, key: str, attr: str, value: str | None, known: Snapshot) -> plan_edits.Edit | NoEdit:
-    """Return the edit that sets a key of an entity, or removes the entity's own value if `value` is None; NoEdit if
-    that is not possible. known: the same snapshot as for `undo`.
+    """Return the edit that sets an attribute of an entity; NoEdit if that is not possible.
+
+    Args:
+        type_: the lake's name of the entity's type.
+        key: the entity's name.
+        attr: the attribute, such as a config key.
+        value: the value to set; None to remove the entity's own value.
+        known: a snapshot with the brokers' descriptions of the config keys.
     """
     if type_ == "quota":
         return _quota(QuotaEntity.of(entities.quota_parts(key)), attr, value)
@@ -85,8 +92,9 @@ def wanted(type_: str, key: str, attr: str, value: str | None, known: Snapshot) 
 
 
 def only_in_file(resource: ConfigResource, key: str, known: Snapshot) -> str:
-    """Return the reason why a running broker does not alter a key; ``""`` if it does, or if no broker that describes
-    the key was read: releases differ, and the broker's description decides (`stage_wishes` reads it).
+    """Return the reason why a config key can't be changed at run time but only in the broker's file; ``""`` if it can
+    be changed, or if no description of the key by a broker is known yet. Releases differ, so only a description
+    decides; `stage_wishes` reads it.
     """
     described = Inheritance(known).described(resource, key) if resource.type == codes.BROKER else None
     if described is None or update_mode(resource.type, key, described) is not UpdateMode.RESTART:
@@ -95,7 +103,7 @@ def only_in_file(resource: ConfigResource, key: str, known: Snapshot) -> str:
 
 
 def config_resource(type_: str, key: str) -> ConfigResource | None:
-    """Return the resource of an entity; None for an entity without configs."""
+    """Return the config resource of an entity of the lake; None for an entity without configs."""
     if type_ not in CONFIG_TYPES:
         return None
     if type_ == "broker" and key == entities.DEFAULT:
@@ -113,7 +121,7 @@ def _quota(entity: QuotaEntity, key: str, value: str | None) -> plan_edits.Edit 
 
 
 def _undo_whole(change: Change) -> NoEdit:
-    """Return the reason why a change of a topic itself, not of a config, can't be undone."""
+    """Return the reason why a change of a topic itself, such as its deletion, can't be undone."""
     name = entity_text(change.entity_type, change.entity_key)
     match change.attr:
         case ":topic_id" if change.is_deleted:
@@ -134,7 +142,7 @@ def _undo_acl(change: Change) -> plan_edits.Edit | NoEdit:
 
 
 def acl_of(key: str, attr: str) -> Acl | None:
-    """Return the binding of an ACL's key and attribute; None for an unknown kind."""
+    """Return the ACL that the lake's key and attribute describe; None if its kind is unknown."""
     try:
         resource_type, pattern_type, name = entities.acl_resource(key)
         permission, operation, principal, host = entities.acl_parts(attr)
@@ -161,8 +169,8 @@ def _undo_scram(change: Change) -> plan_edits.Edit | NoEdit:
 
 
 def align(row: Drifted, known: Snapshot) -> plan_edits.Edit | NoEdit:
-    """Return the edit that gives an outlier the majority's or the baseline's value; NoEdit if that is not possible.
-    known: the same snapshot as for `undo`.
+    """Return the edit that gives an outlier the value of the majority or the baseline; NoEdit if that is not possible.
+    known: a snapshot with the brokers' descriptions of the config keys.
     """
     type_, key = row.entity
     if REDACTED in (row.majority_value, row.this_value):
@@ -178,8 +186,8 @@ def align(row: Drifted, known: Snapshot) -> plan_edits.Edit | NoEdit:
 
 
 def suggested(usage: Usage) -> plan_edits.Edit | NoEdit:
-    """Return the edit that sets the suggested quota on the pair of user and client itself: the quota that applies to it
-    now may also apply to others. NoEdit without a suggestion, or without a user and a client id.
+    """Return the edit that sets the suggested quota for exactly this pair of user and client id; the quota that applies
+    to the pair now may also apply to others. NoEdit if there is no suggestion, or no user and client id.
     """
     if usage.suggested_value is None:
         return NoEdit(f"nothing is suggested: {clean(usage.reason, 200)}")
@@ -203,38 +211,41 @@ class Unknown(Enum):
 
 
 UNKNOWN = Unknown.UNKNOWN
-"""The value is unknown: it is not compared."""
+"""Stands for a value that is unknown, as None means the absence of a value. It equals no value and is not compared."""
 Value = str | None | Unknown
 AS_THE_LAKE_SAYS = "as the lake says"
 
 
 class Wish(Struct, frozen=True):
-    """A proposal from the lake: an edit to stage, or the reason why there is none."""
+    """A suggestion from the lake: the edit to stage, or the reason why it is not possible."""
 
     edit: plan_edits.Edit | NoEdit
-    """The edit, or the reason why it is not possible."""
+    """The edit, or the reason why no edit is possible."""
     lake: Value = UNKNOWN
-    """The lake's own value of the place; None without one; `UNKNOWN` to compare no value."""
+    """The entity's own value in the lake; None if it had none there; `UNKNOWN` if no value shall be compared."""
     note: str = ""
     """A remark for the operator."""
     effective: bool = False
-    """Whether the proposal is about the effective value, which is in `lake`; if the key would inherit that value
-    anyway, nothing is set."""
+    """Whether `lake` is an effective value, which the entity may inherit. If the entity would inherit the wanted value
+    anyway, its own value is removed instead.
+    """
     source: str = AS_THE_LAKE_SAYS
-    """The source of `lake`, as ``not 5 SOURCE`` in a sentence."""
+    """The words that name the source of `lake` in the sentence ``…, not 5 SOURCE``."""
 
 
 class Wished(Struct, frozen=True):
-    """The result of staging proposals."""
+    """The result of staging suggestions."""
 
     report: StageReport | None
     """The report of the staged edits; None if no edit was staged."""
     notes: tuple[str, ...]
-    """Proposals that can't be staged, and differences between the cluster and the lake."""
+    """Lines about suggestions that can't be staged, and about differences between the cluster and the lake."""
 
 
 async def stage_wishes(session: Session, wishes: Iterable[Wish]) -> Wished:
-    """Read the targets of the edits, and stage the possible ones. Raises Refused in a read-only context, AdminError."""
+    """Read the targets of the suggested edits, and stage the edits that are possible. Raises Refused in a read-only
+    context, and AdminError.
+    """
     session.refuse_if_read_only()
     asked = tuple(wishes)
     notes = [wish.edit.why for wish in asked if isinstance(wish.edit, NoEdit)]
@@ -268,7 +279,7 @@ async def stage_wishes(session: Session, wishes: Iterable[Wish]) -> Wished:
 
 
 def said(wished: Wished) -> tuple[str, str]:
-    """Return the result as a line, and its colour token."""
+    """Return a line about the result, and the token of its colour."""
     from console.present.failures import staged_text
 
     text, meaning = staged_text(wished.report) if wished.report is not None else ("", "failed")
@@ -277,13 +288,13 @@ def said(wished: Wished) -> tuple[str, str]:
 
 
 def _is_gone(edit: plan_edits.Edit, known: Snapshot) -> bool:
-    """Return whether the topic of an edit no longer exists."""
+    """Return whether the edit belongs to a topic that does not exist any more."""
     return edit.on_topic is not None and edit.on_topic not in known.topics
 
 
 def _only_in_file(edit: plan_edits.Edit, known: Snapshot) -> str:
-    """Return the reason why a value can't be changed or removed because it is in the broker's own file; ``""`` if it
-    can.
+    """Return the reason why the edit is impossible, because the present value comes from the broker's file; ``""`` if
+    it is possible.
     """
     if isinstance(edit, plan_edits.SetConfig):
         return only_in_file(edit.resource, edit.key, known)
@@ -298,7 +309,9 @@ def _only_in_file(edit: plan_edits.Edit, known: Snapshot) -> str:
 
 
 def _inheriting(edit: plan_edits.Edit, known: Snapshot) -> plan_edits.Edit:
-    """Return the removal of the entity's own value if the entity would then inherit the wanted one; else the edit."""
+    """Return an edit that removes the entity's own value, if the entity would then inherit the wanted value; otherwise
+    return the edit unchanged.
+    """
     if not isinstance(edit, plan_edits.SetConfig):
         return edit
     entry = entry_in(known.configs, edit.resource, edit.key)
@@ -309,7 +322,9 @@ def _inheriting(edit: plan_edits.Edit, known: Snapshot) -> plan_edits.Edit:
 
 
 def _moved(edit: plan_edits.Edit, wish: Wish, known: Snapshot) -> list[str]:
-    """Return a line if the present value differs from the lake's; nothing if they are equal, or one is unknown."""
+    """Return a line if the present value differs from the lake's; an empty list if they are equal or one of them is
+    unknown.
+    """
     lake, now = wish.lake, value_now(edit, known, effective=wish.effective)
     if UNKNOWN in (lake, now) or _same(edit, lake, now):
         return []
@@ -318,11 +333,12 @@ def _moved(edit: plan_edits.Edit, wish: Wish, known: Snapshot) -> list[str]:
 
 
 def value_now(edit: plan_edits.Edit, known: Snapshot, *, effective: bool = False) -> Value:
-    """Return the present value of an edit's key: the entity's own, or that in a broker's file; None without either.
-    `UNKNOWN` if it was not read or is hidden, and for an entity without configs and quotas.
+    """Return the present value of an edit's key: the entity's own value, or the one in a broker's file; None if there
+    is neither. Return `UNKNOWN` if the value was not read or is hidden, or if the entity has neither configs nor
+    quotas.
 
     Args:
-        effective: whether to return an inherited value too; Kafka's own default stays None.
+        effective: whether an inherited value counts, too; Kafka's built-in default is None nevertheless.
     """
     place = edit.target
     if not isinstance(place, ConfigResource | QuotaEntity):
@@ -348,7 +364,9 @@ def _same(edit: plan_edits.Edit, lake: Value, now: Value) -> bool:
 
 
 def edit_text(edit: plan_edits.Edit | NoEdit) -> str:
-    """Return an edit as a command, or the reason why it is not possible: cleaned text for the screen, not to be run."""
+    """Return an edit as a command, or the reason why it is not possible. The text has no control characters, and is for
+    display only.
+    """
     from console.language.interpret import command_of
 
     return clean(edit.why if isinstance(edit, NoEdit) else command_of(edit), 400)

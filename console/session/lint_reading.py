@@ -1,4 +1,4 @@
-"""Read the parts of a cluster that the rules of lint judge. A part that brokers refuse is in the snapshot's failures:
+"""Read the parts of a cluster that the rules of lint need. If brokers refuse a part, the snapshot has the failure, and
 the report says which rules could not run.
 """
 
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
     from console.contexts import Context
 
 _BY_THEMSELVES = frozenset({Part.CLUSTER, Part.CONFIGS, Part.LAGS, Part.CERTIFICATES})
-"""Parts that are read before or after all others."""
+"""Parts that are read separately, before or after all others."""
 MOST_SUBJECTS = 100
-"""Maximum number of subjects whose versions are compared."""
+"""Maximum number of a schema registry's subjects whose versions are compared."""
 _LARGE = frozenset({Part.QUOTAS, Part.ACLS, Part.LOG_DIRS})
 
 
 async def read_for_lint(
     reader: SnapshotReader, rules: Iterable[Rule], old: timedelta | None = None, subjects: Iterable[str] = ()
 ) -> Seen:
-    """Read all parts that rules need, except for those that the reader's snapshot has already.
+    """Read all parts that the rules need, unless the reader's snapshot has them already. Return the input of the rules.
 
     Args:
-        old: age from which on a part is read again; None: never.
-        subjects: the subjects whose versions are compared, in addition to the first `MOST_SUBJECTS`.
+        old: the age from which on a part is read again; None to read no part again.
+        subjects: subjects whose versions are compared in addition to the first `MOST_SUBJECTS`.
 
     Raises:
-        Refused: it is the wrong cluster.
+        Refused: the cluster is not the expected one.
         AdminError: the cluster can't be reached.
     """
     chosen = tuple(rules)
@@ -94,11 +94,11 @@ async def read_for_lint(
 
 
 async def _members(client: Client, groups: Mapping[str, Group]) -> Learned:
-    """Read the members of groups, without the lag. A group is read as one without members if it does not exist any
-    more, or if its coordinator knows only its offsets.
+    """Read the members of groups, but not their lag. A group counts as one without members if it no longer exists, or
+    if its coordinator has only offsets of it.
 
     Args:
-        groups: the groups of a listing, by name.
+        groups: group name -> the group as listed.
     """
     from console.admin.groups import describe_groups
 
@@ -117,25 +117,25 @@ async def _members(client: Client, groups: Mapping[str, Group]) -> Learned:
 def seen_by(
     snapshot: Snapshot, at: datetime, context: Context, certificates: tuple[Certificate, ...] | None = None
 ) -> Seen:
-    """Return the input of the rules: the snapshot as read so far, with the context's settings for lint.
+    """Return the input of the rules: the snapshot, and the context's settings for lint.
 
     Args:
         at: the present time, UTC.
-        certificates: the certificates; None if they were not read.
+        certificates: the listeners' certificates; None if they were not read.
     """
     return Seen(snapshot, at, certificates, context.throttles, context.lint, absent_parts(context))
 
 
 def absent_parts(context: Context) -> frozenset[Part]:
-    """Return the parts of services that a context does not name."""
+    """Return the parts of HTTP services that the context's settings do not name."""
     return frozenset(part for part, named in SERVICES.items() if not named(context.settings))
 
 
 async def _certificates(
     client: Client, snapshot: Snapshot, context: Context
 ) -> tuple[tuple[Certificate, ...], list[tuple[str, Failure]]]:
-    """Return the certificates of the listeners with TLS, and address -> failure for each listener that shows no
-    certificate.
+    """Read the certificates of the listeners with TLS. Return them, and (address, failure) for each listener that
+    presented none.
     """
     from console.admin.certificates import shown_certificates
 

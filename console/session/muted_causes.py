@@ -1,4 +1,4 @@
-"""Muted causes by cluster: a small file in the state directory."""
+"""The causes whose reports the operator muted until a time, by cluster: a small file in the state directory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 LARGEST = 16 << 20
 """Maximum size of the file in bytes."""
 MOST = 1_000
-"""Maximum number of muted causes per cluster; above it, those whose mute ends last are kept."""
+"""Maximum number of muted causes of one cluster. If there are more, those whose mute ends first are dropped."""
 
 
 class _File(Struct):
@@ -32,19 +32,20 @@ class _File(Struct):
 
 
 class MutedCauses:
-    """The file ``muted.json``, mode 0600. A file that can't be read counts as empty; a write error is logged, and the
-    causes stay muted in this console. Its methods block: call them in a thread."""
+    """The file ``muted.json``, mode 0600. A file that can't be read counts as empty. A failure to write is only logged;
+    the causes then stay muted in this process. The methods block, so call them in a thread.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self, cluster_id: str) -> dict[str, datetime]:
-        """Return cause -> end of its mute, UTC, without mutes that have ended."""
+        """Return cause -> end of its mute, UTC, for a cluster; mutes that have ended are left out."""
         return self._read().clusters.get(cluster_id, {})
 
     def write(self, cluster_id: str, muted: Mapping[str, datetime]) -> None:
-        """Keep the latest `MOST` muted causes of a cluster, and drop the ended ones of all clusters. A failure to write
-        is only logged.
+        """Store the muted causes of a cluster, at most the `MOST` whose mute ends last, and drop the ended mutes of all
+        clusters. A failure to write is only logged.
         """
         # Read the file again right before writing: another console may have written for another cluster.
         file = self._read()

@@ -1,7 +1,8 @@
-"""Work on operations: begin one, resume one that another process left, and pass on an operator's requests.
+"""Work on operations (changes in many steps, such as moving replicas): begin one, continue one that another process
+left, and pass on an operator's requests to the process that works on one.
 
-Each poll of the cluster leads to one decision (`console.operations.next_step`); its edits are an ordinary change, sent
-by the one apply flow. The process may die at any moment: the journal has what it did and was about to do.
+Each poll of the cluster leads to one decision (`console.operations.next_step`). Its edits are an ordinary change, which
+`apply_flow` sends. The process may be killed at any time: the journal has what it did and what it was about to do.
 """
 
 from __future__ import annotations
@@ -45,40 +46,43 @@ if TYPE_CHECKING:
 
 
 NEEDS = Needs(parts=PARTS, every=frozenset({TOPIC, BROKER}))
-"""The reads that a decision is based on."""
+"""The parts of the cluster to read for each decision."""
 
 
 def needs_of(goal: Goal) -> Needs:
-    """Return the parts to read for the plan of a goal. They include the quorum, since a node that the goal names may be
-    a controller.
+    """Return the parts of the cluster to read for the plan of a goal. They include the quorum, because a node that the
+    goal names may be a controller.
     """
     return NEEDS | Needs(nodes=brokers_of(goal))
 
 
 _OPTIONS = ApplyOptions(risks=frozenset({MOVE_UNTHROTTLED}))
-"""Accepted beforehand: an operation removes its throttles only if an operator asks for none, or if only another tool's
-move is left."""
+"""The warning accepted beforehand: a move without a throttle. An operation removes its throttles only on an operator's
+request, or when only moves of another tool are left.
+"""
 _ASKS = Asks(former=False, plan=False, name=False, over=False, silent=True, signals=False)
-"""No questions: the operation was confirmed when it began, and open former changes are settled before it resumes."""
+"""No questions: the operator confirmed the operation when it began. Open changes of earlier runs are settled before it
+continues.
+"""
 _PROGRESS_EVERY = 60.0
-"""Seconds between progress lines in the journal while nothing but the number of copied bytes changes."""
+"""Seconds between two progress lines in the journal while only the number of copied bytes changes."""
 
 
 class Operations(NamedTuple):
-    """The operations of a cluster in this host's journal: the open ones, and the last ended ones."""
+    """The operations of a cluster in this host's journal: the open ones, and some that ended."""
 
     open: tuple[Operation, ...]
     ended: tuple[Operation, ...] = ()
     holder: journal_operations.Holder | None = None
-    """The process that works on the operations; None without such a process."""
+    """The process that works on the open operation; None if no process does."""
 
 
 # -- the journal -------------------------------------------------------------------------------------------------------
 
 
 async def read_operations(session: Session, ended: int = 0) -> Operations:
-    """Read the operations of the cluster from this host's journal. ended: the largest number of ended operations, the
-    last first. Raises Refused, AdminError.
+    """Read the operations of the cluster from this host's journal. ended: the maximum number of ended operations in the
+    result, the latest first. Raises Refused, AdminError.
     """
     now, mine = session.clock.now(), this_process(session.front_end)
     return await in_journal(await session.journal(), lambda journal: _read(journal, ended, now, mine))
@@ -95,9 +99,10 @@ def _read(journal: JournalFile, ended: int, now: datetime, mine: Origin) -> Oper
 
 
 async def begin(session: Session, goal: Goal, throttle: int | None) -> int:
-    """Record the beginning of an operation, and return its number.
+    """Record a new operation in the journal, and return its number. throttle: bytes per second (letters per second for
+    a redrive); None for no throttle.
 
-    Raises Refused if the context is read-only, there is no journal, or another operation is open; and AdminError.
+    Raises Refused if the context is read-only, there is no journal, or another operation is open; raises AdminError.
     """
     await refuse_a_second(session)
     async with OperationWork(await session.journal(), this_process(session.front_end), session.clock) as work:
@@ -139,7 +144,7 @@ def _begun(operation: Operation) -> str:
 
 
 def goes_on_text(operation: Operation) -> str:
-    """Return a line about an operation that continues: who began it and, for a redrive, the number of letters sent
+    """Return a line that says that an operation continues: who began it and, for a redrive, how many letters were sent
     before.
     """
     sent = sum(count for letters in operation.sent for *_, count in letters.written)
@@ -156,15 +161,18 @@ async def ask_of(
     give_up: bool = False,
     pause: bool | None = None,
 ) -> Operation:
-    """Record an operator's request to an operation; the process that works on it carries it out with its next poll.
+    """Record an operator's request for an operation. The process that works on the operation carries it out at its next
+    poll.
 
     Args:
-        throttle: bytes per second, or letters per second of a redrive; 0 for no throttle; None to leave it unchanged.
-        give_up: whether to leave the operation's throttles on brokers that do not answer.
-        pause: whether a redrive waits; None to leave that unchanged.
+        number: the number of the operation in the journal.
+        cancel: whether to cancel the operation.
+        throttle: bytes per second, or letters per second for a redrive; 0 for no throttle; None for no change.
+        give_up: whether the operation may end although brokers that do not answer keep its throttles.
+        pause: whether to pause (True) or continue (False) a redrive; None for no change.
 
     Returns:
-        The operation.
+        The operation with the request.
 
     Raises:
         Refused: no such operation is open, it can't be paused, the context is read-only, or the journal can't be
@@ -189,8 +197,8 @@ async def ask_of(
 
 
 async def way_back(journal: JournalFile, number: int) -> Restore:
-    """Return the goal that reverts the moves of an ended operation. Raises Refused if the journal can't be read or has
-    no such operation, or if the operation is open.
+    """Return the goal of an operation that would revert the moves of an ended one. Raises Refused if the journal can't
+    be read or lacks that operation, or if the operation is still open.
     """
     operation = await in_journal(journal, lambda file: journal_operations.operations(file.read().records).get(number))
     if operation is None:
@@ -210,12 +218,12 @@ async def way_back(journal: JournalFile, number: int) -> Restore:
 
 
 class OperationRun(Struct, frozen=True):
-    """The state of this process's work on an operation: each step takes it and returns it. Times are of the monotonic
-    clock, in seconds.
+    """The state of this process's work on an operation, as a frozen value that each step gets and returns. Times are
+    seconds of the monotonic clock.
     """
 
     operation: Operation
-    """The operation in the journal."""
+    """The operation as in the journal."""
     moved_at: float
     """The time at which `mark` last changed."""
     written_at: float
@@ -223,15 +231,15 @@ class OperationRun(Struct, frozen=True):
     delay: float
     """The seconds before the next poll."""
     waits: tuple[str, ...] = ()
-    """The reasons for waiting."""
+    """The reasons why the operation waits, a line each; empty if it does not wait."""
     copies: bool = False
     """Whether replicas are being copied."""
     mark: object = None
-    """The running moves and the copied bytes at the last poll."""
+    """The running moves and the copied bytes at the last poll; a change is progress. None before the first poll."""
     written: tuple[State, tuple[str, ...]] | None = None
-    """The state and the reasons of the last progress line; None before the first."""
+    """The state and the reasons in the last progress line in the journal; None before the first line."""
     stalled: bool = False
-    """Whether there was no progress for the pace's patience."""
+    """Whether there was no progress for `Pace.patience` seconds."""
 
 
 async def work_on(
@@ -241,16 +249,17 @@ async def work_on(
     pace: Pace | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Operation:
-    """Work on an operation until it ends or, if the pace leaves stalled operations (`Pace.leaves`), until it made no
-    progress for the pace's patience.
+    """Work on an operation until it ends; if `Pace.leaves`, also until it has made no progress for `Pace.patience`
+    seconds.
 
     Args:
-        tell: receives a line for each event.
-        pace: the intervals between polls; None for those of `Pace`.
-        on_progress: receives the progress after each poll.
+        number: the number of the operation in the journal.
+        tell: function called with a line for each event.
+        pace: the intervals between polls; None for the defaults of `Pace`.
+        on_progress: function called with the progress after each poll.
 
     Returns:
-        The operation as in the journal at that point.
+        The operation as in the journal at the end of this work.
 
     Raises:
         Refused: another process works on it, the journal can't be written, or the context is read-only.
@@ -278,8 +287,8 @@ async def _work_on(
     pace: Pace,
     on_progress: Callable[[Progress], None],
 ) -> Operation:
-    """Poll the cluster and send the next step, until the operation ends, or is stalled if the pace leaves it then.
-    While the cluster does not answer, wait.
+    """Poll the cluster and send the next step repeatedly, until the operation ends; if `Pace.leaves`, also until it is
+    stalled. If the cluster does not answer, wait and poll again.
     """
     from console.admin.errors import AdminError
 
@@ -314,7 +323,9 @@ async def _work_on(
 async def _take(
     work: OperationWork, run: OperationRun, decision: End | Wait, tell: Callable[[str], None]
 ) -> OperationRun:
-    """Return the run with the reasons for waiting, or record the end of the operation."""
+    """Carry out a decision that sends nothing: record the end of the operation, or return the run with the reasons for
+    waiting.
+    """
     if isinstance(decision, Wait):
         return replace(run, waits=decision.waits, copies=decision.copies)
     await work.note(run.operation.number, journal_operations.Over(decision.state))
@@ -330,7 +341,9 @@ async def _send(
     tell: Callable[[str], None],
     first: float,
 ) -> OperationRun:
-    """Send a step, and record the reasons if it was not sent, or not fully."""
+    """Send the edits of a step. If they were not sent, or not all of them, return the run with the reasons for
+    waiting.
+    """
     step = decision.step
     run = replace(run, copies=True)
     session.discard()
@@ -367,7 +380,7 @@ async def _send(
 
 
 def _words(step: Step, number: int) -> Iterator[str]:
-    """Yield the actions of a step, a line each."""
+    """Yield a line about each action in a step."""
     for count, what in (
         (len(step.moves), "partitions to move"),
         (len(step.dirs), "replicas to copy into other directories"),
@@ -385,7 +398,9 @@ async def _report(
     tell: Callable[[str], None],
     on_progress: Callable[[Progress], None],
 ) -> OperationRun:
-    """Record the progress with the first `MOST_REASONS` reasons for waiting, and detect a stall."""
+    """Record the progress in the journal, with at most `MOST_REASONS` reasons for waiting, and notice if the operation
+    is stalled (without progress for `patience` seconds).
+    """
     operation, now = run.operation, work.clock.monotonic()
     running, copying = operation.running(snapshot), operation.copying(snapshot)
     copied, left = copied_bytes(snapshot, running, copying.values())
@@ -412,9 +427,10 @@ async def _report(
 
 
 def _still(operation: Operation, partitions: int, copies: int, seconds: float) -> Iterator[str]:
-    """Yield a description and a likely cause of a stall without a known reason. Brokers count the fetches of in-sync
-    replicas of a throttled partition against the leader's rate (KIP-73): below the producers' rate nothing is left for
-    new replicas."""
+    """Yield lines about an operation that is stalled without a known reason, with a likely cause. Brokers count the
+    fetches of in-sync replicas of a throttled partition towards the leader's rate limit (KIP-73): if the limit is
+    below the producers' rate, nothing is left for new replicas.
+    """
     what = f"{copies:,} replicas are copied into other directories" if copies else f"{partitions:,} partitions move"
     yield f"no byte was copied for {seconds:.0f} s; {what}"
     if operation.throttle is not None and partitions:

@@ -1,4 +1,6 @@
-"""The right of one process to work on a cluster's operations, and the journal in which it notes what it does."""
+"""The lease by which one process at a time may work on a cluster's operations, and the notes of that work in the
+journal.
+"""
 
 from __future__ import annotations
 
@@ -22,23 +24,24 @@ log = logging.getLogger(__name__)
 
 
 class Pace(Struct, frozen=True):
-    """The intervals between the polls of an operation, and its patience without progress."""
+    """The intervals between the polls of an operation, and the time without progress after which it is stalled."""
 
     first: float = 0.5
-    """The seconds between two polls after progress."""
+    """Seconds between two polls while there is progress."""
     most: float = 5.0
-    """Maximum seconds between two polls."""
+    """Maximum seconds between two polls, without progress."""
     patience: float = 120.0
     """Seconds without progress after which an operation is stalled."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    """The function that waits."""
+    """The function that waits for some seconds."""
     leaves: bool = True
-    """Whether work on a stalled operation ends; otherwise polling continues."""
+    """Whether this process stops its work on a stalled operation; if False, it continues to poll."""
 
 
 class OperationWork:
-    """The lease and the journal, while the lease is held. An asynchronous context manager; raises Refused if another
-    process holds it."""
+    """The lease on a cluster's operations, and access to their journal while the process has the lease. Use it as an
+    asynchronous context manager, which raises Refused if another process has the lease.
+    """
 
     def __init__(self, journal: JournalFile, mine: Origin, clock: Clock) -> None:
         self.journal = journal
@@ -59,7 +62,7 @@ class OperationWork:
             log.warning("the lease is not given back, and ends by itself: %s", error)
 
     async def renew(self) -> None:
-        """Take the lease, or extend it. Raises Refused if another process holds it, or it can't be written."""
+        """Acquire the lease, or extend it. Raises Refused if another process has it, or if it can't be written."""
         try:
             holder = await asyncio.to_thread(self._lease.take, self.clock.now())
         except OSError as error:
@@ -77,12 +80,16 @@ class OperationWork:
             )
 
     async def note(self, number: int, what: journal_operations.Noted) -> None:
-        """Write a line of an operation. Raises Refused."""
+        """Write a line about an operation to the journal. Raises Refused if that fails. number: the operation's
+        number.
+        """
         line = journal_operations.operation_line(number, self.clock.now(), what)
         await in_journal(self.journal, lambda journal: journal.note(line))
 
     async def read(self, number: int) -> Operation:
-        """Return an operation as in the journal now, with new requests of operators. Raises Refused."""
+        """Return an operation as in the journal now, with the requests that operators made meanwhile. Raises
+        Refused.
+        """
         return await in_journal(self.journal, lambda file: self._read(file, number))
 
     def _read(self, file: JournalFile, number: int) -> Operation:

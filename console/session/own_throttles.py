@@ -1,5 +1,5 @@
-"""The throttles that operations of this host's journal hold. kac does not report them as leftovers while the operation
-works, nor before it has read the configs again after the end of the operation.
+"""The throttles that belong to operations in this host's journal. kac does not report them as leftovers while the
+operation runs, nor after its end until it has read the configs again.
 """
 
 from __future__ import annotations
@@ -14,22 +14,24 @@ if TYPE_CHECKING:
 
 
 class OwnThrottles:
-    """Throttles held by operations of the journal, and those that the context declares as intended.
+    """The throttles that belong to operations in the journal, and those that the context declares as intended.
 
     Attributes:
-        held: the entities and keys; the same object until they change.
-        over: the throttles of operations that ended since the configs were read.
+        held: these throttles, as entity and config key. It is the same object until they change.
+        over: the throttles of operations that have ended since the configs were last read.
     """
 
     def __init__(self, meant: frozenset[ConfigPlace]) -> None:
-        """Hold the throttles that the context declares as intended, and those that `take` adds."""
+        """Begin with the throttles that the context declares as intended (`meant`)."""
         self._meant = meant
         self._open: Mapping[int, frozenset[ConfigPlace]] = {}
         self.over: frozenset[ConfigPlace] = frozenset()
         self.held = meant
 
     def take(self, open_: Iterable[Operation]) -> None:
-        """Set the open operations, from the journal."""
+        """Set the open operations, as read from the journal. The throttles of operations that are no longer open go to
+        `over`.
+        """
         now = {each.number: each.owned().places() for each in open_}
         # An operation removes its throttles at its end, but the known configs show them until they are read again.
         self.over = self.over.union(*(places for number, places in self._open.items() if number not in now))
@@ -37,8 +39,9 @@ class OwnThrottles:
         self._hold()
 
     def forget(self, over: frozenset[ConfigPlace]) -> None:
-        """Drop throttles of operations that had ended before the configs were read: those that the configs still show
-        are leftovers."""
+        """Drop the throttles of operations that had ended before the configs were read. If the configs still have them,
+        they are leftovers.
+        """
         self.over -= over
         self._hold()
 

@@ -1,4 +1,4 @@
-"""Read the values that running moves and operations own, and that therefore are not part of a wanted state."""
+"""Read which config values belong to running moves and operations, and are therefore no part of a wanted state."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 async def read_owned(
     snapshot: Snapshot, context: Context, operations: Callable[[], Awaitable[Operations]]
 ) -> Mapping[ConfigPlace, str]:
-    """Return the values owned by running moves, and by open operations of this host's journal, each with a line that
-    names the owner; without those that the context declares as intended.
+    """Return config place -> a line that names the owner, for each value that belongs to a running move or to an open
+    operation in this host's journal. Values that the context declares as intended are left out.
 
     Args:
         snapshot: a snapshot with everything read (`reading.read_everything`).
-        operations: returns the operations of the journal.
+        operations: function that returns the operations in the journal.
 
     Raises:
         Refused, AdminError: the journal can't be read.

@@ -1,4 +1,6 @@
-"""The parts of a cluster that come from services next to the brokers, and whether a context's peers have a part."""
+"""The parts of a cluster that come from HTTP services next to the brokers, and whether the servers of a context have a
+given part.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,14 @@ SERVICES: Mapping[Part, Callable[[ConnectionSettings], object]] = {
     Part.CONNECT: lambda settings: settings.connect,
     Part.SCHEMAS: lambda settings: settings.schemas,
 }
-"""The parts of services next to the brokers: nothing reads one if the settings do not name its service."""
+"""Part of an HTTP service -> function that returns the setting for the service. A part is not read if this setting is
+missing.
+"""
 
 
 def is_had(part: Part, settings: ConnectionSettings) -> bool:
-    """Return whether the peers of a context have a part: controllers have few parts, and services have to be in the
-    settings.
+    """Return whether the servers that a context names have this part. Controllers have few parts; a service's part
+    needs the service in the settings.
     """
     if settings.controllers and not part.about.at_controllers:
         return False

@@ -1,7 +1,7 @@
-"""Read the facts for the warnings of a plan.
+"""Read the facts on which the warnings about a plan depend.
 
-Reading is bounded: the configs of `READ_TOPICS` topics that may inherit a default, the sizes of `READ_PARTITIONS`
-partitions. The texts of the warnings count the rest.
+At most the configs of `READ_TOPICS` topics that may inherit a default, and the sizes of `READ_PARTITIONS` partitions,
+are read. The warnings' texts say how many were left out.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from console.session.session import RiskReading, Session
 from console.session.snapshot_reader import Client
 
 GOOD_FOR = 30.0
-"""Seconds after which facts are read again."""
+"""Seconds for which facts are used before they are read again."""
 
 
 async def read_for_risks(session: Session, staged: Iterable[Staged]) -> risk_rules.RiskFacts:
-    """Read the facts for the warnings about these edits, unless they were read for the same edits within the last 30 s
-    (`GOOD_FOR`). Facts that a broker refuses to return stay unknown. Raises AdminError if the connection to the cluster
-    is lost.
+    """Return the facts for the warnings about these edits. They are read, unless they were read for the same edits
+    within the last `GOOD_FOR` (30) seconds. Facts that a broker refuses to return stay unknown. Raises AdminError if
+    the connection to the cluster is lost.
     """
     edits = tuple(staged)
     known = session.risk_reading
@@ -73,19 +73,19 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> risk_rul
 
 
 def own_facts(context: Context) -> risk_rules.RiskFacts:
-    """Return the facts about this client's own login."""
+    """Return the facts that need no read: those about this client's own login."""
     sasl = context.settings.sasl
     return risk_rules.RiskFacts(principal=context.kafka_principal, mechanism=sasl.mechanism if sasl is not None else "")
 
 
 def facts_so_far(known: RiskReading | None, context: Context) -> risk_rules.RiskFacts:
-    """Return the facts that were read so far, for display while a plan is made."""
+    """Return the facts that were read, or only `own_facts` if `known` is None. Nothing is read."""
     return known.facts if known is not None else own_facts(context)
 
 
 def _topics(needs: risk_rules.RiskNeeds, staged: Iterable[Staged], known: Snapshot) -> list[str]:
-    """Return the topics whose configs and sizes are needed; at most `READ_TOPICS` if the edits may concern every
-    topic.
+    """Return the topics whose configs and sizes are needed. If the edits may affect every topic, these are at most
+    `READ_TOPICS`.
     """
     topics = list(dict.fromkeys(name for name in needs.topics if name in known.topics))
     if needs.every_topic:
@@ -97,7 +97,7 @@ def _topics(needs: risk_rules.RiskNeeds, staged: Iterable[Staged], known: Snapsh
 
 
 def _resources(needs: risk_rules.RiskNeeds, topics: Iterable[str], known: Snapshot) -> list[ConfigResource]:
-    """Return the resources to describe: topics and brokers."""
+    """Return the topics and brokers whose configs have to be read."""
     resources = [topic_resource(name) for name in topics]
     if needs.a_broker:
         resources += [broker_resource(broker.id) for broker in known.cluster.brokers[:1]]
@@ -107,8 +107,8 @@ def _resources(needs: risk_rules.RiskNeeds, topics: Iterable[str], known: Snapsh
 
 
 async def _topic_sizes(client: Client, snapshot: Snapshot, topics: Iterable[str]) -> dict[str, int]:
-    """Return the bytes of all replicas of each topic, without topics that have a partition of unknown size, and without
-    topics beyond `READ_PARTITIONS` partitions in all.
+    """Return topic -> the bytes of all its replicas. Topics with a partition of unknown size are missing, as are topics
+    beyond the first `READ_PARTITIONS` partitions.
     """
     from console.admin.cluster import describe_log_dirs
 
@@ -135,9 +135,10 @@ async def _topic_sizes(client: Client, snapshot: Snapshot, topics: Iterable[str]
 
 
 async def _ages(client: Client, snapshot: Snapshot, topics: Iterable[str], now: datetime) -> dict[str, float]:
-    """Return topic -> the seconds since its newest record was written, by the record's own timestamp; negative for a
-    timestamp in the future. Topics beyond `READ_PARTITIONS` partitions are left out, or read in part. Empty with
-    brokers before Kafka 3.0."""
+    """Return topic -> the seconds since the timestamp of its newest record; negative if that is in the future. Only the
+    first `READ_PARTITIONS` partitions are read, so the last of these topics may be read in part, and topics after it
+    are missing. Empty for brokers before Kafka 3.0.
+    """
     from console.admin.partitions import newest_records
 
     known = snapshot.topics
@@ -153,8 +154,9 @@ async def _ages(client: Client, snapshot: Snapshot, topics: Iterable[str], now: 
 async def _batches(
     client: Client, context: Context, snapshot: Snapshot, topics: Iterable[str]
 ) -> Mapping[str, NewestBatches]:
-    """Return topic -> its newest batches, for at most `READ_BATCHES` of these topics; empty if the context forbids
-    reading records."""
+    """Return topic -> facts about its newest record batches, for the first `READ_BATCHES` of these topics. Empty if the
+    context forbids reading records.
+    """
     from console.admin.newest_batches import newest_batches
 
     known = [snapshot.topics[name] for name in sorted(topics) if name in snapshot.topics][: risk_rules.READ_BATCHES]
@@ -162,7 +164,9 @@ async def _batches(
 
 
 async def _groups(client: Client) -> Mapping[str, Group]:
-    """Return all groups, the first `READ_GROUPS` by name with their members; empty if brokers refuse to list them."""
+    """Return group name -> group, for all groups; the first `READ_GROUPS` by name have their members. Empty if brokers
+    refuse to list groups.
+    """
     from console.admin.errors import BrokerError
     from console.admin.groups import describe_groups, list_groups
 
@@ -176,8 +180,8 @@ async def _groups(client: Client) -> Mapping[str, Group]:
 
 
 async def _readers(client: Client, topics: frozenset[str]) -> Mapping[str, TopicReaders]:
-    """Return topic -> the groups with positions in it, for these topics; empty without topics. At most `READ_GROUPS`
-    groups are read.
+    """Return topic -> the groups that have committed offsets in it. At most `READ_GROUPS` groups are read. Empty
+    without topics.
     """
     from console.admin.groups import topic_readers
 

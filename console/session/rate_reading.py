@@ -1,7 +1,7 @@
-"""Read the base of rates: the end offsets of the partitions in view on each tick, those of all others and the log
-directories in turn, so that it takes a broker at most a hundredth of its time.
+"""Read the values from which rates are computed: at each call, the end offsets of the partitions on the screen, and, in
+turns, those of all other partitions and the log directories. The reads take at most a hundredth of a broker's time.
 
-Reads of triage also count, and replace turns.
+Reads by triage of the same values replace turns.
 """
 
 from __future__ import annotations
@@ -25,21 +25,24 @@ from console.session.snapshot_reader import MANY, SnapshotReader, read_end_offse
 log = logging.getLogger(__name__)
 
 AT_ONCE = 2_000
-"""Maximum number of partitions whose ends are read in a turn, unless a single topic has more; the same limit applies to
-partitions in view."""
+"""Maximum number of partitions whose end offsets are read in a turn, unless a single topic has more. Separately, the
+maximum number for the partitions on the screen.
+"""
 REST = 100
 PACE = Pace(every=1.5, rest=REST, from_begin=True, first=0.02)
-"""The pace of turns: shorter than a tick, so that each tick may have one, and taking at most a hundredth of a broker's
-time. The first turn also opens connections, which takes no time of the broker."""
+"""The schedule of the turns. Their interval is shorter than that of calls, so that each call may have a turn. After a
+turn comes a pause of `REST` (100) times its duration, so that turns take at most a hundredth of a broker's time. The
+first turn also opens connections, so only a small part of its duration counts.
+"""
 OTHERS_EVERY = timedelta(seconds=15)
-"""The time for which a read by triage replaces turns: a bit longer than the interval of triage's reads."""
+"""The time after a read by triage during which no turn is due: a bit longer than the interval of triage's reads."""
 
 
 class RateReader:
-    """Reads the end offsets and the log directories of a session in turn, a few on each call.
+    """A reader of end offsets and log directories for the rates of a session. Each call reads a part of them.
 
     Attributes:
-        totals: the latest totals of the rates.
+        totals: the totals of the rates as last computed.
     """
 
     def __init__(self, reader: SnapshotReader) -> None:
@@ -53,9 +56,12 @@ class RateReader:
         self._summing = asyncio.Lock()
 
     async def read(self, in_view: Iterable[Place] = (), silent: Collection[int] = ()) -> None:
-        """Read the end offsets of partitions in view, and the next ones in turn. Values that can't be read stay
-        unknown; a call during another one does nothing. silent: the brokers that get no requests, since they would not
-        answer.
+        """Read the end offsets of the partitions on the screen, and, if a turn is due, the next other ones. Values that
+        can't be read become unknown. Do nothing if another call is still reading.
+
+        Args:
+            in_view: the partitions on the screen.
+            silent: the ids of brokers that do not answer and therefore get no requests.
         """
         from console.admin.errors import AdminError
 
@@ -106,27 +112,29 @@ class RateReader:
         self._dirs_at = reader.snapshot.read_at.get(Part.LOG_DIRS)
 
     def is_summed_up(self, snapshot: Snapshot) -> bool:
-        """Return whether the totals match a snapshot's rates. For at most `MANY` topics, compute the totals first."""
+        """Return whether `totals` are those of this snapshot's rates. If the cluster has at most `MANY` topics, compute
+        them first.
+        """
         if len(snapshot.topics) <= MANY:
             self.totals = self.totals.after(snapshot.rates, snapshot.topics)
         return self.totals.rates is snapshot.rates and self.totals.made_of is snapshot.topics
 
     async def sum_up(self, snapshot: Snapshot) -> RateTotals:
-        """Return the totals of a snapshot's rates: the last ones, updated with the differences."""
+        """Return the totals of a snapshot's rates, computed from the last totals and the differences since."""
         async with self._summing:
             if not self.is_summed_up(snapshot):
                 self.totals = await asyncio.to_thread(self.totals.after, snapshot.rates, snapshot.topics)
             return self.totals
 
     def take_ends(self, ends: Mapping[Place, int]) -> None:
-        """Keep end offsets that triage read; no turn is due for 15 s (`OTHERS_EVERY`)."""
+        """Use end offsets that triage has read, and delay the next turn by `OTHERS_EVERY` (15 s)."""
         reader = self._reader
         reader.learn(lambda snapshot, at: refresh.with_end_offsets(snapshot, (), ends, at))
         self._ends.put_off(OTHERS_EVERY.total_seconds())
 
     def _turn(self) -> Iterator[Place]:
-        """Yield the next partitions in turn, whole topics at a time: at most `AT_ONCE` (2,000) partitions, or a single
-        larger topic.
+        """Yield the partitions of the next turn: whole topics with at most `AT_ONCE` (2,000) partitions in total, or a
+        single larger topic.
         """
         topics = self._reader.snapshot.topics
         names, count = in_order(topics), 0

@@ -1,5 +1,8 @@
-"""Read the targets of edits into a session: before they are staged, and after they were applied. For topics, configs,
-quotas, ACLs and users it reads more than the targets; for other types it keeps the result of `describe_again`."""
+"""Read the targets of edits into a session's snapshot, before the edits are staged and after they were applied.
+
+For topics, configs, quotas, ACLs and users, it also reads entities that the edits affect indirectly; for other types it
+keeps the result of `describe_again`.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,12 @@ log = logging.getLogger(__name__)
 
 
 async def read_again(session: Session, edits: Iterable[Edit]) -> bool:
-    """Read the targets of edits into the session; if the cluster default is a target, also all brokers. Never raises:
-    refusals of brokers are in the snapshot's failures, and a lost connection is logged. Nothing is read from another
-    cluster than before.
+    """Read the targets of edits into the session. If the cluster-wide default config is a target, also read the brokers
+    that inherit it. This raises nothing: refusals become failures in the snapshot, a lost connection is logged, and
+    nothing is read if another cluster answers.
 
     Returns:
-        Whether all of them were read: after a lost connection the session has values of an earlier read.
+        Whether all targets were read; if not, the session still has values of an earlier read.
     """
     from console.admin.errors import AdminError
 
@@ -64,8 +67,9 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> bool:
 
 
 def _with_heirs(resources: Iterable[ConfigResource], known: Snapshot) -> list[ConfigResource]:
-    """Return resources, and with the cluster default the brokers, or the controllers on a connection to controllers:
-    those without their own value inherit it, and show it in their own configs."""
+    """Return the resources. If they include the cluster-wide default, add all brokers (or all controllers, on a
+    connection to controllers), because a broker without its own value shows the inherited one in its configs.
+    """
     wanted = dict.fromkeys(resources)
     if any(resource.is_cluster_default for resource in wanted):
         nodes = known.cluster.brokers or known.cluster.controllers

@@ -1,4 +1,4 @@
-"""Read the needs of statements, or everything, into a session. Independent reads run concurrently."""
+"""Read into a session's snapshot what statements need, or everything. Independent reads run concurrently."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ if TYPE_CHECKING:
 
 NOTHING_NEEDED = Needs()
 TIMES = 2_000
-"""Maximum number of committed offsets whose record timestamps are read for a command."""
+"""Maximum number of committed offsets for which a command reads the timestamp of the next record."""
 
 
 async def read_needs(session: Session, need: Needs, *, sparing: bool = False) -> Snapshot:
-    """Read the needs of statements; parts that depend on others are read after these.
+    """Read the parts and entities that statements need. Reads that depend on the results of others follow these.
 
     Args:
-        sparing: if quotas are many, read only those that the statements name; all if they name none.
+        sparing: whether to read only the quotas that the statements name if the cluster has many; if they name none,
+            all are read.
 
     Returns:
-        The session's snapshot. Failures to read are in it.
+        The session's snapshot, with the failures to read in it.
 
     Raises:
-        Refused: it is not the expected cluster.
+        Refused: the cluster is not the expected one.
         AdminError: the connection to the cluster is lost.
     """
     await _read_first(session, need, sparing=sparing)
@@ -87,7 +88,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
 
 
 async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
-    """Read the parts that depend on no other, all at once."""
+    """Read, concurrently, what does not depend on the results of other reads."""
     parts = set(need.parts)
     if sparing and Part.QUOTAS in parts:
         parts.remove(Part.QUOTAS)
@@ -130,7 +131,7 @@ async def _read_first(session: Session, need: Needs, *, sparing: bool) -> None:
 
 
 def _lagging(snapshot: Snapshot, need: Needs) -> list[str]:
-    """Return the existing groups whose lag is needed."""
+    """Return the names of the existing groups whose lag is needed."""
     from console.language.filters import glob_test
 
     tests = [glob_test(patterns) for patterns in need.lags_of]
@@ -138,8 +139,8 @@ def _lagging(snapshot: Snapshot, need: Needs) -> list[str]:
 
 
 def _positions(snapshot: Snapshot, need: Needs) -> tuple[set[TopicPartition], dict[int, set[TopicPartition]]]:
-    """Return the partitions whose start and end offsets are needed, and time -> the partitions whose offsets at that
-    time are needed.
+    """Return the partitions whose start and end offsets are needed; and time (ms since 1970) -> the partitions whose
+    offsets at that time are needed.
     """
     places: set[TopicPartition] = set()
     at: dict[int, set[TopicPartition]] = {}
@@ -163,7 +164,7 @@ def _named_brokers(need: Needs) -> Iterator[str]:
 
 
 def _using(snapshot: Snapshot, subjects: Collection[str]) -> set[str]:
-    """Return the topics that may have records with schemas of these subjects."""
+    """Return the topics whose records may have schemas of these subjects."""
     if not subjects:
         return set()
     from console.model.schema_use import candidates
@@ -172,7 +173,7 @@ def _using(snapshot: Snapshot, subjects: Collection[str]) -> set[str]:
 
 
 def _in_trouble(snapshot: Snapshot, topics: Iterable[str]) -> list[TopicPartition]:
-    """Return the partitions of topics that have no leader, or are being reassigned."""
+    """Return the partitions, of these topics, that have no leader or are being reassigned."""
     moving = {(move.topic, move.partition) for move in snapshot.reassignments}
     return [
         (name, each.number)
@@ -188,7 +189,9 @@ def _partitions(snapshot: Snapshot, topic: str) -> list[TopicPartition]:
 
 
 def _dependent(snapshot: Snapshot, need: Needs) -> Iterator[ConfigResource]:
-    """Yield the resources whose names are known only after the first reads, except those that brokers list."""
+    """Yield the config resources whose names are known only after the first reads. Those that brokers list are left
+    out, since they are read separately.
+    """
     ids = [node.id for node in snapshot.cluster.brokers or snapshot.cluster.controllers]
     if BROKER in need.every:
         yield from map(broker_resource, ids)
@@ -205,17 +208,20 @@ def _dependent(snapshot: Snapshot, need: Needs) -> Iterator[ConfigResource]:
 async def read_everything(
     session: Session, classes: Iterable[tuple[str, str]] = (), subjects: Collection[str] | None = None
 ) -> Snapshot:
-    """Read every part of the cluster that files have, and the running moves, which own some of its values.
+    """Read every part of the cluster that files of wanted state describe, and the running moves, to which some of the
+    values belong.
 
     Args:
-        classes: Connect clusters, ``""`` for any, and classes of connectors, whose keys are read.
-        subjects: the subjects whose versions' texts are read; None for the newest version of each.
+        classes: pairs of a Connect cluster, ``""`` for any, and a connector class: the classes whose config keys are
+            read.
+        subjects: the registry's subjects whose versions are read with their texts; None to read the newest version of
+            each.
 
     Returns:
-        The session's snapshot. Failures to read are in it.
+        The session's snapshot, with the failures to read in it.
 
     Raises:
-        Refused: it is the wrong cluster.
+        Refused: the cluster is not the expected one.
         AdminError: the cluster can't be reached.
     """
     # Read the cluster first and alone: if it is the wrong one, nothing else is read.
@@ -245,8 +251,9 @@ async def read_everything(
 
 
 def limits_copies(snapshot: Snapshot) -> bool:
-    """Return whether a rate limits copies between log directories; only the log directories show whether it is in
-    use."""
+    """Return whether some broker has a rate limit for copies between log directories. Whether the limit is in use is
+    only visible in the log directories.
+    """
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
     limits = (
         (each, snapshot.configs[each].get(LOG_DIRS_RATE))

@@ -1,5 +1,6 @@
-"""Read records for a statement, as far as the context allows it. Contents go only to the caller: to no snapshot, no
-log."""
+"""Read records for a statement, as far as the context allows it. The contents of records go only to the caller: they
+are in no snapshot and no log.
+"""
 
 from __future__ import annotations
 
@@ -35,20 +36,20 @@ if TYPE_CHECKING:
     from console.admin.schema_registry import SchemaRegistry
 
 MOST_ASKED = 50
-"""Maximum number of schemas to request for one answer."""
+"""Maximum number of schemas to request from the registry for one result."""
 SAMPLES, LARGEST_SAMPLE = 20, 64 << 10
 """Maximum number of records of an answer whose fields are kept for completion, and the maximum size of their key or
 value in bytes."""
 MOST_SECONDS = 20.0
-"""Maximum seconds for decoding and masking the records of one answer."""
+"""Maximum seconds for decoding and masking the records of one result."""
 
 
 class RecordReader:
-    """A reader of records of one cluster, with a cache of schemas from the registry.
+    """A reader of one cluster's records, with a cache of the registry's schemas.
 
     Attributes:
-        fields: the names of fields in the records read so far.
-        decodes: whether contents are decoded by schemas.
+        fields: the names of fields in the records that were read, for completion.
+        decodes: whether keys and values are decoded by schemas.
     """
 
     def __init__(self, client: Client, context: Context) -> None:
@@ -66,8 +67,8 @@ class RecordReader:
             self._decoder = registry_decoder(context.mask, self._registry, own)
 
     async def topics(self, statement: Records) -> tuple[str, ...]:
-        """Return the topics of a statement. A glob stands for the matching topics that exist now; for Kafka's own
-        topics, only if it begins like their names.
+        """Return the topics of a statement. A glob is replaced by the existing topics that match it. It matches Kafka's
+        internal topics only if it begins with their prefix.
 
         Raises:
             Refused: no topic matches.
@@ -92,13 +93,15 @@ class RecordReader:
     async def search(
         self, wanted: records.Search, only: RecordFilter | None = None, halt: Halt | None = None
     ) -> AsyncGenerator[records.Portion, None]:
-        """Search records; see `console.admin.record_search.search`. Close the iterator if it is left early.
+        """Search records; see `console.admin.record_search.search`. Close the iterator if you leave it before its end.
 
-        It fetches only as far as the caller takes the portions. Their records are as the brokers sent them; `shown`
-        masks and decodes them. The filter sees the masked form, so masked contents are not found.
+        Records are fetched only as fast as the caller takes the portions. They are as the brokers sent them; `shown`
+        decodes and masks them. The filter sees the masked form, so it can't find masked contents.
 
         Args:
-            halt: a switch that ends the search early, with what was found as the result; None without one.
+            wanted: the topics, partitions, beginning and limits of the search.
+            only: the filter; None for all records.
+            halt: a switch that ends the search early, with the records found by then; None if it can't be ended early.
 
         Raises:
             Refused: the context forbids reading records, or a broker refuses the request.
@@ -121,10 +124,12 @@ class RecordReader:
             await self._client.run(record_search.end, portions)
 
     async def read(self, statement: Records, more: records.Start | None = None) -> records.RecordsRead:
-        """Return the collected results of a statement, as the brokers sent them; see `search`.
+        """Search the records of a statement to the end, and return all that were found, as the brokers sent them; see
+        `search`.
 
         Args:
-            more: the position at which to continue, instead of the statement's own start; None for that start.
+            more: the position at which to begin, such as the end of a former result; None for the statement's own
+                beginning.
         """
         wanted = search_of(statement, await self.topics(statement), datetime.now(UTC), more)
         collected = Collected(wanted)
@@ -134,7 +139,7 @@ class RecordReader:
         return collected.read()
 
     async def shown(self, found: Sequence[records.Record]) -> Sequence[records.Record]:
-        """Return records of a portion in the form that may be shown, decoded with the schemas known now."""
+        """Return records decoded by the schemas in the cache, and masked as the context requires."""
         allowance = Allowance()
         try:
             shown = await asyncio.to_thread(_shown, found, self._decoder, allowance)
@@ -144,7 +149,7 @@ class RecordReader:
         return shown
 
     async def readable(self, read: records.RecordsRead) -> records.RecordsRead:
-        """Return the records in the form that may be shown, decoded with the schemas known now."""
+        """Return a result with its records decoded by the schemas in the cache, and masked as the context requires."""
         allowance = Allowance()
         try:
             shown = await asyncio.to_thread(_readable, read, self._decoder, allowance)
@@ -154,8 +159,8 @@ class RecordReader:
         return shown
 
     def _note_fields(self, shown: Sequence[records.Record]) -> None:
-        """Keep the names of the fields in the first 20 (`SAMPLES`) records, for completion; do nothing if the context
-        hides contents.
+        """Add the names of fields in the first `SAMPLES` (20) records to `fields`, for completion. Do nothing if the
+        context masks records.
         """
         if self._context.records == HIDDEN:
             return
@@ -166,10 +171,10 @@ class RecordReader:
                         self.fields.learn(record.topic, part, decoded_json(data))
 
     async def learn(self, found: Sequence[records.Record]) -> bool:
-        """Read the missing schemas of records from the registry, at most `MOST_ASKED`.
+        """Read the schemas that records name and the cache lacks from the registry, at most `MOST_ASKED`.
 
         Returns:
-            Whether schemas were missing, so that `readable` may now decode more.
+            Whether any schema was missing; `readable` may then decode more than before.
         """
         if self._registry is None:
             return False
@@ -181,8 +186,8 @@ class RecordReader:
         return bool(missing)
 
     async def learn_all(self, found: Sequence[records.Record]) -> str:
-        """Read all schemas of records from the registry. Return the reason why a schema is still unknown; ``""`` if
-        each one is known, or missing in the registry.
+        """Read all schemas that records name from the registry. Return the reason why one is still unknown; ``""`` if
+        each is in the cache, or is known to be missing from the registry.
         """
         if self._registry is None:
             return ""
@@ -198,8 +203,8 @@ class RecordReader:
         return ""
 
     async def newest_schema(self, subject: str) -> Schema:
-        """Return the newest version of a subject. Raises Refused if the registry does not have it or does not answer,
-        and if the context has none.
+        """Return the newest version of a subject. Raises Refused if the registry lacks the subject or does not answer,
+        or if the context has no registry.
         """
         from console.admin.schema_registry import look_up
 
@@ -215,7 +220,7 @@ class RecordReader:
 
 
 def own_decoders(context: Context) -> tuple[OwnDecoder, ...]:
-    """Return the decoders of a context that need no registry."""
+    """Return the context's own decoders of keys and values, which need no registry."""
     internal = internal_decoders(partial(data_without_secrets, hidden=MASKED))
     if not context.decode:
         return internal
@@ -236,8 +241,8 @@ def _shown(found: Sequence[records.Record], decoder: RecordDecoder, allowance: A
 
 
 def _readable(read: records.RecordsRead, decoder: RecordDecoder, allowance: Allowance) -> records.RecordsRead:
-    """Return the records in the form that may be shown: only the first ones, with a note, once these have more than
-    `MOST_MADE` bytes or took more than 20 s (`MOST_SECONDS`).
+    """Return a result with its records decoded and masked. If the decoded records exceed `MOST_MADE` bytes or take more
+    than `MOST_SECONDS` (20 s), return only the first ones, with a note.
     """
     kept: list[records.Record] = []
     size, ends = 0, time.monotonic() + MOST_SECONDS
@@ -256,7 +261,7 @@ def _readable(read: records.RecordsRead, decoder: RecordDecoder, allowance: Allo
 
 
 def refuse_if_never(context: Context) -> None:
-    """Raise Refused in a context with records = "never"."""
+    """Raise Refused if the context has records = "never", which forbids reading records."""
     if context.records == NEVER:
         raise Refused(
             Failure(
@@ -268,7 +273,7 @@ def refuse_if_never(context: Context) -> None:
 
 
 def is_masked(context: Context, statement: Records | Analyze) -> bool:
-    """Return whether keys, values and headers are hidden."""
+    """Return whether keys, values and headers are hidden, by the context or the statement."""
     return context.records == HIDDEN and not statement.reveal
 
 
@@ -280,12 +285,13 @@ def filter_of(statement: Records) -> RecordFilter:
 def search_of(
     statement: Records, topics: tuple[str, ...], now: datetime, more: records.Start | None = None
 ) -> records.Search:
-    """Return the search of a statement.
+    """Convert a statement to a search.
 
     Args:
-        topics: the names of the statement's topics.
-        now: the base of relative times.
-        more: the position at which to continue, instead of the statement's own start; None for that start.
+        topics: the topics of the statement.
+        now: the time from which the statement's relative times count.
+        more: the position at which to begin, such as the end of a former result; None for the statement's own
+            beginning.
     """
     start: records.Start
     word, at = statement.begins
@@ -325,7 +331,9 @@ def _milliseconds(at: str, now: datetime) -> int:
 
 
 class Collected:
-    """The results of a search, as its portions arrive: in memory, and above a limit in a private file."""
+    """The records of a search, collected as its portions arrive. Above a size limit they are kept in a private file
+    instead of memory.
+    """
 
     def __init__(self, search: records.Search) -> None:
         from console.admin.record_file import FoundRecords
@@ -339,7 +347,7 @@ class Collected:
         self.progress = records.Progress()
 
     def add(self, portion: records.Portion) -> None:
-        """Add a portion. Raises OSError if the results no longer fit into memory, and the disk is full."""
+        """Add a portion. Raises OSError if the records exceed the limit for memory and the file can't be written."""
         self._records.extend(portion.records)
         self._places.update((record.topic, record.partition) for record in portion.records)
         self._undecodable += portion.undecodable
@@ -348,7 +356,7 @@ class Collected:
         self.progress = portion.progress
 
     def read(self) -> records.RecordsRead:
-        """Return the results so far, in order."""
+        """Return all records collected so far, in order."""
         found = self._records.in_order_of_time() if len(self._places) > 1 else self._records
         if not self._records.is_spilled:
             found = tuple(found)

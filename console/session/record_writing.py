@@ -1,5 +1,5 @@
-"""The records that a statement writes: made from its words, or read from a file or from topics, and encoded
-by schemas.
+"""The records that a statement writes: made from its words, or read from a file or from topics; encoded by schemas if
+it names any.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ P = TypeVar("P", bound=PassingStatement)
 
 
 def refuse_to_write(context: Context) -> None:
-    """Raise Refused in a context that forbids reading records, or that masks fields of them."""
+    """Raise Refused if the context forbids reading records, or masks fields in them."""
     refuse_if_never(context)
     if context.mask:
         raise Refused(
@@ -63,14 +63,14 @@ async def with_records(
     snapshot: Snapshot,
     tell: Callable[[str], None],
 ) -> S:
-    """Return a statement with the records that it writes; other statements unchanged. If the statement keeps records in
-    a file, write them to it.
+    """Return the statement with the records that it writes; return a statement that writes no records unchanged. If the
+    statement saves records to a file, write this file, too.
 
     Args:
-        reader: reads the records to copy, and the schemas.
-        secrets: the keys and values that are not in the statement.
-        snapshot: a snapshot that was read with the statement's needs.
-        tell: receives a line about a file that was written.
+        reader: the reader of the records to copy, and of schemas.
+        secrets: the keys and values of records that the operator typed separately from the statement.
+        snapshot: a snapshot with everything read that the statement needs.
+        tell: function called with a line about a file that was written.
 
     Raises:
         Refused: the context forbids reading or writing records, or a broker or the registry refuses a read.
@@ -101,8 +101,8 @@ async def with_records(
 
 
 def _encoded(records: Sequence[NewRecord], by_schema: Mapping[str, Schema]) -> list[NewRecord]:
-    """Return records with keys and values encoded by schemas; null stays null. by_schema: part (``key``, ``value``) ->
-    its schema. Raises NotDecoded for the first record that does not fit.
+    """Return the records with their keys and values encoded by schemas; null stays null. by_schema: ``key`` or
+    ``value`` -> the schema. Raises NotDecoded for the first record that does not fit.
     """
     made = []
     for number, record in enumerate(records, 1):
@@ -116,7 +116,9 @@ def _encoded(records: Sequence[NewRecord], by_schema: Mapping[str, Schema]) -> l
 
 
 async def _copied(reader: RecordReader, statement: CopyRecords) -> list[NewRecord]:
-    """Return the records to copy, by time if they are of several partitions. Raises as `with_records`."""
+    """Read the records to copy and return them; records of several partitions are sorted by time. Raises as
+    `with_records`.
+    """
     source = statement.source
     search = search_of(source, await reader.topics(source), datetime.now(UTC))
     if statement.topic.text in search.topics and source.limit == 0 and source.until is None and not source.is_filtered:
@@ -126,15 +128,17 @@ async def _copied(reader: RecordReader, statement: CopyRecords) -> list[NewRecor
 
 
 class _Room(Struct):
-    """The records and bytes that are read at once."""
+    """The number of records and of bytes that may still be read into memory."""
 
     remedy: str
-    """The step to take if there are more."""
+    """Advice for the operator if there are more records."""
     records: int = MOST_RECORDS
     bytes: int = MOST_BYTES
 
     def take(self, found: Sequence[Record], span: Span) -> None:
-        """Subtract the room that records take. Raises CommandError if they do not fit."""
+        """Subtract the number and the sizes of records that were read. Raises CommandError if more were read than
+        allowed.
+        """
         self.records -= len(found)
         self.bytes -= sum(of_record(each).size for each in found)
         if self.records < 0 or self.bytes < 0:
@@ -146,7 +150,7 @@ async def _read(
     reader: RecordReader, search: Search, only: RecordFilter | None, span: Span, room: _Room
 ) -> tuple[list[Record], Progress]:
     """Return all records of a search, and its final progress. Raises CommandError if a record can't be read, or if
-    there are too many.
+    there are more than `room`.
     """
     made: list[Record] = []
     progress = Progress()
@@ -163,7 +167,9 @@ async def _read(
 
 
 def _with_plain_headers(found: Sequence[Record], span: Span) -> Sequence[Record]:
-    """Return the records. Raises CommandError if the name of a header is not text: it can't be written again."""
+    """Return the records unchanged. Raises CommandError if a header's name is not valid UTF-8, since kac could not
+    write it again.
+    """
     for each in found:
         try:
             _ = [name.decode() for name, _ in each.headers]
@@ -179,11 +185,12 @@ def _with_plain_headers(found: Sequence[Record], span: Span) -> Sequence[Record]
 async def _with_letters(
     reader: RecordReader, context: Context, statement: P, snapshot: Snapshot, tell: Callable[[str], None]
 ) -> P:
-    """Return a statement with the letters of the records that it passes over, or write these records into its file.
+    """Return the statement with dead letters made from the records that a group will skip; or write these records to
+    the statement's file.
 
     Raises:
         CommandError: some of the records can't be read, are held back by an open transaction, or are too many.
-        Refused: the context hides records, and the statement would write them into a file.
+        Refused: the context hides records, and the statement would write them to a file.
     """
     span = statement.span
     if statement.keep and context.records == HIDDEN:
@@ -220,8 +227,8 @@ async def _with_letters(
 
 
 def _written(records: Sequence[Record], statement: PassingStatement) -> str:
-    """Write records into the new file of a statement; return a line about it. A file that has these very bytes counts
-    as written. Raises CommandError.
+    """Write records to the statement's new file; return a line about it. If the file exists with exactly this content,
+    write nothing. Raises CommandError if the file exists with another content, or can't be written.
     """
     data = b"".join(stream_form("jsonl", AUTO, masked=False)(records))
     path, shown = Path(statement.keep), f"'{clean(statement.keep, 200)}'"

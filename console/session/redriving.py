@@ -1,8 +1,9 @@
-"""Send dead letters again, each once: a survey of them, and the work of the operation.
+"""Redrive dead letters (records that a consumer could not process): send each of them once to its target topic. This
+module surveys the letters, and does the work of the operation.
 
-The group of the selection has the position in each partition, with the counts. Each transaction contains some of the
-letters and the positions behind them, so after any crash the positions show which letters were sent; the journal only
-repeats this.
+A consumer group that stands for the selection of letters has, in each partition, the committed offset and the counts.
+Each transaction has some letters and the offsets after them, so the offsets show after any crash which letters were
+sent. The journal has the same facts again.
 """
 
 from __future__ import annotations
@@ -55,14 +56,14 @@ Place = tuple[str, int]
 LETTERS, BYTES = 500, 4 << 20
 """Maximum number of letters in one transaction, and about how many bytes of them."""
 LOOKED_AT = 5_000
-"""Number of letters that are looked at and not sent, after which the position is committed."""
+"""Number of letters that were examined but not sent after which the offset is committed nevertheless."""
 LOOKS_BACK_EVERY, ASKS_EVERY, NOTES_EVERY = 5.0, 1.0, 3.0
 """Seconds between two looks for letters that came back; between two reads of an operator's requests; and between two
 lines of the journal while nothing but the counts changes."""
 OTHERS = 50
-"""Maximum number of other selections of the topic whose numbers of sent letters are read."""
+"""Maximum number of other selections from the topic for which the number of sent letters is read."""
 READ_GROUPS = 2_000
-"""Maximum number of groups whose positions in the canary's topic are read."""
+"""Maximum number of groups whose offsets in the topic of the first letter are read."""
 PASSING = frozenset(
     {
         *("LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH"),
@@ -70,12 +71,12 @@ PASSING = frozenset(
         *("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "NOT_ENOUGH_REPLICAS"),
     }
 )
-"""Brokers' errors that may pass: the redrive waits and tries again."""
+"""Errors of brokers that may be temporary: the redrive waits and tries again."""
 TOO_LARGE, LEAST_BATCH = ("MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"), 512
 """Errors of a topic with a low max.message.bytes; and the size in bytes below which a batch is not halved after
 them."""
 GIVES_UP_SECONDS = 5.0
-"""Maximum seconds for ending the open transaction when this process leaves."""
+"""Maximum seconds to end the open transaction when this process stops its work."""
 NAMED = 3
 
 
@@ -83,11 +84,11 @@ class Desk(NamedTuple):
     """The parts of a session that a redrive needs.
 
     Attributes:
-        read: reads parts of the snapshot, and returns it.
+        read: reads what statements need, and returns the snapshot.
         stage: stages edits into the session's plan.
-        plan: returns the plan of the session.
-        discard: drops the edits of the plan.
-        facts: reads the facts for warnings.
+        plan: returns the session's plan.
+        discard: drops all edits from the plan.
+        facts: reads the facts for warnings about edits.
         journal: returns this host's journal of the cluster.
     """
 
@@ -104,8 +105,8 @@ class Desk(NamedTuple):
 
 
 def desk_of(session: Session) -> Desk:
-    """Return the parts of a session that a redrive needs. The session's plan has to be empty: `judged` stages edits
-    into it, and discards all of it.
+    """Return the parts of a session that a redrive needs. The session's plan must be empty, because `judged` stages
+    edits into it and then discards the whole plan.
     """
     return Desk(
         session.client,
@@ -122,30 +123,30 @@ def desk_of(session: Session) -> Desk:
 
 
 class Stopped(Exception):
-    """The redrive can't continue by itself. The text has the reason."""
+    """The redrive can't continue without the operator. The exception's text says why."""
 
 
 class Unread(Stopped):
-    """The letters can't be read now."""
+    """The letters can't be read at present."""
 
 
 class Looked(NamedTuple):
-    """Some letters, in their order, each with the decision whether it is sent."""
+    """Some letters in the order of their offsets, each with the decision whether it is sent."""
 
     letters: Sequence[tuple[Record, Letter | Stays]]
     reached: Mapping[int, int]
-    """The next offset of each partition after the letters."""
+    """Partition -> the offset after the last of these letters."""
 
 
 class _Targets(Struct):
-    """The numbers of partitions of topics that letters go to; 0 for topics that do not exist, `UNSEEN` for those that
-    may not be described.
+    """Topic -> its number of partitions, for topics to which letters are sent: 0 if the topic does not exist, `UNSEEN`
+    if the principal may not describe it.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
 
     async def learn(self, client: Client, names: set[str]) -> None:
-        """Read the topics that are not known yet. Raises AdminError."""
+        """Read the number of partitions of those topics that are not known yet. Raises AdminError."""
         from console.admin.topics import describe_topics
 
         new = sorted(names - self.counts.keys())
@@ -160,17 +161,20 @@ class _Targets(Struct):
 
     @property
     def existing(self) -> Mapping[str, int]:
-        """The topics that exist, as far as that is known."""
+        """Topic -> its number of partitions, without topics that do not exist or may not be described."""
         return {name: count for name, count in self.counts.items() if count}
 
 
 async def looked_through(
     desk: Desk, goal: Redrive, targets: _Targets, since: Mapping[int, int]
 ) -> AsyncGenerator[Looked, None]:
-    """Yield the letters from these offsets on up to the ends of the goal, those of each partition in their order.
+    """Yield the letters between these offsets and the ends in the goal, in the order of offsets within each partition.
+
+    Args:
+        since: partition -> the offset at which to begin.
 
     Raises:
-        Stopped: letters can't be decoded; Unread: their brokers do not answer.
+        Stopped: letters can't be decoded; the subclass Unread: their brokers do not answer.
         Refused: the context or a broker refuses the read.
         AdminError: the connection to the cluster is lost.
     """
@@ -220,11 +224,11 @@ async def looked_through(
 
 
 async def with_ends(desk: Desk, goal: Redrive) -> Redrive:
-    """Return a goal with the present ends of the dead-letter topic.
+    """Return the goal with the present end offsets of the dead-letter topic, where the redrive will end.
 
     Raises:
-        Refused: there is no such topic, it is the target of its own letters, the context forbids it, or an end can't
-            be read.
+        Refused: there is no such topic, it is the target of its own letters, the context forbids reading or writing
+            records, or an end offset can't be read.
         AdminError: the connection to the cluster is lost.
     """
     from console.admin.partitions import LATEST, offsets_of
@@ -249,9 +253,9 @@ async def with_ends(desk: Desk, goal: Redrive) -> Redrive:
 
 
 async def _behind_former(desk: Desk, goal: Redrive) -> Redrive:
-    """Return a goal that starts at the offsets that earlier operations with the same letters and target reached, by the
-    journal. The group's positions do not suffice: brokers forget them (offsets.retention.minutes), and operators delete
-    groups. Without a journal or a topic id, return the goal as it is.
+    """Return the goal so that it begins after the offsets that earlier operations with the same letters and target
+    reached, according to the journal. The group's offsets are not enough: brokers delete them
+    (offsets.retention.minutes), as may operators. Without a journal or a topic id, return the goal unchanged.
     """
     if not (goal.topic_id and desk.context.journal):
         return goal
@@ -267,7 +271,9 @@ async def _behind_former(desk: Desk, goal: Redrive) -> Redrive:
 
 
 def _raise_to(found: dict[int, int], operation: Operation) -> None:
-    """Raise offsets to those that an operation has reached according to the journal."""
+    """Raise each offset in `found` (partition -> offset) to the one that the operation has reached according to the
+    journal.
+    """
     assert isinstance(operation.goal, Redrive)
     for reached in (operation.goal.reached, *(each.reached for each in operation.sent)):
         for number, offset in reached:
@@ -277,11 +283,12 @@ def _raise_to(found: dict[int, int], operation: Operation) -> None:
 async def survey(
     desk: Desk, goal: Redrive, show: Callable[[Survey], None] = lambda _: None
 ) -> tuple[Survey, Mapping[str, int]]:
-    """Return a survey of the letters that a redrive would send, and topic -> number of partitions; nothing is sent.
+    """Examine the letters that a redrive would send, without sending any. Return the survey, and topic -> its number of
+    partitions for the letters' targets.
 
     Args:
-        goal: the goal with its ends.
-        show: called with the survey so far.
+        goal: the goal with its end offsets.
+        show: function called with the survey so far.
 
     Raises:
         Refused: as `looked_through`, or letters can't be read.
@@ -315,9 +322,9 @@ async def survey(
 
 
 async def _sent_by_others(client: Client, goal: Redrive) -> tuple[dict[str, int], int | None]:
-    """Return the number of letters that each other selection of the topic sent, by its group, and the number of
-    selections that were not read; None if it is unknown, because groups of a broker could not be listed. Selections
-    that brokers don't list, because they may not be described, are missing.
+    """Return group -> the number of letters that it sent, for the groups of other selections from the same topic; and
+    the number of selections that were not read. That number is None if unknown, because a broker's groups could not
+    be listed. Selections whose groups may not be described are missing in both.
     """
     from console.admin.errors import BrokerError
     from console.admin.groups import group_positions, list_groups
@@ -341,8 +348,13 @@ async def _sent_by_others(client: Client, goal: Redrive) -> tuple[dict[str, int]
 async def _begins(
     client: Client, goal: Redrive, known: Mapping[int, Position], noted: Mapping[int, int]
 ) -> dict[int, Position]:
-    """Return the position at which each partition continues: the group's, but not before the one that the journal has,
-    and not before the start of the log. Raises Refused if a log's start can't be read, and AdminError.
+    """Return partition -> the offset at which to continue: the group's committed offset, but not before the one in the
+    journal, and not before the start of the log. Raises Refused if a log's start offset can't be read, and
+    AdminError.
+
+    Args:
+        known: partition -> the group's committed position.
+        noted: partition -> the offset in the journal.
     """
     from console.admin.partitions import EARLIEST, offsets_of
 
@@ -361,7 +373,7 @@ class Judged(NamedTuple):
 
     Attributes:
         refused: the reasons why some letters can't be written, a line each.
-        effects: the effects of the letters, a line each.
+        effects: the effects of the letters on other entities, a line each.
         risks: the warnings.
     """
 
@@ -371,8 +383,8 @@ class Judged(NamedTuple):
 
 
 async def judged(desk: Desk, goal: Redrive, found: Survey) -> Judged:
-    """Return the forecast and the warnings for the letters to send: those for new records, and a warning if other
-    selections may have sent some of them. Raises AdminError.
+    """Return the effects and the warnings for the letters to send: those of writing records, and a warning if other
+    selections may have sent some of the letters already. Raises AdminError.
     """
     edits = edits_of(found)
     snapshot = await desk.read(needs_of({each.topic for each in edits}))
@@ -391,7 +403,7 @@ async def judged(desk: Desk, goal: Redrive, found: Survey) -> Judged:
 
 
 def edits_of(found: Survey) -> list[WriteRecords]:
-    """Return the letters to send as edits that write records, without their contents, for the rules on such edits."""
+    """Return edits that stand for writing these letters, but have no contents, for the rules that judge such edits."""
     return [
         WriteRecords(
             topic,
@@ -412,14 +424,15 @@ def edits_of(found: Survey) -> list[WriteRecords]:
 
 
 class _Back(Struct):
-    """The letters that arrived in the dead-letter topic after the redrive began.
+    """Counts of the letters that arrived in the dead-letter topic after the redrive began.
 
     Attributes:
-        at: the next offset to look at, by partition.
-        written: partition of a target -> offsets of sent letters, the first and the one after the last of each part.
-        came_back: the number of sent letters that failed again.
+        at: partition -> the next offset to read.
+        written: (target topic, partition) -> ranges of letters sent there, each as the first offset and the one after
+            the last.
+        came_back: the number of letters that were sent and failed again.
         newer: the number of other letters that arrived.
-        last: the place of the last letter that came back: its exception is content, and not for the journal.
+        last: the place of the last letter that failed again. Its exception is content, and not for the journal.
     """
 
     at: dict[int, int]
@@ -429,13 +442,13 @@ class _Back(Struct):
     last: str = ""
 
     def note(self, sent: SentLetters) -> None:
-        """Keep the places of sent letters."""
+        """Remember the offsets at which letters were sent."""
         for topic, number, first, count in sent.written:
             if first >= 0:
                 self.written.setdefault((topic, number), []).append((first, first + count))
 
     def count(self, record: Record) -> bool:
-        """Count a letter that arrived. Return whether it is one that was sent, and failed again."""
+        """Count a letter that arrived. Return whether it was sent by this redrive and failed again."""
         self.at[record.partition] = record.offset + 1
         origin = dead_letters.origin_of(record)
         parts = self.written.get((origin.topic, origin.partition), ()) if origin is not None else ()
@@ -448,18 +461,18 @@ class _Back(Struct):
 
 
 def _hash_of(letters: Sequence[Letter]) -> str:
-    """Return the hash of letters for the journal."""
+    """Return a hash of the letters, 16 hexadecimal digits, by which the journal identifies them."""
     return sha256("".join(each.record.hash for each in letters).encode()).hexdigest()[:16]
 
 
 class _Readers(NamedTuple):
-    """The groups that may pass the first letter. As a condition it is false if all groups were read and no group may
-    pass the letter.
+    """The groups that may read the first letter. Its truth value is False if all groups were read and none may read the
+    letter.
 
     Attributes:
-        at: group -> its position in the letter's partition.
-        behind: groups with members that have no position in that partition.
-        problem: the reason why groups are not known; ``""`` if all are known.
+        at: group -> its committed offset in the letter's partition.
+        behind: groups with members, but without a committed offset in that partition.
+        problem: the reason why groups are unknown; ``""`` if all are known.
     """
 
     at: Mapping[str, int]
@@ -487,12 +500,14 @@ class Redriving:
         pace: Pace,
         on_progress: Callable[[Progress], None],
     ) -> None:
-        """Create the work of a redrive; `run` does it.
+        """Prepare the work on a redrive; `run` does it.
 
         Args:
-            work: holds the lease, and has the journal.
-            tell: receives a line for each event.
-            on_progress: receives the progress.
+            desk: the parts of the session.
+            work: the lease on the operation, and its journal.
+            tell: function called with a line for each event.
+            pace: the intervals between polls, and the patience.
+            on_progress: function called with the progress.
         """
         goal = operation.goal
         assert isinstance(goal, Redrive)
@@ -517,10 +532,10 @@ class Redriving:
         self._noted_at = now
 
     async def run(self) -> Operation:
-        """Work until the letters are sent, an operator cancels the redrive, or it can't continue. Return the operation.
+        """Send letters until all are sent, an operator cancels the redrive, or it can't continue. Return the operation.
 
         Raises:
-            Refused: another process has taken over the operation, or the journal can't be written.
+            Refused: another process works on the operation now, or the journal can't be written.
         """
         from console.admin import errors
         from console.admin.exactly_once import Fenced, Interrupted, take_over
@@ -568,14 +583,18 @@ class Redriving:
             await asyncio.shield(self._leave())
 
     def _has_smaller_batches(self, why: Failure) -> bool:
-        """Halve the batches if one is too large for its topic. Return whether that can help."""
+        """Halve the maximum size of a batch in bytes, if the failure means that a batch is too large for its topic, and
+        the size is not below `LEAST_BATCH`. Return whether it was halved, so that a retry may succeed.
+        """
         if why.name not in TOO_LARGE or self._batch < LEAST_BATCH:
             return False
         self._batch //= 2
         return True
 
     async def _leave(self) -> None:
-        """End the open transaction: readers of the topics would wait for its timeout."""
+        """End the open transaction within `GIVES_UP_SECONDS`: readers of the target topics would otherwise wait for its
+        timeout.
+        """
         from console.admin.exactly_once import give_up
 
         if self._mine is not None and self._mine.began is not None:
@@ -588,7 +607,7 @@ class Redriving:
         return self._operation
 
     async def _is_wanted(self) -> bool:
-        """Read an operator's requests, and wait while the redrive is paused. Return whether to continue; if not, note
+        """Read an operator's requests, and wait while the redrive is paused. Return whether to continue; if not, record
         the end of the operation.
         """
         self._asked_at = self._desk.clock.monotonic()
@@ -614,8 +633,8 @@ class Redriving:
         self._tell(f"operation {self._operation.number} ({self._goal}) is {state.value}: {self._letters()}")
 
     async def _check_topic(self) -> None:
-        """Raise Stopped if another topic has the name now, Unread if a partition ends before its end in the goal,
-        Refused if the topic or an end can't be read, and AdminError.
+        """Check that the dead-letter topic is still the same. Raises Stopped if another topic has its name now, Unread
+        if a partition ends before its end in the goal, Refused if the topic or an end can't be read, and AdminError.
         """
         from console.admin.partitions import LATEST, offsets_of
         from console.admin.topics import describe_topics
@@ -661,8 +680,8 @@ class Redriving:
     # -- sending letters
 
     async def _send_all(self) -> bool:
-        """Send the remaining letters. Return whether no letter remains: an operator may stop the redrive, and an open
-        transaction may hold back letters. Raises Stopped at a record that is in the way.
+        """Send the remaining letters. Return True if all were sent; False if an operator stopped the redrive, or an
+        open transaction holds letters back. Raises Stopped at a record that can't be sent.
         """
         self._waits = ()
         self._targets = _Targets()  # topics may have changed since the last attempt
@@ -701,12 +720,15 @@ class Redriving:
         return not self._left()
 
     def _most(self) -> int:
-        """Return the largest number of letters in one transaction: those of a second if there is a throttle."""
+        """Return the maximum number of letters in one transaction; with a throttle, at most the letters of one
+        second.
+        """
         return min(LETTERS, self._operation.throttle or LETTERS)
 
     async def _goes_on(self) -> bool:
-        """Read an operator's requests, once a second (`ASKS_EVERY`), and count letters that came back, every 5 s
-        (`LOOKS_BACK_EVERY`). Return whether to continue.
+        """Read an operator's requests and renew the lease every `ASKS_EVERY` (1 s), and count the letters that failed
+        again every `LOOKS_BACK_EVERY` (5 s). Return whether to continue. Raises Refused if another process has the
+        lease.
         """
         now = self._desk.clock.monotonic()
         if now - self._looked_back_at >= LOOKS_BACK_EVERY:
@@ -721,7 +743,13 @@ class Redriving:
     async def _send(
         self, letters: list[Letter], reached: Mapping[int, int], stayed: Mapping[int, int], *, is_canary: bool
     ) -> None:
-        """Send letters and commit the positions after them, in one transaction."""
+        """Send letters, and commit the offsets after them, in one transaction.
+
+        Args:
+            reached: partition -> the offset after the letters.
+            stayed: partition -> the number of letters that were examined and not sent.
+            is_canary: whether this is the first letter, which is sent alone.
+        """
         from console.admin.exactly_once import commit
 
         if letters and self._operation.throttle:
@@ -760,11 +788,11 @@ class Redriving:
     # -- the canary
 
     async def _watch_canary(self) -> bool:
-        """Wait until a group passes the first letter that was sent. Return whether to go on; False if an operator stops
-        the redrive.
+        """Wait until a group has read past the first letter (the canary). Return whether to continue; False if an
+        operator stops the redrive.
 
         Raises:
-            Stopped: the letter came back, or no group passed it within the pace's patience.
+            Stopped: the letter failed again, or no group read past it within the pace's patience.
         """
         canary = next((each for each in reversed(self._operation.sent) if each.is_canary), None)
         if canary is None or canary.written[0][2] < 0:
@@ -801,8 +829,9 @@ class Redriving:
         return True
 
     async def _group_of(self, canary: SentLetters) -> str:
-        """Return the group in which the first letter failed, by its headers: another process may have sent it. ``""``
-        if that is not known. Raises Refused, AdminError.
+        """Read the first letter from the dead-letter topic, and return the group in which it failed, according to its
+        headers. This is needed if another process sent the letter. Return ``""`` if that is unknown. Raises Refused,
+        AdminError.
         """
         reached, topic = dict(canary.reached), self._goal.topic
         left = {number for number, offset in reached.items() if offset}
@@ -821,9 +850,14 @@ class Redriving:
         return ""
 
     async def _readers(self, topic: str, number: int) -> _Readers:
-        """Return the groups that may pass a letter. If the group in which the letter failed has a position in the
-        letter's partition, return only this group. Otherwise, return the groups with members and a position there, or
-        without such a group all groups with a position there. Raises AdminError.
+        """Return the groups that may read a letter: only the group in which it failed, if that has a committed offset
+        in the letter's partition; otherwise the groups with members and an offset there; if there are none, all
+        groups with an offset there. If the group in which it failed can't be read, return no group, with the reason.
+        Raises AdminError.
+
+        Args:
+            topic: the topic to which the letter was sent.
+            number: the number of the partition.
         """
         from console.admin.errors import BrokerError
         from console.admin.groups import group_position, topic_readers
@@ -852,7 +886,7 @@ class Redriving:
     # -- letters that came back
 
     async def _look_back(self) -> None:
-        """Count the letters that arrived in the dead-letter topic since the last look."""
+        """Read and count the letters that arrived in the dead-letter topic since the last call."""
         self._looked_back_at = self._desk.clock.monotonic()
         since = FromOffsets({(self._goal.topic, number): offset for number, offset in self._back.at.items()})
         async with aclosing(self._desk.reader.search(Search((self._goal.topic,), start=since))) as portions:
@@ -877,8 +911,8 @@ class Redriving:
         )
 
     async def _report(self, state: State, waits: tuple[str, ...]) -> None:
-        """Report the progress; note it in the journal if the state or the reasons changed, else at most every
-        `NOTES_EVERY` seconds.
+        """Show the progress. Record it in the journal if the state or the reasons for waiting changed, otherwise at
+        most every `NOTES_EVERY` seconds.
         """
         letters = self._letters()
         progress = Progress(self._work.clock.now(), state, letters.sent + letters.stayed, letters.left, waits, letters)

@@ -1,7 +1,8 @@
-"""Replay a flight record: a client that answers from it, and the polls that were taken while it was recorded.
+"""Replay a flight record: a client that answers from the record, and the polls that a console made while it was
+recorded.
 
-A part of a poll is read again if the record has another answer to its requests; so the verdicts over a record are the
-live ones, however often the live console polled.
+A part of the cluster is read again when the record has a new answer to the part's requests. The diagnoses over a record
+are therefore those of the live console, independent of how often that console polled.
 """
 
 from __future__ import annotations
@@ -36,30 +37,32 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 PAUSE_MS = 100
-"""Milliseconds without an answer that end a poll."""
+"""Milliseconds without an answer after which a poll counts as ended."""
 LONGEST_POLL_MS = 1000
-"""Maximum milliseconds for the answers of one poll."""
+"""Maximum milliseconds from the first to the last answer of one poll."""
 MOST_MEMORIES = 512
 
 
 class _Memory(NamedTuple):
-    """The remembered result of an operation, or its error."""
+    """The cached result or error of an operation."""
 
     changes: Mapping[int, int]
-    """Each key that the operation used (of an API, or `CLOCK`) -> what `Tape.changes` returned for it then."""
+    """Each key on which the result depends (an API key, or `CLOCK`) -> the value of `Tape.changes` for it at the time
+    of the operation.
+    """
     tracks: frozenset[Track]
-    """The answers that the operation used."""
+    """The tracks (sequences of answers to one request) that the operation read."""
     result: object
     error: AdminError | None
     chunks: tuple[object, ...]
-    """The arguments of the operation's calls of `on_chunk`."""
+    """The arguments with which the operation called its `on_chunk`, to be repeated with the cached result."""
 
 
 class RecordedClient:
-    """A client that runs operations of `console.admin` on a record, on the caller's own loop (an `InstantLoop`). An
-    operation whose answers did not change is not run again.
+    """A client that runs the operations of `console.admin` on a record, on the caller's own event loop (an
+    `InstantLoop`). If the answers that an operation needs have not changed, it returns the cached result.
 
-    answered_ms: time of the newest answer of the last operation, milliseconds since 1970.
+    answered_ms: the arrival of the newest answer that the last operation read, milliseconds since 1970.
     """
 
     def __init__(self, tape: Tape, settings: ConnectionSettings) -> None:
@@ -70,15 +73,18 @@ class RecordedClient:
         self._memories: dict[Hashable, _Memory] = {}
 
     def go_to(self, at_ms: int) -> None:
-        """Set the time whose answers the client returns. If it goes back, the link is replaced, and looks up the
-        brokers again."""
+        """Set the time up to which answers are returned, milliseconds since 1970. If it is earlier than before, replace
+        the link, because the old one has cached brokers of a later time.
+        """
         if at_ms < self.tape.at_ms:
             # A link caches the brokers' addresses and versions, which may come later in the record than this time.
             self._link = Link(self._settings, connections=RecordedConnections(self._settings, self.tape))
         self.tape.at_ms = self.answered_ms = at_ms
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
-        """Return the result of ``operation(link, *args, **options)`` on the record. Raises as the operation does."""
+        """Run ``operation(link, *args, **options)`` on the record and return its result, possibly from the cache.
+        Raises what the operation raises.
+        """
         on_chunk = options.pop("on_chunk", None)
         key = _key(operation, args, options)
         memory = self._memories.get(key)
@@ -133,7 +139,7 @@ class RecordedClient:
         return memory
 
     def count_throttled(self) -> int:
-        """Return the number of answers in which brokers throttled kac since the last count."""
+        """Return the number of answers since the last call in which a broker throttled kac."""
         return self._link.sender.count_throttled()
 
     async def close(self) -> None:
@@ -142,7 +148,7 @@ class RecordedClient:
 
 
 def _key(operation: object, args: Iterable[Any], options: Mapping[str, Any]) -> Hashable:
-    """Return a key that is equal for the same request."""
+    """Return a key that is equal for equal operations, arguments and options."""
     return operation, _frozen(tuple(args)), _frozen(dict(sorted(options.items())))
 
 
@@ -155,8 +161,9 @@ def _frozen(value: Any) -> Hashable:
 
 
 def entries_of(reader: FlightReader) -> Iterator[Entry]:
-    """Yield the answers of a record for tapes; safe for several threads. An answer is read on first use, and a damaged
-    one counts as not recorded."""
+    """Yield the answers of a record in the form that tapes need; several threads may use them. A body is read when it
+    is first needed; an answer whose body is damaged counts as missing.
+    """
     lock = Lock()
 
     def read(index: int) -> Answer:
@@ -173,8 +180,11 @@ def entries_of(reader: FlightReader) -> Iterator[Entry]:
 
 
 def poll_ends(times: Iterable[int]) -> list[int]:
-    """Return the end times of polls from the arrival times of answers; all times are milliseconds since 1970, in order.
-    A poll ends before a pause of 100 ms (`PAUSE_MS`), or before it would last 1 s (`LONGEST_POLL_MS`).
+    """Divide answers into polls, and return the time at which each poll ended. A poll ends before a pause of `PAUSE_MS`
+    (100 ms), or before it would exceed `LONGEST_POLL_MS` (1 s).
+
+    Args:
+        times: the arrival times of the answers, in order. All times are milliseconds since 1970.
     """
     ends: list[int] = []
     began = last = -1
@@ -191,16 +201,16 @@ def poll_ends(times: Iterable[int]) -> list[int]:
 
 
 def moment(at_ms: int) -> datetime:
-    """Return a time of a record as a datetime in UTC."""
+    """Convert a time of a record, milliseconds since 1970, to a datetime in UTC."""
     return datetime.fromtimestamp(at_ms / 1000, UTC)
 
 
 class Replay:
-    """A record and a session on it, on the caller's own loop.
+    """A record and a session on it, on the caller's own event loop.
 
     Attributes:
-        tape: the answers up to the shown time.
-        times: the end times of its polls, milliseconds since 1970.
+        tape: the record's answers up to the time that is shown.
+        times: the end time of each poll in the record, milliseconds since 1970.
     """
 
     def __init__(self, tape: Tape, times: Sequence[int], context: Context) -> None:
@@ -213,7 +223,7 @@ class Replay:
 
     @classmethod
     def of(cls, reader: FlightReader, name: str) -> Replay:
-        """Return the replay of an open record. name: the name of the record's file."""
+        """Create the replay of an open record. name: the name of the record's file."""
         tape = Tape(entries_of(reader))
         return cls(tape, poll_ends(reader.times), context_of(reader.header, tape, name))
 
@@ -221,7 +231,7 @@ class Replay:
         return moment(self._client.answered_ms)
 
     async def polls(self, times: Iterable[int]) -> AsyncIterator[Poll]:
-        """Yield the polls at these ascending times, without those at which no broker answered."""
+        """Yield the polls at these ascending times (ms since 1970), without those at which no broker answered."""
         for at_ms in times:
             try:
                 yield await self.poll_at(at_ms)
@@ -229,13 +239,14 @@ class Replay:
                 log.info("at %s: %s", moment(at_ms), error.failure)
 
     async def poll_at(self, at_ms: int) -> Poll:
-        """Return the poll at a time later than the last one. at_ms: milliseconds since 1970. Raises AdminError if no
-        broker answered, and Refused."""
+        """Return the poll at a time (ms since 1970), which must be later than that of the last call. Raises AdminError
+        if no broker answered then, and Refused.
+        """
         self._client.go_to(at_ms)
         return await self._poller.poll()
 
     def count_throttled(self) -> int:
-        """Return the number of answers in which brokers throttled kac since the last count."""
+        """Return the number of answers since the last call in which a broker throttled kac."""
         return self._client.count_throttled()
 
     async def close(self) -> None:
@@ -244,8 +255,8 @@ class Replay:
 
 
 def context_of(header: Header, tape: Tape, name: str) -> Context:
-    """Return the context of a record, which can't send changes. name: the name of its file, for a record that names no
-    context.
+    """Return a read-only context for a record. name: the name of the record's file, which is used if the record names
+    no context.
     """
     settings = ConnectionSettings(
         tuple(tape.addresses()[:1]) or ((name, 0),), read_only=True, connect=tuple(_connect_of(tape))
@@ -254,7 +265,7 @@ def context_of(header: Header, tape: Tape, name: str) -> Context:
 
 
 def _connect_of(tape: Tape) -> Iterator[ConnectSettings]:
-    """Yield the Connect clusters of a record; their workers are not asked."""
+    """Yield settings for the Connect clusters of a record; no request is ever sent to their workers."""
     found = tape.service_at_all(CONNECT)
     if found is not None:
         with suppress(ValueError):
@@ -263,8 +274,11 @@ def _connect_of(tape: Tape) -> Iterator[ConnectSettings]:
 
 
 def record_time(text: str, begins_ms: int, ends_ms: int) -> int:
-    """Return the time that an operator wrote, milliseconds since 1970: ``03:11`` is the last one before the record's
-    end.
+    """Convert a time that an operator wrote to milliseconds since 1970. A time of day such as ``03:11`` means the last
+    such time before the record's end.
+
+    Args:
+        begins_ms, ends_ms: the beginning and the end of the record, milliseconds since 1970.
 
     Raises:
         ValueError: the text is not a time, or the time is before the record; the message is for the operator.

@@ -1,6 +1,8 @@
-"""The diagnosis of a record, computed in its own thread: the trouble at each of its polls, and the changes.
+"""The diagnosis of a whole record, computed in a thread of its own: the symptoms and causes at each poll, and the
+changes.
 
-Equal parts of successive polls are kept once; of a very long record every second, fourth, … quiet poll is kept.
+Equal parts of successive polls are one object. Of a very long record, only every second, fourth, … of the polls without
+a change are kept.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ MOST_MOMENTS = 8_000
 
 
 class Moment(Struct, frozen=True):
-    """A poll of a record, with its verdict."""
+    """A poll of a record with its diagnosis."""
 
     at_ms: int
     """The time of the poll, in milliseconds since 1970."""
@@ -46,23 +48,24 @@ class Moment(Struct, frozen=True):
     verdict: Verdict | None
     events: Record
     half_hour: HalfHour = HalfHour()
-    """The half hour before this moment."""
+    """The diagnoses of the half hour before this poll."""
     lost: Failure | None = None
-    """The failure if no broker answered, in which case the other fields are those of the last answered poll; None if
-    one answered."""
+    """The failure, if no broker answered at this poll; the other fields are then those of the last poll with answers.
+    None if a broker answered.
+    """
     turned: bool = False
-    """Whether the causes or symptoms differ from those of the moment before, or an outage of all brokers begins or
-    ends.
+    """Whether the causes or symptoms differ from those at the previous poll, or an outage of all brokers begins or ends
+    here.
     """
     changed: bool = False
-    """Whether events happened since the moment before."""
+    """Whether clients' changes were noticed since the previous poll."""
 
 
 class ReplayDiagnosis:
-    """A single pass through a record, from its beginning. `moments` grows meanwhile: it is replaced by a longer tuple,
-    never changed.
+    """One pass through a record from its beginning, in a thread. `moments` is replaced by a longer tuple from time to
+    time; a tuple never changes.
 
-    failed: the error that ended it early; ``""`` without one.
+    failed: the text of the error that ended the pass early; ``""`` if there was none.
     """
 
     def __init__(self, replay: Replay) -> None:
@@ -76,33 +79,34 @@ class ReplayDiagnosis:
 
     @property
     def begins_ms(self) -> int:
-        """The end of the record's first poll, milliseconds since 1970."""
+        """The end of the first poll in the record, milliseconds since 1970."""
         return self._replay.times[0]
 
     @property
     def ends_ms(self) -> int:
-        """The end of the record's last poll, milliseconds since 1970."""
+        """The end of the last poll in the record, milliseconds since 1970."""
         return self._replay.times[-1]
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the thread that makes the pass."""
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread after its current poll, and wait some seconds for that."""
+        """Have the thread end after its current poll, and wait some seconds for it."""
         self._stop.set()
         if self._thread.is_alive():
             # Don't wait longer: a poll of a large record may take a while, and the thread is a daemon.
             self._thread.join(5)
 
     def at(self, at_ms: int) -> Moment | None:
-        """Return the last moment at or before a time; None before the first. at_ms: milliseconds since 1970."""
+        """Return the last diagnosed poll at or before a time (ms since 1970); None if the first one is later."""
         index = bisect_right(self.moments, at_ms, key=_time)
         return self.moments[index - 1] if index else None
 
     def beside(self, at_ms: int, step: int, *, jump: bool = False) -> Moment | None:
-        """Return the next (step 1) or previous (-1) moment of a time; None if the record ends there. jump: skip moments
-        without a change."""
+        """Return the poll after (step 1) or before (step -1) a time in ms since 1970; None if there is no such poll.
+        jump: whether to skip polls without a change.
+        """
         moments = self.moments
         index = bisect_right(moments, at_ms, key=_time) if step > 0 else bisect_left(moments, at_ms, key=_time) - 1
         while 0 <= index < len(moments):
@@ -174,15 +178,15 @@ def _time(each: Moment) -> int:
 
 
 def _thinned(moments: Sequence[Moment]) -> list[Moment]:
-    """Return the moments without every second quiet one. If that leaves more than three quarters of `MOST_MOMENTS`,
-    return every second of the rest.
+    """Return the polls without every second one of those without a change. If more than three quarters of
+    `MOST_MOMENTS` are left, return every second of these.
     """
     kept = [each for index, each in enumerate(moments) if each.turned or each.changed or index % 2 == 0]
     return kept if len(kept) <= MOST_MOMENTS * 3 // 4 else kept[::2]
 
 
 def _with_shared(before: Observations | None, poll: Poll) -> Observations:
-    """Return the observations after a poll; a part that equals the former one is the same object."""
+    """Return the observations after a poll; parts that equal those of `before` are the same objects."""
     if before is None:
         return begin(poll)
     observations = after(before, poll)
@@ -192,13 +196,15 @@ def _with_shared(before: Observations | None, poll: Poll) -> Observations:
 
 
 def _shared(before: Verdict | None, now: Verdict) -> Verdict:
-    """Return the new verdict; each part that equals the former verdict's part is the same object."""
+    """Return the new verdict; parts that equal those of the former verdict are the same objects."""
     known = asdict(before) if before is not None else {}
     return replace(now, **{name: value for name, value in known.items() if getattr(now, name) == value})
 
 
 def _names(verdict: Verdict | None) -> object:
-    """Return the causes and symptoms of a verdict: if they differ, the verdict has turned."""
+    """Return the names of a verdict's causes and symptoms, which are compared to see whether the verdict has
+    changed.
+    """
     if verdict is None:
         return None
     causes = frozenset((each.claim.cause, each.claim.subject) for each in verdict.causes)

@@ -1,8 +1,8 @@
-"""The polls of a record: a part is read if its requests were answered since the last poll, so that each verdict equals
-the live one.
+"""The polls of a record: a part of the cluster is read if its requests were answered since the last poll, so that each
+diagnosis equals the live one.
 
-The next requests of a live poll depend on its former ones, on its clock and on delays. A replay repeats the requests of
-the record instead.
+A live poll chooses its requests by earlier results, by its clock and by delays. A replay instead repeats the requests
+that the record has.
 """
 
 from __future__ import annotations
@@ -35,28 +35,33 @@ if TYPE_CHECKING:
 LIST_OFFSETS, OFFSET_FETCH, DESCRIBE_CONFIGS, LIST_TRANSACTIONS = 2, 9, 32, 66
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 MOST_NAMED = 50
-"""Maximum number of topics in a request for configs that counts as a separate one, like the request after a
-deletion."""
+"""Maximum number of topics in a request for configs that counts as a separate request about a symptom, and not as part
+of a read of all configs.
+"""
 ENDS_WITHIN_MS = 3000
-"""Maximum milliseconds for which committed offsets wait for the ends that were read for the same lag."""
+"""Maximum milliseconds by which the answer with the log end offsets may follow the one with the committed offsets of
+the same read of a lag.
+"""
 OF_ALL = frozenset({flight_tape.METADATA, flight_tape.API_VERSIONS, flight_tape.DESCRIBE_CLUSTER})
-"""APIs that nearly every read calls: a new answer to one of them does not show that a part was read again."""
+"""APIs that nearly every operation calls. A new answer to one of these does not show that a part was read again."""
 
 
 class OffsetsAsked(NamedTuple):
-    """The contents of a ListOffsets request."""
+    """The content of a ListOffsets request."""
 
     node: int
     stable: bool
-    """Whether the isolation level is read_committed."""
+    """Whether the request's isolation level is read_committed."""
     timestamp: int
-    """A time in milliseconds since 1970, or a special one: `LATEST`, `EARLIEST`, `MAX_TIMESTAMP` …"""
+    """The requested time, milliseconds since 1970, or one of Kafka's special values: `LATEST`, `EARLIEST`,
+    `MAX_TIMESTAMP` …
+    """
     places: tuple[Place, ...]
 
 
 @lru_cache(4096)
 def offsets_asked(asked: Asked) -> OffsetsAsked | None:
-    """Return the contents of a ListOffsets request; None if it can't be read or has several timestamps."""
+    """Decode a ListOffsets request; return None if it can't be decoded or has several timestamps."""
     places: list[Place] = []
     kinds: set[tuple[bool, int]] = set()
     for part in asked_parts(asked.api_key, asked.version, asked.request) or ():
@@ -68,7 +73,9 @@ def offsets_asked(asked: Asked) -> OffsetsAsked | None:
 
 
 class RecordedSlowPolls(slow_polls.SlowPolls):
-    """The reads outside the snapshot, as the recorded console made them."""
+    """The reads for triage whose results are not in the snapshot, repeated with the requests of the recorded
+    console.
+    """
 
     def __init__(self, session: Session, tape: flight_tape.Tape) -> None:
         super().__init__(session)
@@ -79,8 +86,8 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
         self._timed: dict[tuple[int, tuple[Place, ...]], list[int]] = {}
 
     def has_news(self, part: str) -> bool:
-        """Return whether answers arrived that a part has not used yet. True for parts other than the logs, the newest
-        records and the open transactions.
+        """Return whether the record has answers that the last read of a part did not use. This is checked for the logs,
+        the newest records and the open transactions only; for other parts return True.
         """
         if part == Part.LOGS:
             return bool(self._tape.answered_since(LIST_OFFSETS, self._logs_ms))
@@ -91,7 +98,7 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
         return True
 
     async def _read_logs(self) -> None:
-        """Read the offsets of the logs whose start and end offsets were answered."""
+        """Read the offsets of the logs for which the record has answers with start and end offsets."""
         from console.admin import partitions
 
         ends = []
@@ -115,7 +122,9 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
         await self._read_named_configs()
 
     async def _read_former(self) -> None:
-        """Read the former ends of the logs that were asked for at all of the times before a moment."""
+        """Read the former end offsets of the logs for which the record has requests at each of the times in
+        `FORMER`.
+        """
         from console.admin import partitions
 
         for (node, places), times in [*self._timed.items()]:
@@ -126,9 +135,9 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
                 self.facts = slow_polls.with_former(self.facts, places, now_ms / 1000, found)
 
     def _is_whole(self, end: OffsetsAsked) -> bool | None:
-        """Return whether the last stable offsets belong to a read with this end: False if none were read. None if the
-        end belongs to no such read, since reading a group's lag also reads ends, or if the offsets are older than the
-        last read that was used.
+        """Return whether last stable offsets were read together with these end offsets; False if none were read. Return
+        None if the end offsets do not belong to a read of logs, because reading a group's lag also reads end
+        offsets; or if they are older than the last read that was used.
         """
         taken = self._taken.get(end, -1)
         start = self._pieces.get(end._replace(timestamp=EARLIEST))
@@ -140,18 +149,19 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
         return True if held.time(self._tape.at_ms) > taken else None
 
     async def _read_named_configs(self) -> None:
-        """Read the configs of topics from separate requests, so that a change of their retention is known together with
-        the records that it deleted."""
+        """Read the configs that the record has from requests about few topics, so that a change of retention is known
+        together with the records that it deleted.
+        """
         since, self._configs_ms = self._configs_ms, self._tape.at_ms
         for track in self._tape.answered_since(DESCRIBE_CONFIGS, since):
             if resources := _topics_named(track.asked):
                 await self._session.read_configs(list(resources))
 
     async def read_share_groups(self) -> None:
-        """Read nothing: answers about single groups are read as soon as they arrive."""
+        """Do nothing: `_read_named_configs` reads configs of single groups as soon as they arrive."""
 
     async def _read_newest(self) -> None:
-        """Read the timestamps of the newest records of the requested logs."""
+        """Read the timestamps of the newest records of the logs for which the record has such requests."""
         from console.admin import partitions
 
         since, self._newest_ms = self._newest_ms, self._tape.at_ms
@@ -161,8 +171,9 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
                 self.keep_newest(await self._session.client.run(partitions.newest_records, led))
 
     async def _read_transactions(self) -> None:
-        """Read the transactions of partitions whose last stable offset stands still. If there are any, do nothing until
-        the record has an answer to ListTransactions from after the last read of the logs.
+        """Read the transactions of partitions whose last stable offset does not advance. If there are such partitions,
+        wait with this until the record has an answer to ListTransactions that is later than the last read of the
+        logs.
         """
         read_ms = round(self.facts.logs.at * 1000)
         if self.facts.logs.standing(slow_polls.STANDS) and not self._tape.answered_since(LIST_TRANSACTIONS, read_ms):
@@ -170,8 +181,8 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
         await super()._read_transactions()
 
     async def _read_certificates(self) -> None:
-        """Keep the certificates that listeners of the cluster's brokers and voters presented lately; if no handshake
-        arrived, the former ones stay.
+        """Set the certificates to those that listeners of the cluster's brokers and voters presented recently. If no
+        new handshake was recorded, keep the certificates known before.
         """
         arrived = self._tape.arrivals(HANDSHAKE)
         snapshot = self._session.snapshot
@@ -195,7 +206,7 @@ class RecordedSlowPolls(slow_polls.SlowPolls):
 
 @lru_cache(4096)
 def _topics_named(asked: Asked) -> tuple[ConfigResource, ...]:
-    """Return the resources of a request for all configs of at most 50 topics or groups (`MOST_NAMED`); empty for any
+    """Return the resources of a request for all configs of at most `MOST_NAMED` (50) topics or groups; empty for any
     other request.
     """
     parts = asked_parts(asked.api_key, asked.version, asked.request) or ()
@@ -208,7 +219,7 @@ def _topics_named(asked: Asked) -> tuple[ConfigResource, ...]:
 
 
 def _certificate(answer: Answer) -> Certificate | None:
-    """Return the certificate that a listener presented; None if the answer can't be read."""
+    """Decode a recorded TLS handshake; return None if it can't be decoded."""
     name = answer.request.decode("utf-8", "replace")
     listener = Listener(answer.node, answer.host, answer.port, name)
     try:
@@ -227,18 +238,20 @@ class _Seen(NamedTuple):
 
     used: flight_tape.Used
     times: tuple[int, ...]
-    """The times at which the used answers arrived."""
+    """The arrival times of these answers, milliseconds since 1970."""
     arrived: tuple[int, ...]
-    """The number of answers to each of the part's requests."""
+    """For each API that shows a new read of the part: the number of its answers at that time."""
     at_ms: int
-    """The time of the poll."""
+    """The time of the poll, milliseconds since 1970."""
 
 
 _BY_WHAT_WAS_ASKED: Collection[str] = frozenset({Part.LOGS, Part.OPEN_TRANSACTIONS, Part.NEWEST, Part.CERTIFICATES})
 
 
 class RecordedPoller(Poller):
-    """A poller of a record, one part after the other. A part is read if its requests were answered again."""
+    """A poller on a record, which reads one part after another. A part is read if the record has new answers to its
+    requests.
+    """
 
     def __init__(self, session: Session, tape: flight_tape.Tape) -> None:
         slow = RecordedSlowPolls(session, tape)
@@ -251,7 +264,7 @@ class RecordedPoller(Poller):
         self.parts = tuple(each for each in self.parts if each.name != Part.VIEWS)
 
     async def poll(self, *, whole: bool = True) -> Poll:  # noqa: ARG002 - it waits for nothing
-        """Return the poll at the tape's time. whole: ignored, as a record is never slow.
+        """Return the poll at the tape's time. whole: has no effect, because reads of a record take no time.
 
         Raises:
             Refused: another cluster answered than before.
@@ -280,13 +293,11 @@ class RecordedPoller(Poller):
         return self._seen(_utc(self._tape.at_ms))
 
     def late(self) -> tuple[str, ...]:
-        """Return an empty tuple: in a record, answers stop at its end and during its pauses, which does not mean that a
-        part is late.
-        """
+        """Return an empty tuple: no part counts as late, since a record has pauses and an end."""
         return ()
 
     async def _compare_views(self) -> None:
-        """Compare the brokers' views of the topics in requests since the last poll."""
+        """Compare the topics as described by different brokers, from the requests since the last poll."""
         snapshot = self._session.snapshot
         brokers = {(each.host, each.port): each.id for each in snapshot.cluster.brokers}
         for address, names, changes in self._tape.topics_asked(self._at_ms):
@@ -300,8 +311,9 @@ class RecordedPoller(Poller):
                     await self._slow.compare_view(broker, topics)
 
     def _is_due(self, name: str, every: float) -> bool:
-        """Return whether a part was answered again. Parts that read in turn send other requests next time: these are
-        due once their interval has passed and other answers arrived."""
+        """Return whether the record has new answers to a part's requests. A part that reads its entities in turns sends
+        other requests each time: it is due after its interval (`every`, in seconds) if any such answers arrived.
+        """
         if name in _BY_WHAT_WAS_ASKED:
             return self._recorded.has_news(name)
         seen = self._parts_seen.get(name)
@@ -314,9 +326,9 @@ class RecordedPoller(Poller):
         return self._tape.at_ms - seen.at_ms >= every * 1000 and seen.arrived != self._arrived(seen.used)
 
     def _is_torn(self, used: flight_tape.Used) -> bool:
-        """Return whether a lag would be one that no poll has seen: the record has the answer with its committed
-        offsets, but not yet the one with the ends that the same read requested next. False once the commits are more
-        than 3 s old (`ENDS_WITHIN_MS`).
+        """Return whether the answers are only a half of a read: the record has the committed offsets, but not yet the
+        end offsets that the same read requested next. False once the committed offsets are older than
+        `ENDS_WITHIN_MS` (3 s).
         """
         now, seen = self._tape.at_ms, self._parts_seen.get(Part.LAGS)
         commits = _tracks(used, OFFSET_FETCH)
@@ -343,5 +355,7 @@ def _tracks(used: flight_tape.Used, api_key: int) -> list[flight_tape.Track]:
 
 
 def _own(used: flight_tape.Used) -> set[int]:
-    """Return the keys of the APIs whose answers show that a part was read again."""
+    """Return the API keys whose answers show that a part was read again: those that the read used, without `OF_ALL` and
+    CLOCK; all that it used, if there are no others.
+    """
     return (used.keys - OF_ALL - {flight_tape.CLOCK}) or used.keys

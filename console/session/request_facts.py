@@ -1,4 +1,4 @@
-"""Read the facts that the requests of a plan depend on from its brokers."""
+"""Read from the brokers the facts that decide the form of a plan's requests."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 async def read_facts(
     client: Client, plan: Plan, snapshot: Snapshot, configs: Mapping[ConfigResource, ConfigSet]
 ) -> Facts:
-    """Return the facts that requests depend on: which of the named brokers answer, whether they have
+    """Return facts that the requests of a plan depend on: which of the named brokers answer, whether brokers support
     IncrementalAlterConfigs, the number of ACLs, and the default number of partitions.
 
     Args:
-        configs: the configs as last described; the legacy AlterConfigs has to repeat all overrides in them.
+        configs: the configs as last read. Without IncrementalAlterConfigs, a request has to repeat all overrides in
+            them.
 
     Raises:
         AdminError: no broker answers.

@@ -1,4 +1,6 @@
-"""Readers of the ends of brokers' request logs while they are written: in bounded pieces, through rotations."""
+"""Readers that follow brokers' request logs on this host while these are written, in pieces of limited size, also
+through log rotations.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,15 @@ if TYPE_CHECKING:
     from console.lake.requests.lines import Form, Line
 
 MOST_BYTES = 8 << 20
-"""Maximum size in bytes of one read of a log; older lines are skipped."""
+"""Maximum size in bytes of one read of a log; if more was added, the older lines are skipped."""
 LONGEST_LINE = 1 << 20
-"""Maximum size in bytes of an incomplete line that is kept until its end is written."""
+"""Maximum size in bytes of an incomplete last line that is kept until the rest is written."""
 CURRENT_SECONDS = 120.0
-"""Seconds without a write after which a log counts as out of date."""
+"""Seconds since the last write after which a log counts as out of date."""
 
 
 def requests_in(text: bytes) -> Iterator[Line]:
-    """Yield the requests in whole lines of a log."""
+    """Yield the requests in the complete lines of a log; lines without a request are skipped."""
     from console.lake.requests.lines import Line, one_line
 
     lines = (one_line(0, line) for line in text.split(b"\n"))
@@ -36,7 +38,7 @@ def requests_in(text: bytes) -> Iterator[Line]:
 
 
 def clients_requests(lines: Iterable[Line]) -> Iterator[Logged]:
-    """Yield the requests of clients, without requests of replicas and forwarded ones."""
+    """Yield the requests that clients sent, without those of replicas and those that brokers forwarded."""
     from console.lake.requests.lines import is_clients
 
     for found in lines:
@@ -50,7 +52,7 @@ def clients_requests(lines: Iterable[Line]) -> Iterator[Logged]:
 
 
 class _Tail:
-    """The end of one log. Its methods raise OSError."""
+    """A reader that follows one log. Its methods raise OSError."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -63,8 +65,8 @@ class _Tail:
         self._part = b""
 
     def read(self) -> float:
-        """Read the lines that were added, at most the last `MOST_BYTES`, and return the log's last write time, Unix
-        seconds. Raises OSError, also for a path that is not a regular file.
+        """Read the lines added since the last call, at most the last `MOST_BYTES`. Return the time of the log's last
+        write, in seconds since 1970. Raises OSError, also for a path that is not a regular file.
         """
         # Use O_NONBLOCK, as opening a named pipe would otherwise block.
         with os.fdopen(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
@@ -101,14 +103,14 @@ class _Tail:
 
 
 class RequestLogTails:
-    """Request logs that are read repeatedly. paths: the paths of plain files."""
+    """Readers of several request logs. paths: the paths of the log files."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._tails = [_Tail(path) for path in paths]
 
     def read(self) -> RequestLogs:
-        """Return the throttled clients that the logs show now; `unread` has the reason for each log that shows nothing
-        of now. Blocks while files are read.
+        """Read what was added to the logs and return the clients that brokers throttled lately. `unread` in the result
+        has the reason for each log that can't be read or is out of date. Blocks while files are read.
         """
         unread: dict[str, Failure] = {}
         current: list[LogThrottles] = []

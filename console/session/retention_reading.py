@@ -1,5 +1,6 @@
-"""Read the deletions by edits that shorten retention or delete records: sizes from log directories, ages from offsets
-by time. At most `MOST` partitions are read; the texts count those left out."""
+"""Read how much data edits would delete that shorten retention or delete records: sizes come from the log directories,
+ages from offsets by time. At most `MOST` partitions are read; the texts say how many were left out.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from console.session.session import RetentionReading, Session
 from console.session.snapshot_reader import Client, read_log_ranges
 
 GOOD_FOR = 30.0
-"""Seconds until the deletions are read again."""
+"""Seconds for which a result is used before it is read again."""
 MOST = 2_000
 """Maximum number of partitions whose sizes and ages are read."""
 
@@ -28,8 +29,8 @@ MOST = 2_000
 def deletions_so_far(
     known: RetentionReading | None, staged: tuple[Staged, ...], snapshot: Snapshot
 ) -> dict[Slot, retention.Deletion]:
-    """Return slot -> the deletion by a staged edit, for edits whose deletion is known; empty before the first read.
-    Pure.
+    """Return slot of an edit -> the data that it deletes, for the edits for which this was read. Empty before the first
+    read. Pure.
     """
     if known is None:
         return {}
@@ -43,10 +44,10 @@ def _trims(staged: Iterable[Staged]) -> list[TrimLog]:
 
 
 async def read_deletions(session: Session) -> dict[Slot, retention.Deletion]:
-    """Return the deletions by edits of the plan that shorten retention or delete records; read them, unless they were
-    read within the last 30 s (`GOOD_FOR`).
+    """Return slot of an edit -> the data that it deletes, for edits of the plan that shorten retention or delete
+    records. Read this, unless it was read within the last `GOOD_FOR` (30) seconds.
 
-    Never raises AdminError: the deletions have the failure, and the plan can be applied without them.
+    A lost connection raises nothing: the result then has the failure, and the plan can be applied nevertheless.
     """
     from console.admin.errors import AdminError
 
@@ -81,8 +82,8 @@ async def read_deletions(session: Session) -> dict[Slot, retention.Deletion]:
 
 
 def _is_known(known: RetentionReading | None, cuts: Sequence[retention.RetentionCut], trims: Sequence[TrimLog]) -> bool:
-    """Return whether no read is needed: the deletions of all these edits were read within the last 30 s (`GOOD_FOR`),
-    as after undo and redo, or there are no edits.
+    """Return whether the data of all these edits was read within the last `GOOD_FOR` (30) seconds, or there are no such
+    edits.
     """
     if known is None or time.monotonic() - known.at >= GOOD_FOR:
         return not cuts and not trims
@@ -90,7 +91,9 @@ def _is_known(known: RetentionReading | None, cuts: Sequence[retention.Retention
 
 
 def _inheriting(snapshot: Snapshot) -> list[ConfigResource]:
-    """Return the topics that may inherit a default and whose configs are unknown, of the first `MOST` partitions."""
+    """Return the config resources of topics that may inherit a changed default and whose configs are unknown; only
+    topics within the first `MOST` partitions.
+    """
     missing, left = [], MOST
     for name, topic in snapshot.topics.items():
         left -= len(topic.partitions)
@@ -102,8 +105,8 @@ def _inheriting(snapshot: Snapshot) -> list[ConfigResource]:
 
 
 async def _freed(client: Client, snapshot: Snapshot, trims: Sequence[TrimLog]) -> dict[TrimLog, retention.Deletion]:
-    """Return each trim of a log with the bytes that it frees, or with the failure to read them; partitions beyond
-    `MOST` are not read, and their bytes are unknown.
+    """Return edit -> the bytes that it deletes, or the failure to read them. The bytes in partitions beyond the first
+    `MOST` are unknown.
     """
     from console.admin.cluster import describe_log_dirs
 
@@ -133,7 +136,9 @@ async def _freed(client: Client, snapshot: Snapshot, trims: Sequence[TrimLog]) -
 async def _deletions(
     client: Client, snapshot: Snapshot, cuts: Sequence[retention.RetentionCut]
 ) -> dict[retention.RetentionCut, retention.Deletion]:
-    """Read the deletion of each cut; partitions beyond `MOST` are not read."""
+    """Return edit that shortens retention -> the data that it deletes; partitions beyond the first `MOST` are not
+    read.
+    """
     from console.admin.cluster import describe_log_dirs
     from console.admin.partitions import log_spans
 
@@ -162,7 +167,9 @@ async def _deletions(
 
 
 def _wanted(cuts: Sequence[retention.RetentionCut], snapshot: Snapshot) -> dict[TopicPartition, retention.RetentionCut]:
-    """Return the partitions to read, each with the cut of its topic."""
+    """Return (topic, partition) -> the edit that shortens the retention of its topic, for the first `MOST`
+    partitions.
+    """
     places: dict[TopicPartition, retention.RetentionCut] = {}
     for cut in cuts:
         topic = snapshot.topics.get(cut.topic)

@@ -1,6 +1,7 @@
-"""Schedule reads: how often each part is read, how long it rests, and which comes first.
+"""Schedule reads of the parts of a cluster: how often each part is read, how long it pauses after a read, and which is
+read first.
 
-A slow part rests, and delays no other.
+A part whose reads are slow pauses longer, and delays no other part.
 """
 
 from __future__ import annotations
@@ -26,56 +27,62 @@ log = logging.getLogger(__name__)
 STEP = 1.0
 """Maximum seconds until the scheduler checks again for due reads."""
 LATE = 10.0
-"""Seconds after which a due part that was not read counts as late."""
+"""Seconds after which a part counts as late, if it was due and was not read."""
 
 
 class Pace(NamedTuple):
-    """The interval and the rest of a read."""
+    """The interval between the reads of a part, and the pause (rest) after a read."""
 
     every: float
     """Seconds between two reads."""
     rest: float = 10.0
-    """Factor of the rest: a read that took t seconds is followed by this many times t without one, so that brokers
-    spend at most a tenth of their time on it."""
+    """The pause after a read, as a multiple of the read's duration. With 10, brokers spend at most a tenth of their
+    time on it.
+    """
     longest_rest: float = inf
-    """Upper limit of the rest, in seconds."""
+    """Maximum pause after a read, in seconds."""
     from_begin: bool = False
-    """Whether `every` counts from the beginning of a read, which then does not rest after a failure; otherwise from its
-    end."""
+    """Whether `every` counts from the beginning of a read; if so, there is no pause after a failed read. If False, it
+    counts from the end.
+    """
     first: float | None = None
-    """Maximum seconds that the first read counts for; from the second on, the shorter of the last two durations counts,
-    so that a single slow answer causes no rest. None: each read counts with its duration."""
+    """If set: the first read counts with at most this many seconds, and each later read with the shorter of its own and
+    the previous duration, so that a single slow answer causes no pause. None: each read counts with its own
+    duration.
+    """
 
 
 class Turn(NamedTuple):
-    """The next time of a read, from its pace and the duration of the last reads. Times are of the monotonic clock."""
+    """The schedule of one part's reads: the time of the next read, from the pace and the duration of the last reads.
+    Times are seconds of the monotonic clock.
+    """
 
     due: float = -inf
     began: float | None = None
-    """The time at which the current read began; None if no read is under way."""
+    """The time at which the current read began; None if the part is not being read."""
     ended: float = -inf
     took: float | None = None
-    """Seconds that the last measured read took; None before the first one."""
+    """Seconds that the last measured read took; None before the first."""
     was_read: bool = False
-    """Whether a read succeeded."""
+    """Whether any read of the part has succeeded."""
     asked: bool = False
-    """Whether a read was requested and none has begun since."""
+    """Whether a read was requested, and no read has begun since."""
 
     def is_due(self, now: float) -> bool:
-        """Return whether a read may begin."""
+        """Return whether a read may begin at this time."""
         return self.began is None and now >= self.due
 
     def hurried(self) -> Turn:
-        """Return the turn, due now: the operator asked, or the known values are out of date."""
+        """Return the turn with a read requested: it is due now, or when the current read has ended."""
         return self._replace(due=-inf, asked=True)
 
     def begun(self, pace: Pace, now: float) -> Turn:
-        """Return the turn with a read under way."""
+        """Return the turn with a read that begins now."""
         return self._replace(began=now, due=now + pace.every if pace.from_begin else self.due, asked=False)
 
     def ended_at(self, pace: Pace, now: float, *, failed: bool = False) -> Turn:
-        """Return the turn after the read. A failed read rests as others do, unless `every` counts from its start. A
-        part that was requested again meanwhile does not rest.
+        """Return the turn after the current read has ended. The pause follows a failed read, too, unless
+        `Pace.from_begin`. There is no pause if the part was requested again during the read.
         """
         over = self._replace(began=None, ended=now, was_read=self.was_read or not failed)
         if self.asked or (failed and pace.from_begin):
@@ -88,8 +95,9 @@ class Turn(NamedTuple):
         return over._replace(took=took, due=max(due, now + min(pace.longest_rest, pace.rest * counts)))
 
     def known(self, pace: Pace, now: float, age: float) -> Turn:
-        """Return the turn after another part read the same data, `age` seconds ago; unchanged if no read is due, if a
-        read was requested, or if the data is older than the interval or than the last read.
+        """Return the turn after another part has read the same data `age` seconds ago, which delays the next read.
+        Return it unchanged if the part is not due, if a read was requested, or if the data is older than the
+        interval or the last read.
         """
         # A clock that was set back gives a negative age; the part is then read.
         if not self.is_due(now) or self.asked or not 0 <= age < pace.every or now - age <= self.ended:
@@ -98,8 +106,8 @@ class Turn(NamedTuple):
 
 
 class Turns:
-    """The turn of one read, for the code that does it. As a context manager, it measures the read in the ``with``
-    block.
+    """The schedule of one read, for code that does the read itself. Use it as a context manager around the read, which
+    it measures.
     """
 
     def __init__(self, pace: Pace) -> None:
@@ -111,16 +119,16 @@ class Turns:
         return self.turn.is_due(time.monotonic())
 
     def hurry(self) -> None:
-        """Make a read due now."""
+        """Make a read due at once."""
         self.turn = self.turn.hurried()
 
     def note(self, age: float | None) -> None:
-        """Note that another part read the same data, `age` seconds ago; None if no part did."""
+        """Delay the next read because other code has read the same data `age` seconds ago. None has no effect."""
         if age is not None:
             self.turn = self.turn.known(self.pace, time.monotonic(), age)
 
     def put_off(self, seconds: float) -> None:
-        """Delay the next read: another part read the same data."""
+        """Delay the next read by this many seconds, because other code has read the same data."""
         self.turn = self.turn._replace(due=time.monotonic() + seconds)
 
     def __enter__(self) -> None:
@@ -131,22 +139,23 @@ class Turns:
 
 
 class Scheduled(NamedTuple):
-    """Data of a cluster that one read gets."""
+    """A part: data of a cluster that is read together."""
 
     name: str
     pace: Pace
     read: Callable[[], Awaitable[object]]
     after: tuple[str, ...] = ()
-    """Parts that are read before this one's first read."""
+    """The names of parts that must have been read once before the first read of this one."""
     within: float | None = None
-    """Maximum seconds for a read; None: as long as the client allows."""
+    """Maximum seconds for a read; None for no limit but the client's own."""
     in_view: bool = False
-    """Whether the data is on the screen and is therefore read first."""
+    """Whether the data is visible on the screen; such parts are read first."""
     is_shared: bool = False
-    """Whether another part's read of the same data counts as a read of this one."""
+    """Whether a read of the same data by other code counts as a read of this part."""
     may: Callable[[], bool] = lambda: True
-    """Returns whether the part may be read now: the values that it needs are known, and no other part reads the same
-    data."""
+    """Returns whether the part can be read now: the values that it needs are known, and no other part reads the same
+    data.
+    """
 
 
 def next_reads(parts: Iterable[Scheduled], turns: Mapping[str, Turn], now: float) -> list[Scheduled]:
@@ -154,8 +163,8 @@ def next_reads(parts: Iterable[Scheduled], turns: Mapping[str, Turn], now: float
 
     Args:
         parts: the parts that may be read.
-        turns: part -> its turn, also for the parts in `after`.
-        now: the present time in monotonic seconds.
+        turns: name of a part -> its schedule, also for the parts in `Scheduled.after`.
+        now: the present time, in seconds of the monotonic clock.
     """
     due = [
         part
@@ -167,11 +176,11 @@ def next_reads(parts: Iterable[Scheduled], turns: Mapping[str, Turn], now: float
 
 
 class Scheduler:
-    """A scheduler of parts, each with its own pace and its own task.
+    """A scheduler that reads parts, each at its own pace and in its own task.
 
     Attributes:
-        parts: all parts, in the order in which they begin.
-        problems: part -> the failure of its last read.
+        parts: all parts, in the order in which their reads begin.
+        problems: name of a part -> the failure of its last read; parts whose last read succeeded are missing.
     """
 
     def __init__(
@@ -183,8 +192,8 @@ class Scheduler:
         """Create the scheduler; `step` and `run` read the parts.
 
         Args:
-            may: whether a part may be read now, by its turn.
-            age: seconds since any read of a part; None if it was never read.
+            may: function that returns whether a part may be read now, given its schedule.
+            age: function that returns the seconds since other code read a part; None if that never happened.
         """
         self.parts = tuple(parts)
         self.problems: dict[str, Failure] = {}
@@ -195,30 +204,30 @@ class Scheduler:
         self._woken = asyncio.Event()
 
     def late(self) -> tuple[str, ...]:
-        """Return the parts whose last successful read is older than their interval and `LATE`, without parts that were
-        never read.
+        """Return the names of the parts whose last successful read is longer ago than their interval plus `LATE`
+        seconds. Parts that were never read are left out.
         """
         oldest = time.monotonic() - LATE
         return tuple(each.name for each in self.parts if self._fresh_until.get(each.name, inf) < oldest)
 
     def was_read(self, *names: str) -> bool:
-        """Return whether each of these parts was read."""
+        """Return whether each of these parts was read at least once."""
         return all(self._turns[name].was_read for name in names)
 
     def rests(self, name: str) -> bool:
-        """Return whether a part was read, or at least tried, and is neither being read nor requested."""
+        """Return whether the part was read or tried before, is not being read now, and no read was requested."""
         turn = self._turns.get(name, Turn())
         return turn.ended > -inf and turn.began is None and not turn.asked
 
     def is_asked(self, name: str) -> bool:
-        """Return whether a part was requested since its last read began."""
+        """Return whether a read of the part was requested and has not begun yet."""
         return self._turns[name].asked
 
     def put(self, part: Scheduled, seconds: float = 0.0) -> None:
-        """Add a part, in place of the part with its name, whose read is cancelled.
+        """Add a part. If there is one of the same name, cancel its read and replace it.
 
         Args:
-            seconds: delay of its first read.
+            seconds: the delay of the first read.
         """
         if task := self._tasks.pop(part.name, None):
             task.cancel()
@@ -227,17 +236,17 @@ class Scheduler:
         self._woken.set()
 
     def hurry(self, *names: str) -> None:
-        """Make parts due now, or as soon as their current reads have ended; ignore unknown names."""
+        """Make parts due now; if they are being read, make them due after that read. Unknown names are ignored."""
         for name in names:
             if (turn := self._turns.get(name)) is not None:
                 self._turns[name] = turn.hurried()
         self._woken.set()
 
     def step(self, names: Collection[str] | None = None) -> None:
-        """Begin the reads that are due.
+        """Begin the reads that are due, without waiting for them.
 
         Args:
-            names: the only parts to read; None for all.
+            names: the names of the only parts to consider; None for all.
         """
         now = time.monotonic()
         parts = [part for part in self.parts if names is None or part.name in names]
@@ -254,7 +263,7 @@ class Scheduler:
             self._tasks[part.name] = asyncio.create_task(self._read_in_turn(part))
 
     async def run(self) -> None:
-        """Read until cancelled."""
+        """Begin reads as they become due, until cancelled."""
         try:
             while True:
                 self._woken.clear()
@@ -266,18 +275,18 @@ class Scheduler:
             await self.close()
 
     async def close(self) -> None:
-        """Cancel the current reads, and wait for their end."""
+        """Cancel the current reads, and wait until they have ended."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _read_in_turn(self, part: Scheduled) -> None:
-        """Read a part, and then begin the parts that waited for it."""
+        """Read a part, then begin the reads of parts that waited for it."""
         await self.read_part(part)
         self.step([each.name for each in self.parts if part.name in each.after and not self.was_read(each.name)])
 
     async def read_part(self, part: Scheduled) -> None:
-        """Read a part; on failure, keep the reason until a read succeeds."""
+        """Read a part. If that fails, store the failure in `problems`, where it stays until a read succeeds."""
         failed, began = True, self._turns[part.name].began
         try:
             async with asyncio.timeout(part.within):
@@ -300,23 +309,23 @@ class Scheduler:
             self._woken.set()
 
     async def _failed(self, part: Scheduled, error: Exception) -> Failure:
-        """Return the reason why a part could not be read. A subclass may do more."""
+        """Convert the error of a read to the failure to store. Subclasses may also react to the error."""
         failure = error.failure if isinstance(error, AdminError | Refused) else None
         return failure or Failure("TIMED_OUT", f"{part.name} was not answered within {part.within:g} s")
 
     def _succeeded(self, part: Scheduled) -> None:
-        """Note that a part was read."""
+        """Do what follows a successful read. Subclasses may do more."""
         self.problems.pop(part.name, None)
 
 
 def read_ago(snapshot: Snapshot, name: str) -> float | None:
-    """Return the seconds since a part was read as a whole; None if it never was."""
+    """Return the seconds since the last read of a whole part, according to the snapshot; None if it was never read."""
     at = snapshot.read_at.get(name)
     return None if at is None else (datetime.now(UTC) - at).total_seconds()
 
 
 async def happens(event: asyncio.Event, seconds: float) -> None:
-    """Wait for an event, at most `seconds` seconds."""
+    """Wait until an event is set or `seconds` seconds have passed."""
     waiting = asyncio.ensure_future(event.wait())
     try:
         # Don't use `asyncio.timeout`: with no time left, it mistakes an earlier cancellation, as by Ctrl-C, for its

@@ -1,4 +1,4 @@
-"""Reads of a schema registry for views and commands: texts of versions, and the schemas that records name."""
+"""Reads of a schema registry: the texts of versions, and the schemas that records name."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ if TYPE_CHECKING:
     from console.contexts import Context
 
 MOST_KEYS = 20
-"""Maximum number of schemas that are looked up for the names of their subjects."""
+"""Maximum number of schemas for which the names of their subjects are looked up."""
 MOST_VERSIONS = 10
-"""Maximum number of versions of a subject, from the newest on, whose texts are read."""
+"""Maximum number of versions of a subject whose texts are read, from the newest on."""
 
 
 async def read_schema_texts(
     client: Client, snapshot: Snapshot, names: Iterable[str], versions: int = MOST_VERSIONS, *, whole: bool = False
 ) -> Learned:
-    """Read the texts of the newest versions of subjects, and of all schemas to which they refer, directly or not.
+    """Read the texts of the newest versions of subjects, and of all schemas that they reference, directly or
+    indirectly.
 
     Args:
-        versions: the largest number of versions for each subject.
-        whole: whether all texts stay in the snapshot, however many they are: for a command that compares them and ends.
+        names: the names of the subjects.
+        versions: the maximum number of versions for each subject.
+        whole: whether the snapshot keeps all texts, however many; used by a command that compares them and then ends.
     """
     from console.admin.schemas import read_texts
 
@@ -55,8 +57,8 @@ async def read_schema_texts(
 
 
 async def read_schema_samples(client: Client, context: Context, snapshot: Snapshot, topics: Iterable[str]) -> Learned:
-    """Read the schemas that the newest records of some topics name; nothing if the context forbids reading records, or
-    has no registry.
+    """Read the schemas that the newest records of some topics name. Read nothing if the context forbids reading records
+    or has no registry.
     """
     from console.admin.newest_batches import schema_samples
     from console.contexts.context import NEVER

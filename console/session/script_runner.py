@@ -1,4 +1,6 @@
-"""Run a script without a screen: parsed whole before anything runs, applied only if the script has an apply."""
+"""Run a script without a screen. The whole script is parsed before any statement runs; edits are applied only if the
+script has an apply statement.
+"""
 
 from __future__ import annotations
 
@@ -45,28 +47,29 @@ if TYPE_CHECKING:
 
 
 FLAGS = ("apply --yes", "apply --accept", "apply --force overwrites them")
-"""The names of flags in the hints of an apply: the arguments of `console.session.apply_flow.Flags`."""
+"""The names of flags in the hints of an apply: arguments of `console.session.apply_flow.Flags`."""
 DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
 LARGEST_SCRIPT = 64 << 20
 """Maximum size of a script in bytes."""
 HINTED = 20
-"""Maximum number of errors in a run whose hints search for the nearest name: with many names the search takes time."""
+"""Maximum number of errors in a run for which the nearest name is searched and shown, since this takes time if there
+are many names.
+"""
 LONGEST_LINE = 1 << 20
-"""Maximum length of a script's line in characters: some ten thousand statements. A file of another kind is refused
-before it becomes gigabytes of words."""
+"""Maximum number of characters in a line of a script: some ten thousand statements. A longer line means that the file
+is not a script, and its parsing would take gigabytes.
+"""
 LONGEST_SHOWN = 2_000
-"""Length in characters of a line above which an error does not repeat the line."""
+"""Maximum number of characters of a line that an error message repeats."""
 
 
 def read_script(texts: Sequence[str] | None, file: str | None) -> str | None:
-    """Return the text of a script.
+    """Return the text of a script. Return None if the file can't be read, is larger than LARGEST_SCRIPT, or is not
+    UTF-8.
 
     Args:
-        texts: the texts of ``-e`` options, a line each; None without any.
-        file: a path, ``-`` for standard input; ignored if there are texts.
-
-    Returns:
-        None if the file can't be read, is larger than LARGEST_SCRIPT, or is not in UTF-8.
+        texts: the texts of ``-e`` options, a line of the script each; None if there are no such options.
+        file: the path of a file, ``-`` for standard input; ignored if there are texts.
     """
     if texts is not None:
         return "\n".join(texts)
@@ -87,13 +90,14 @@ def run_script(
 
     Args:
         text: the text of the script.
-        context: chooses the context; called only for a valid script. None: no context, and the error was reported.
-        connect: creates the client; called last.
-        output: the form of results: table, json, …
+        context: function that chooses the context, called only if the script is valid. It returns None after it has
+            reported an error.
+        connect: function that creates the client, called last.
+        output: the format of results: table, json, …
 
     Returns:
-        The exit code: 0 all applied or nothing to apply, 1 something failed or could not be read, 2 invalid and nothing
-        done, 3 edits left unapplied.
+        The exit code: 0 if all edits were applied or there were none; 1 if something failed or could not be read; 2 if
+        the script is invalid and nothing was done; 3 if edits were left unapplied.
     """
     try:
         # Parse the whole text before a context is chosen or a request sent: a typing error in the last line must not
@@ -115,7 +119,7 @@ def run_script(
 
 
 def refuse_long_lines(text: str) -> None:
-    """Raise ParseError for a line of a script of more than about a million characters (`LONGEST_LINE`)."""
+    """Raise ParseError if a line of the script has more than `LONGEST_LINE` characters (about a million)."""
     start = 0
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > LONGEST_LINE:
@@ -125,35 +129,37 @@ def refuse_long_lines(text: str) -> None:
 
 
 class Runner(Struct):
-    """A runner of statements, one after another. After a failed edit, the next apply sends nothing."""
+    """A runner of statements, one after another. After a statement with edits has failed, the next apply sends
+    nothing.
+    """
 
     session: Session
     text: str
     printer: Printer = field(default_factory=Printer)
     """The printer of results."""
     operator: Operator = field(default_factory=Terminal)
-    """The operator, who confirms an apply and enters secrets."""
+    """Represents the operator, who confirms an apply and enters secrets."""
     failed: int = 0
-    """The number of failed statements."""
+    """The number of statements that failed."""
     warned: int = 0
-    """The number of statements that failed because warnings are not accepted."""
+    """The number of statements that failed only because of warnings that are not accepted."""
     unread: bool = False
     """Whether data that a statement asked for could not be read."""
     hears_signals: bool = True
-    """Whether an apply handles Ctrl-C, SIGTERM and SIGHUP itself."""
+    """Whether an apply handles Ctrl-C, SIGTERM and SIGHUP; if False, the caller does."""
     flags: tuple[str, ...] = FLAGS
-    """The names of flags in hints: the arguments of `apply_flow.Flags`."""
+    """The names of flags in the hints of an apply: arguments of `apply_flow.Flags`."""
     unapplied: str = "end the script with apply --yes"
-    """The hint if edits are left unapplied."""
+    """The hint that is shown if edits are left unapplied."""
     _read_up_to: int = 0
 
     async def to_the_end(self, statements: Sequence[Statement]) -> int:
-        """Run all statements as `run` does, and return the exit code."""
+        """Run the statements as `run` does, and return the exit code."""
         await self.run(statements)
         return self.exit_code()
 
     async def run(self, statements: Sequence[Statement]) -> None:
-        """Show the open former changes, then run all statements up to a ``q``.
+        """Show the open changes of earlier runs, then run all statements up to a ``q``.
 
         Args:
             statements: the statements of the whole script, already parsed.
@@ -162,11 +168,11 @@ class Runner(Struct):
         await self.carry_out(tuple(takewhile(lambda each: not isinstance(each, Quit), statements)))
 
     async def carry_out(self, statements: Sequence[Statement]) -> None:
-        """Run all statements. A failed statement is reported and counted, and the next one runs; a lost connection ends
-        the run. A file of offsets that can't be read ends the run before the first statement.
+        """Run all statements. If one fails, report and count it, and continue with the next; end the run after a lost
+        connection. If a file of offsets can't be read, end the run before the first statement.
 
         Args:
-            statements: the statements of the whole script: their needs are read ahead, up to the next apply.
+            statements: the statements of the whole script. What they need is read ahead, up to the next apply.
         """
         from console.language.given_files import with_file
 
@@ -196,7 +202,9 @@ class Runner(Struct):
                 return
 
     async def _tell_outstanding(self) -> None:
-        """Show the open former changes. If the cluster does not answer, the statements report it."""
+        """Show the open changes of earlier runs. Show nothing if the cluster does not answer, which the statements
+        report.
+        """
         from console.session.former_changes import former_lines
 
         try:
@@ -208,12 +216,12 @@ class Runner(Struct):
             complain(line)
 
     def exit_code(self) -> int:
-        """Return the exit code, and report edits left unapplied.
+        """Return the exit code, and print a line about edits that are left unapplied.
 
         Returns:
-            FAILED if anything failed for another reason than a warning that is not accepted. UNAPPLIED if only such
-                warnings stopped edits, or if edits are still staged. Otherwise FAILED if requested data could not be
-                read, and DONE if all was read.
+            FAILED if a statement failed for another reason than a warning that is not accepted. Otherwise UNAPPLIED if
+            such warnings stopped edits, or edits are still staged. Otherwise FAILED if requested data could not be
+            read, and DONE if all was read.
         """
         if self.failed:
             return FAILED if self.failed > self.warned else UNAPPLIED
@@ -224,7 +232,9 @@ class Runner(Struct):
         return FAILED if self.unread else DONE
 
     async def _read_ahead(self, statements: Sequence[Statement], index: int) -> None:
-        """Read the needs of this statement and of those up to the next apply, at once."""
+        """Read what this statement and the following ones up to the next apply need, in one go. index: the index of
+        this statement.
+        """
         if index < self._read_up_to:
             return
         end = index + 1
@@ -329,7 +339,7 @@ class Runner(Struct):
         self.printer(stage_table(report, session.staging().draft))
 
     async def _elsewhere(self, statement: BarStatement) -> None:
-        """Raise CommandError: the statement has no meaning in a script."""
+        """Raise CommandError for a statement that is meant for another front end and has no effect in a script."""
         raise CommandError("this works only on the screen", "see kac --help", statement.span)
 
     async def _ask_secret(self, slot: SecretSlot) -> Secret:
@@ -402,12 +412,12 @@ class Runner(Struct):
 
 
 def say_error(error: LanguageError, text: str, *, search: bool = True) -> None:
-    """Print an error, and its line with a mark below the location. A line with a secret is printed redacted and without
-    the mark.
+    """Print an error, and its line of the script with a mark below the position. A line with a secret is printed
+    redacted and without the mark.
 
     Args:
-        text: the script.
-        search: whether to search for a hint, such as the nearest name, which takes time.
+        text: the whole script.
+        search: whether to search for the nearest name as a hint, which takes time.
     """
     from console.language.secret_values import redact
     from widgets.cells import cell_width

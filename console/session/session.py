@@ -1,6 +1,6 @@
-"""The session that all front ends share: a client, the snapshot of its cluster, and a plan.
+"""The session that all front ends share: a client, the snapshot of its cluster, and a plan of changes.
 
-Nothing else changes a cluster: `console.session.applying` sends the plan of a session.
+A session itself changes no cluster: `console.session.applying` sends its plan.
 """
 
 from __future__ import annotations
@@ -37,45 +37,48 @@ if TYPE_CHECKING:
 
 
 class Applied(Struct, frozen=True):
-    """The changes of the last apply: its lines with the former values, the outcomes (in `plan`), and its time, UTC."""
+    """The changes that the last apply made: their lines with the former values, the plan with the outcomes, and the
+    time, UTC.
+    """
 
     groups: tuple[DiffGroup, ...]
     plan: Plan
     at: datetime
     back: str = ""
-    """The effect of reverting the changes, as text; ``""`` if nothing can be reverted."""
+    """A text that says what reverting the changes would do; ``""`` if nothing can be reverted."""
 
 
 class NoJournal(snapshot_reader.Refused):
-    """The cluster can't have a journal."""
+    """A journal of this cluster is impossible, because the cluster has no id that can be a file name."""
 
 
 class RiskReading(Struct, frozen=True):
-    """The facts that were read for the warnings of a plan."""
+    """The facts that were read for the warnings of a plan, with the time of the read."""
 
     staged: tuple[Staged, ...]
     facts: RiskFacts
     at: float
-    """The time of the read, on the monotonic clock."""
+    """The time of the read, in seconds of the monotonic clock."""
 
 
 class RetentionReading(Struct, frozen=True):
-    """The records that each cut and each log trim of a plan deletes."""
+    """How much data the plan's edits delete: those that shorten retention, and those that delete records."""
 
     staged: tuple[Staged, ...]
     found: Mapping[RetentionCut, Deletion]
     at: float
-    """The time of the read, on the monotonic clock."""
+    """The time of the read, in seconds of the monotonic clock."""
     records: Mapping[TrimLog, Deletion] = field(default_factory=dict)
 
 
 class Work:
-    """The check or the apply under way; a session has one at a time.
+    """The check or apply in progress; a session has at most one at a time.
 
     Attributes:
-        in_flight: the request without an answer; None without one.
-        stopping: whether nothing more is sent.
-        committed: whether the change is being recorded and sent, so that a stop waits for an answer.
+        in_flight: the request to which no response has come yet; None if there is no such request.
+        stopping: whether no further request may be sent.
+        committed: whether the change is recorded in the journal or requests are sent, so that a stop must wait for the
+            response.
     """
 
     def __init__(self) -> None:
@@ -86,16 +89,15 @@ class Work:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether the plan is being checked or applied."""
+        """Whether a check or an apply is in progress."""
         return self._task is not None
 
     def begin(self, task: asyncio.Task[ApplyRun]) -> None:
-        """Register the task of a check or an apply as the one under way, until it is done.
-
-        The state of this work is cleared before a caller that awaits the task continues.
+        """Register the task of a check or an apply as the one in progress, until the task ends. The state of this
+        object is cleared before a caller that awaits the task continues.
 
         Args:
-            task: nothing else may be under way.
+            task: the task; no other may be in progress.
         """
         self._task = task
         # asyncio runs callbacks in the order in which they were added: this one runs before those of a task that awaits
@@ -107,11 +109,11 @@ class Work:
         self.stopping = self.committed = False
 
     def stop(self) -> InFlight | None:
-        """Send nothing more of the plan. An apply that is not in the journal yet is cancelled; any other ends with the
-        answer that it waits for.
+        """Send no further request of the plan. An apply whose change is not in the journal yet is cancelled. Otherwise
+        it ends when the response to the request in flight has come.
 
         Returns:
-            The request without an answer; None without one.
+            The request in flight; None if there is none.
         """
         flying = self.in_flight
         if self._task is not None:
@@ -122,29 +124,30 @@ class Work:
         return flying
 
     async def wait(self) -> None:
-        """Wait until no check or apply is under way."""
+        """Wait until no check or apply is in progress."""
         while self._task is not None:
             await asyncio.wait({self._task})
             await asyncio.sleep(0)  # give earlier waiters a turn, in which they note the end
 
     def give_up(self) -> None:
-        """Cancel a check or an apply without waiting for the request in flight. Its outcome stays unknown until the
-        journal's next reader checks the cluster."""
+        """Cancel a check or an apply without waiting for the response to the request in flight. Its outcome is unknown
+        until a later start reads the journal and looks for the change in the cluster.
+        """
         if self._task is not None:
             self._task.cancel()
 
 
 class Session(snapshot_reader.SnapshotReader):
-    """One operator's work on one cluster.
+    """The work of one operator on one cluster.
 
     Attributes:
-        front_end: the source of changes, for the journal: console, run, shell, …
-        retention, risk_reading: the facts that were read for the plan (see `plan_facts`).
-        work: the check or the apply under way.
-        former_told: whether the operator has seen the open former changes.
-        recorder: the recorder of the brokers' answers; None without a flight record.
-        operation: the number of the operation whose steps are applied; None for other changes.
-        applied: the changes of the last apply; None if it changed nothing, and once edits are staged after it.
+        front_end: the name of the front end, for the journal: console, run, shell, …
+        retention, risk_reading: the facts that were read about the plan; None before the first read.
+        work: the check or apply in progress.
+        former_told: whether the operator has seen the open changes of earlier runs.
+        recorder: the recorder of the brokers' responses; None without a flight record.
+        operation: the number of the operation to which the applied changes belong; None if they belong to none.
+        applied: the changes that the last apply made; None if it made none, and as soon as further edits are staged.
     """
 
     def __init__(
@@ -168,10 +171,10 @@ class Session(snapshot_reader.SnapshotReader):
         self.operation: int | None = None
 
     async def journal(self) -> JournalFile:
-        """Return this host's journal of the cluster. Read the cluster's id first if it is unknown.
+        """Return this host's journal of the cluster. If the cluster's id is unknown, read it first.
 
         Raises:
-            NoJournal: the cluster reports no id, or an id that is not a valid file name.
+            NoJournal: the cluster has no id, or one that can't be a file name.
             Refused: another cluster answers.
             AdminError: the connection to the cluster is lost.
         """
@@ -189,14 +192,14 @@ class Session(snapshot_reader.SnapshotReader):
 
     @cached_property
     def rates(self) -> RateReader:
-        """The reader of rates; created at first use."""
+        """The reader of rates, which is created at its first use."""
         from console.session.rate_reading import RateReader
 
         return RateReader(self)
 
     @cached_property
     def records(self) -> RecordReader:
-        """The reader of records, with a cache of their schemas; created at first use."""
+        """The reader of records, with a cache of their schemas. It is created at its first use."""
         from console.session.record_reading import RecordReader
 
         return RecordReader(self.client, self.context)
@@ -205,30 +208,26 @@ class Session(snapshot_reader.SnapshotReader):
 
     @property
     def plan(self) -> Plan:
-        """The staged edits. After staging it is built at first use."""
+        """The plan, that is the staged edits. It is built when it is first needed after edits were staged."""
         # Build lazily: a script that is staged line by line would otherwise build a plan for each line.
         if self._staging is not None and self._staging.steps != self._made:
             self._plan, self._made = self._staging.plan(), self._staging.steps
         return self._plan
 
     def staging(self) -> planning.Staging:
-        """Return the staging area of the plan, on the current snapshot."""
+        """Return the area in which edits are staged, on the present snapshot."""
         if self._staging is None or self._staging.snapshot is not self.snapshot:
             self._staging, self._made = planning.Staging(self.plan, self.snapshot), 0
         return self._staging
 
     def replan(self, plan: Plan) -> None:
-        """Replace the plan, and notify listeners if it is a different object."""
+        """Replace the plan. If it is another object than before, notify the listeners."""
         if plan is not self.plan:
             self._plan, self._staging = plan, None
             self.notify(snapshot_reader.PlanChanged())
 
     def refuse_if_read_only(self) -> None:
-        """Raise Refused if nothing may be changed.
-
-        Raises:
-            Refused: the context is read-only, or the session is a replay.
-        """
+        """Raise Refused if the context is read-only, or the session is a replay."""
         # The context of a replay is read-only too, but the remedy differs.
         if self.front_end == "replay":
             remedy = "Stage it in a console on the cluster: kac -b HOST:PORT."
@@ -246,15 +245,16 @@ class Session(snapshot_reader.SnapshotReader):
         """Stage edits into the plan.
 
         Args:
-            edits: later ones replace earlier ones of the same key.
-            lasts_ms: milliseconds that they last once applied; None: permanently.
+            edits: the edits; a later one replaces an earlier one of the same key.
+            lasts_ms: the milliseconds after which they are to be reverted, counted from the apply; None to keep them.
 
         Returns:
-            The result of each edit: staged, refused with a reason, or dropped as the cluster already has the value.
+            The result for each edit: staged, refused with the reason, or dropped because the cluster has the value
+            already.
 
         Raises:
-            Refused: nothing may be changed in this session, or the plan is being checked or applied: an edit staged
-                then would be sent, though no operator was asked about it.
+            Refused: the context is read-only, the session is a replay, or the plan is being checked or applied: an edit
+                staged during that would be sent without the operator's confirmation.
         """
         self.refuse_to_work()
         # Clear the result of the last apply: it is shown until the operator begins something else.
@@ -267,11 +267,15 @@ class Session(snapshot_reader.SnapshotReader):
         return report
 
     def undo(self) -> bool:
-        """Undo the last change of the plan; the cluster is not touched. Return whether there was one."""
+        """Undo the last change of the plan, without any effect on the cluster. Return whether there was a change to
+        undo.
+        """
         return self._stepped(planning.undo(self.plan))
 
     def redo(self) -> bool:
-        """Redo the last undone change of the plan. Return whether there was one."""
+        """Redo the last undone change of the plan, without any effect on the cluster. Return whether there was one to
+        redo.
+        """
         return self._stepped(planning.redo(self.plan))
 
     def _stepped(self, plan: Plan) -> bool:
@@ -280,14 +284,11 @@ class Session(snapshot_reader.SnapshotReader):
         return self.plan is not before
 
     def discard(self, target: Target | None = None, key: str | None = None) -> int:
-        """Drop staged edits.
+        """Drop staged edits, and return how many.
 
         Args:
-            target: the only target whose edits are discarded; None for all.
-            key: the only key whose edit is discarded; None for all.
-
-        Returns:
-            The number of dropped edits.
+            target: the only target whose edits are dropped; None for all targets.
+            key: the only key whose edits are dropped; None for all keys.
         """
         before = len(self.plan.staged)
         self.replan(planning.discard(self.plan, target, key))
@@ -296,10 +297,8 @@ class Session(snapshot_reader.SnapshotReader):
     # -- checking and applying -------------------------------------------------------------------------------------
 
     def refuse_to_work(self) -> None:
-        """Raise Refused if the plan can't be checked or applied.
-
-        Raises:
-            Refused: nothing may be changed in this session, or the plan is being checked or applied already.
+        """Raise Refused if the plan can't be checked or applied now: the context is read-only, the session is a replay,
+        or the plan is being checked or applied already.
         """
         self.refuse_if_read_only()
         if self.work.is_under_way:
@@ -308,10 +307,10 @@ class Session(snapshot_reader.SnapshotReader):
             )
 
     def progress(self, what: str, done: int, total: int) -> None:
-        """Notify listeners of the progress of long work.
+        """Notify the listeners of the progress of long work.
 
         Args:
-            what: the work, in a word or two.
+            what: the name of the work, in a word or two.
             done: the number of finished units.
             total: the number of all units; 0 if unknown.
         """

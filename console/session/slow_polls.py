@@ -1,5 +1,5 @@
-"""Reads for triage whose results are not in the snapshot, with their intervals: log offsets, and reads based on these.
-All reads are bounded.
+"""Reads for triage whose results are not in the snapshot, with their intervals: the offsets of logs, and reads that
+depend on these. Each read has a limited size.
 """
 
 from __future__ import annotations
@@ -51,30 +51,34 @@ LOGS_AT_ONCE, LOGS_IN_TURN, LOGS_FIRST = 4_000, 3_000, 1_000
 """Maximum number of partitions whose offsets are all read each time. If there are more: the number that is read in
 turn, and the maximum numbers of stalled partitions and of partitions of groups that are read each time."""
 STANDS = 4.0
-"""Seconds without progress of a last stable offset, the time of two reads, before its producers are read."""
+"""Seconds, those of two reads, for which a last stable offset must not have advanced before the partition's producers
+are read.
+"""
 TRANSACTIONS_AT_ONCE = 200
 NEWEST_AT_ONCE, NEWEST_AGAIN = 2_000, 3_600.0
 """Maximum number of partitions whose newest records are read at once, and the seconds until one is read again."""
 UNTRIMMED_AGAIN = 60.0
-"""Seconds until the newest record is read again in a log that keeps records which other logs of its topic lose."""
+"""Seconds between two reads of the newest record in a log that still has records of an age at which the other logs of
+its topic have deleted theirs.
+"""
 SHARES_AT_ONCE = 50
 """Maximum number of share groups whose configs are read at once."""
 LOOKED_AT_ONCE = 20_000
-"""Number of logs for each turn of the event loop, so that key presses and responses are handled in between."""
+"""Number of logs after which a loop yields to the event loop, so that key presses and responses are handled."""
 CERTIFICATES_AGAIN, UNREACHED_AGAIN = 3_600.0, 60.0
 """Seconds until a certificate is read again, and until an unreachable listener is tried again."""
 LEADERLESS_AT_ONCE = 200
 """Maximum number of partitions without a leader whose replicas are read at once."""
 JUMPED_AT_ONCE = 50
-"""Maximum number of topics with a moved log start, and of their leaders, whose configs are read at once."""
+"""Maximum number of topics whose log start has advanced, and of their leaders, whose configs are read at once."""
 AUTHORS = 500
-"""Maximum number of changes whose authors are kept."""
+"""Maximum number of changes for which the author is remembered."""
 RESTARTS_EVERY = 2.0
-"""Seconds between two searches for restarts of failed connectors."""
+"""Seconds between two searches of the journal for restarts of failed connectors."""
 TIERED = 200
-"""Maximum number of tiered topics whose offsets are read."""
+"""Maximum number of topics with tiered storage whose offsets are read."""
 BROKERS_AT_ONCE = 3
-"""Number of brokers whose views are read at once."""
+"""Number of brokers from which the metadata of topics is read at once, to compare them."""
 VIEW_SECONDS = 3.0
 TOPICS_OF_VIEW, PARTITIONS_OF_VIEW, CHANGED_SECONDS = 50, 1_000, 60.0
 """Maximum number of topics in one request for a broker's view; the maximum number of their partitions, unless it is one
@@ -84,15 +88,16 @@ topic; and the seconds for which changed topics are also requested."""
 LAGGING, LAGGING_PLACES = 20, 200
 """Maximum number of groups whose lag grows, and of their partitions, whose former ends are read."""
 FORMER = (600, 300, 120, 60, 45, 30, 20)
-"""Seconds before now at which the ends of logs are asked for by the times of their records."""
+"""Seconds before the present: for these times, the former end offsets of logs are read, by the timestamps of records.
+"""
 
 
 class SlowPolls:
-    """The reads that only triage needs and that are not in a snapshot.
+    """The reads that only triage needs and whose results are not in the snapshot.
 
     Attributes:
-        facts: the known facts.
-        reads: part -> its read.
+        facts: the results so far.
+        reads: name of a part -> its read.
     """
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = ()) -> None:
@@ -133,8 +138,8 @@ class SlowPolls:
             self.reads[Part.REQUEST_LOGS] = self._read_request_logs
 
     async def _read_tiered(self) -> None:
-        """Read how far the logs of the first tiered topics are copied to remote storage, and forget topics that are not
-        tiered any more. A partition that was not read keeps its offsets until the next read.
+        """Read the offsets up to which the first `TIERED` topics with tiered storage are copied to remote storage;
+        forget topics that are no longer tiered. A partition that can't be read keeps its known offsets.
         """
         before = self._session.snapshot
         names = {*islice((name for name in before.topics if is_tiered(before.configs, name)), TIERED)}
@@ -157,7 +162,9 @@ class SlowPolls:
             self._session.learn(lambda snapshot, _: with_tiered(snapshot, (), kept))
 
     async def _read_acls(self) -> None:
-        """Read the ACLs to find changes. A refusal (no authorizer, no right) is only logged: views of ACLs show it."""
+        """Read the ACLs, to find changes. If brokers refuse (no authorizer, no right), only log it, since the views of
+        ACLs show it.
+        """
         from console.admin import acls
 
         try:
@@ -177,8 +184,8 @@ class SlowPolls:
         return settings.tls is not None and settings.tls.key_store is not None
 
     async def _read_quietly(self, part: Part) -> None:
-        """Read a part that is empty on most clusters, as far as it is visible. A refusal stops further reads: the
-        part's own view shows it.
+        """Read a part that is empty on most clusters. If brokers refuse, read it no more, and report nothing, since the
+        part's own view shows the failure.
         """
         if part in self._refused:
             return
@@ -190,7 +197,7 @@ class SlowPolls:
                 self._refused.add(part)
 
     async def _read_authors(self) -> None:
-        """Search the journal, if the context has one, for the authors of changes that clients made."""
+        """Search the journal, if the context has one, for the authors of changes that were noticed in the cluster."""
         from console.triage import events
         from console.triage.begun_moves import begun_moves
 
@@ -237,8 +244,9 @@ class SlowPolls:
             self.facts = replace(self.facts, authors=latest, taken_back=frozenset(taken_back))
 
     async def _read_restarts(self, snapshot: Snapshot) -> None:
-        """Search the journal for the last restarts of failed connectors: one that failed again at once looks as if it
-        had not been restarted."""
+        """Search the journal for the last restarts of the failed connectors in the snapshot. Without this, a connector
+        that failed again right after a restart would look as if it had not been restarted.
+        """
         names, now = frozenset(each.connector for each in failed(snapshot.connect)), self._session.clock.monotonic()
         if now < self._restarts_due or not (names or self.facts.restarts):
             return
@@ -252,15 +260,16 @@ class SlowPolls:
             self.facts = replace(self.facts, restarts=found)
 
     async def _read_request_logs(self) -> None:
-        """Read the lines added to brokers' request logs."""
+        """Read the lines that were added to the brokers' request logs on this host."""
         seen = await asyncio.to_thread(self._tails.read)
         self.facts = replace(self.facts, request_logs=seen)
 
     # -- logs ----------------------------------------------------------------------------------------------------------
 
     async def _read_logs(self) -> None:
-        """Read the start, end and last stable offsets of logs: those that groups read, those that stand still, and the
-        next ones in turn. Last stable offsets are read if the cluster has transactions."""
+        """Read the start and end offsets of logs, and, if the cluster has transactions, their last stable offsets: of
+        logs that groups read, of logs whose last stable offset does not advance, and of some others in turn.
+        """
         from console.admin import partitions
 
         topics = self._session.snapshot.topics
@@ -281,7 +290,7 @@ class SlowPolls:
         await self._read_former()
 
     def keep_logs(self, logs: Mapping[Place, LogOffsets]) -> None:
-        """Keep the offsets of a read, for the rates and for triage."""
+        """Enter the offsets of logs that were read into the facts, and pass their end offsets to the rates."""
         self._session.rates.take_ends({place: each.end for place, each in logs.items()})
         known, topics = self.facts.logs, self._session.snapshot.topics
         known = without_logs(known, {name for name, *both in differing(self._logs_of, topics) if is_gone(*both)})
@@ -289,8 +298,9 @@ class SlowPolls:
         self.facts = replace(self.facts, logs=logs_after(known, logs, self._session.clock.now().timestamp()))
 
     async def _read_former(self) -> None:
-        """Read how the logs grew, by the times of their records, before the lag of the groups that read them grew: once
-        for each log. Logs with records in remote storage are left out, as a time may need an index from there.
+        """Read how logs grew before the lag of the groups that read them grew, by the timestamps of records; once for
+        each log. Logs with records in remote storage are left out, since finding a time there may need an index from
+        remote storage.
         """
         from console.admin import partitions
 
@@ -310,7 +320,9 @@ class SlowPolls:
             self.facts = with_former(self.facts, new, now, found)
 
     def _next_logs(self) -> list[Place]:
-        """Return the partitions of the next read: all, or the most important and some in turn."""
+        """Return the partitions whose offsets are read next: all of them, or, if there are too many, the most important
+        ones and some others in turn.
+        """
         topics = self._session.snapshot.topics
         if sum(len(topic.partitions) for topic in topics.values()) <= LOGS_AT_ONCE:
             return [(name, each.number) for name, topic in topics.items() for each in topic.partitions]
@@ -325,12 +337,12 @@ class SlowPolls:
         return list(dict.fromkeys((*first, *turn)))
 
     def _led(self, places: Iterable[Place]) -> dict[int, list[Place]]:
-        """Return leader -> its partitions, without those that have no leader."""
+        """Return broker id -> those of the partitions that it leads; partitions without a leader are left out."""
         return by_leader(self._session.snapshot.topics, places)
 
     async def _read_leaderless(self) -> None:
-        """Read the replicas of the first `LEADERLESS_AT_ONCE` partitions without a leader: those that may lead, and
-        their logs.
+        """Read, for the first `LEADERLESS_AT_ONCE` partitions without a leader, which replicas may become leader, and
+        the ends of their logs.
         """
         # Search in a thread: the first pass over a million partitions would block the screen.
         out = await asyncio.to_thread(out_of_sync, self._session.snapshot.topics)
@@ -342,7 +354,9 @@ class SlowPolls:
     # -- transactions --------------------------------------------------------------------------------------------------
 
     async def _read_transactions(self) -> None:
-        """Read the transactions of partitions whose last stable offset stands still, once per read of the offset."""
+        """Read the transactions of the partitions whose last stable offset has not advanced for `STANDS` seconds, once
+        after each read of that offset.
+        """
         from console.model.transactions import NOTHING_SEEN
 
         read_at = self.facts.logs.at
@@ -361,15 +375,16 @@ class SlowPolls:
         self._stood_at = read_at
 
     async def read_share_groups(self) -> None:
-        """Read the configs of the first `SHARES_AT_ONCE` share groups, which determine their start."""
+        """Read the configs of the first `SHARES_AT_ONCE` share groups: they say at which offset a new group begins."""
         shares = [name for name, each in self._session.snapshot.groups.items() if each.type == SHARE]
         await self._session.read_configs([*map(share_group_config, shares[:SHARES_AT_ONCE])], at_once=True)
 
     # -- newest records ------------------------------------------------------------------------------------------------
 
     async def _read_newest(self) -> None:
-        """Read the timestamps of the newest records of non-empty logs: each log once an hour, and once a minute while
-        retention seems to wait for one of its records."""
+        """Read the timestamps of the newest records in logs that are not empty: of each log once an hour, but once a
+        minute (`UNTRIMMED_AGAIN`) while retention seems to wait for one of its records.
+        """
         from console.admin import partitions
 
         now, logs = self._session.clock.monotonic(), self.facts.logs.logs
@@ -392,18 +407,20 @@ class SlowPolls:
         self.keep_newest(newest)
 
     def keep_newest(self, records: Mapping[Place, Newest]) -> None:
-        """Keep the newest records of some logs."""
+        """Enter the timestamps of the newest records of logs into the facts."""
         kept = {place: newest for place, newest in self.facts.newest.items() if place in self.facts.logs.logs}
         self.facts = replace(self.facts, newest={**kept, **records})
 
     # -- certificates --------------------------------------------------------------------------------------------------
 
     def forget_certificates(self, brokers: Collection[int]) -> None:
-        """Read the certificates of these brokers again soon: a broker may come back with another one."""
+        """Make the certificates of these brokers due again soon, because a broker may come back with another
+        certificate.
+        """
         self._shown_at = {each: at for each, at in self._shown_at.items() if each.broker not in brokers}
 
     async def _read_certificates(self) -> None:
-        """Read the certificates of listeners that were not read within the last hour."""
+        """Read the certificates of those listeners whose certificate was not read within the last hour."""
         from console.admin import certificates
 
         now = self._session.clock.monotonic()
@@ -424,8 +441,9 @@ class SlowPolls:
     # -- brokers' views ------------------------------------------------------------------------------------------------
 
     async def _read_views(self) -> None:
-        """Read the views of the next brokers: topics that changed, topics that they showed outdated, and others in
-        turn."""
+        """Read topics from the next brokers, and compare them with the snapshot: topics that changed, topics of which a
+        broker had an outdated state, and others in turn.
+        """
         topics = self._session.snapshot.topics
         self._note_changes(topics)
         brokers = [each.id for each in self._session.snapshot.cluster.brokers if not each.fenced]
@@ -451,8 +469,8 @@ class SlowPolls:
                 await self.compare_view(broker_id, asked)
 
     async def compare_view(self, broker_id: int, asked: Sequence[Topic]) -> None:
-        """Read topics from a broker, and keep their differences from the known topics; keep nothing if the broker does
-        not answer.
+        """Read topics from a broker, and store where its answer differs from the snapshot. Store nothing if it does not
+        answer.
         """
         from console.admin.link import broker
         from console.admin.topics import describe_topics
@@ -467,7 +485,7 @@ class SlowPolls:
         self.facts = replace(self.facts, views=views)
 
     def _note_changes(self, topics: Mapping[str, Topic]) -> None:
-        """Keep the names of topics that changed within the last minute (`CHANGED_SECONDS`)."""
+        """Remember the names of the topics that changed within the last `CHANGED_SECONDS` (a minute)."""
         now, known = self._session.clock.monotonic(), self._known
         if topics is not known:
             if known:
@@ -477,7 +495,9 @@ class SlowPolls:
         self._changed_at = {name: at for name, at in self._changed_at.items() if at > now - CHANGED_SECONDS}
 
     def _next_topics(self, topics: Mapping[str, Topic]) -> list[str]:
-        """Return the next topics in turn: the same lists in each round while the topics stay the same."""
+        """Return the names of the topics whose turn it is. The lists are the same in each round as long as the set of
+        topics is the same.
+        """
         names = in_order(topics)
         first = bisect_right(names, self._next_topic)
         turn = _few(topics, names[first : first + TOPICS_OF_VIEW] or names[:TOPICS_OF_VIEW])
@@ -486,7 +506,7 @@ class SlowPolls:
 
 
 def _few(topics: Mapping[str, Topic], names: Sequence[str]) -> list[str]:
-    """Return the first of these topics, as many as one request to a broker may have."""
+    """Return the first of these topics, as many as one request to a broker may name."""
     chosen: list[str] = []
     partitions = 0
     for name in names[:TOPICS_OF_VIEW]:
@@ -502,11 +522,11 @@ def _numbers(topic: Topic | None) -> Iterable[int]:
 
 
 def with_former(facts: Facts, places: Iterable[Place], at: float, found: Mapping[Place, Mapping[int, int]]) -> Facts:
-    """Return the facts with the former ends of logs.
+    """Return the facts with the former end offsets of logs.
 
     Args:
-        places: the logs that were asked for.
-        at: the time of the request, Unix seconds.
+        places: the logs in the request, as (topic, partition).
+        at: the time of the request, in seconds since 1970.
         found: the result of `partitions.offsets_at`.
     """
     logs = facts.logs.logs
@@ -515,12 +535,12 @@ def with_former(facts: Facts, places: Iterable[Place], at: float, found: Mapping
 
 
 def former_of(log: LogOffsets, at: float, offsets: Mapping[int, int]) -> Former:
-    """Return the former ends of a log.
+    """Return the former end offsets of a log.
 
     Args:
-        log: its offsets now.
-        at: now, Unix seconds.
-        offsets: time in Unix milliseconds -> the offset of the first record of that time or later; -1 for none.
+        log: its present offsets.
+        at: the present time, in seconds since 1970.
+        offsets: time in milliseconds since 1970 -> the offset of the first record at or after it; -1 if there is none.
     """
     ends = ((when / 1000, log.end if offset < 0 else offset) for when, offset in sorted(offsets.items()))
     # What was before the first record is unknown: retention may have deleted it.
@@ -529,13 +549,15 @@ def former_of(log: LogOffsets, at: float, offsets: Mapping[int, int]) -> Former:
 
 
 def _is_less(found: TieredOffsets | None, known: TieredOffsets) -> bool:
-    """Return whether a read found fewer of a partition's tiered offsets than are known: one of its requests failed."""
+    """Return whether a read found fewer of a partition's tiered offsets than are known, because one of its requests
+    failed. found: None if nothing was found.
+    """
     return found is None or (found.tiered_to is None and known.tiered_to is not None)
 
 
 def tls_listeners(snapshot: Snapshot, context: Context) -> list[Listener]:
-    """Return the listeners with TLS: those that brokers advertise, those of the voters and, if the context's connection
-    uses TLS, the address of each broker on it.
+    """Return the listeners with TLS: those that brokers advertise, those of the voters, and, if the context's
+    connection uses TLS, the address of each broker for it.
     """
     listeners: dict[str, Listener] = {}
     for broker in snapshot.cluster.brokers:
@@ -554,7 +576,7 @@ def tls_listeners(snapshot: Snapshot, context: Context) -> list[Listener]:
 
 
 def _group_places(snapshot: Snapshot, most: int) -> list[Place]:
-    """Return the first partitions in which groups have offsets, at most `most`."""
+    """Return the first partitions in which groups have committed offsets, at most `most`."""
     found: dict[Place, None] = {}
     for lag in snapshot.lags.values():
         found |= dict.fromkeys((each.topic, each.partition) for each in lag.partitions)
@@ -564,12 +586,12 @@ def _group_places(snapshot: Snapshot, most: int) -> list[Place]:
 
 
 def places_after(topics: Mapping[str, Topic], last: Place, most: int) -> list[Place]:
-    """Return the first partitions after a given one, by topic and number. Only the returned ones are visited, of
-    perhaps 300,000.
+    """Return the first `most` partitions after a given one, in the order of topic and number. Only these are visited,
+    even if the cluster has 300,000.
 
     Args:
-        last: the partition before them; it need not exist.
-        most: the largest number of places.
+        last: the partition before them, which need not exist.
+        most: the maximum number of partitions.
     """
     names = in_order(topics)
     later = (

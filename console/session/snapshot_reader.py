@@ -1,7 +1,7 @@
-"""Read a cluster into a snapshot, and notify listeners of changes.
+"""Read a cluster into a snapshot, and notify listeners when the snapshot changes.
 
-A snapshot is replaced, never changed. All methods run on the caller's loop and thread; the client has its own
-(console.admin.client).
+A snapshot is never modified but replaced. All methods run on the caller's event loop and thread; the client has a loop
+and a thread of its own (console.admin.client).
 """
 
 from __future__ import annotations
@@ -45,48 +45,51 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 PUBLISH_EVERY = 0.25
-"""Seconds between two published snapshots during a long read: with 100,000 topics, one per chunk would be 1,000
-copies."""
+"""Minimum seconds between two replacements of the snapshot during a long read. With 100,000 topics, one for each chunk
+would mean 1,000 copies.
+"""
 
 
 MANY = 5_000
-"""Number of topics, ACLs or quotas above which a pass over all of them runs in a thread, as it would delay key
-presses."""
+"""Number of topics, ACLs or quotas above which a loop over all of them runs in a thread, since it would delay key
+presses.
+"""
 
 
 MOST_NAMED = 1_000
-"""Maximum number of topics missing from a listing that are described by name. If more are missing, as after a plan that
-deletes many, all of them count as deleted."""
+"""Maximum number of known topics missing from a listing that are described by name, to see whether they exist. If more
+are missing, as after a plan that deletes many, all of them count as deleted.
+"""
 
 
 GROUPS_AT_ONCE = 5_000
-"""Maximum number of groups that are described before their result is published."""
+"""Maximum number of groups that are described before the snapshot gets the result."""
 
 
 TIMES_WITHIN = 3.0
-"""Maximum seconds to wait for the timestamps of records before the known values are shown."""
+"""Maximum seconds to wait for the timestamps of records; after that, the known values are used."""
 
 
 SINGLE_QUOTAS = tuple(
     quota.QuotaFilter((quota.QuotaMatch(type_, quota.Match.ANY_NAME),), strict=True)
     for type_ in (quota.USER, quota.CLIENT_ID, quota.IP)
 )
-"""The filters that match users, clients and addresses with their own quotas."""
+"""The filters that match users, client ids and addresses that have quotas of their own."""
 
 
 class SnapshotChanged(Struct, frozen=True):
-    """An event: the snapshot was replaced."""
+    """The event that the snapshot was replaced."""
 
     old: Snapshot
     new: Snapshot
 
 
 class PlanChanged(Struct, frozen=True):
-    """An event: the plan was replaced, as edits were staged, discarded, checked or applied."""
+    """The event that the plan was replaced, because edits were staged, discarded, checked or applied."""
 
 
 class Progress(Struct, frozen=True):
-    """An event: progress of long work."""
+    """The event that long work has progressed."""
 
     what: str
     """The name of the work."""
@@ -103,11 +106,13 @@ class Client(Protocol):
     """A client that runs operations of `console.admin`."""
 
     def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> Awaitable[T]:
-        """Run `operation(link, *args, **options)` on the client's loop. Cancellation cancels a read."""
+        """Run `operation(link, *args, **options)` on the client's loop and return an awaitable of its result.
+        Cancelling the awaitable cancels a read.
+        """
 
 
 class Refused(Exception):
-    """A refusal of an operation by the session. failure: the reason, and the alternative."""
+    """The session refuses an operation. failure: the reason, and an alternative."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(str(failure))
@@ -115,24 +120,25 @@ class Refused(Exception):
 
 
 class Clock(NamedTuple):
-    """The source of the time: the system clock, or a replayed record."""
+    """The source of the present time: this host's clock, or a replayed record."""
 
     now: Callable[[], datetime]
-    """Returns the time, UTC."""
+    """Returns the present time, UTC."""
     monotonic: Callable[[], float]
-    """Returns the seconds of a monotonic clock."""
+    """Returns the seconds of a clock that never goes back."""
 
 
 WALL = Clock(lambda: datetime.now(UTC), time.monotonic)
 
 Learned = Callable[[Snapshot, datetime], Snapshot]
-"""Enters an answer into a snapshot: (current snapshot, time of the answer) -> snapshot."""
+"""Function of (present snapshot, time of the answer) that returns the snapshot with the answer entered."""
 
 
 async def _with_hidden(client: Client, known: Iterable[str], listing: TopicListing) -> TopicListing:
-    """Return a listing with the known topics that it lacks, each described by name or with its failure. After a change
-    of principal or the loss of a right, brokers report a refusal only for a topic requested by name. The listing is
-    unchanged if no topic is missing, or more than `MOST_NAMED`.
+    """Return a listing of topics to which the known topics that it lacks are added: each is described by name, and is
+    added with its description or its failure. A listing silently omits topics that the principal may not describe;
+    only a request by name gets the refusal. Return the listing unchanged if no topic is missing, or more than
+    `MOST_NAMED`.
     """
     from console.admin import topics
 
@@ -146,8 +152,8 @@ async def _with_hidden(client: Client, known: Iterable[str], listing: TopicListi
 class SnapshotReader:
     """A reader of a cluster into a snapshot, part by part.
 
-    Methods that read raise AdminError if the connection to the cluster is lost. Refusals of brokers are in the
-    snapshot's failures; a method whose docstring has `Raises` may also raise them.
+    Methods that read raise AdminError if the connection to the cluster is lost. If brokers refuse a read, this becomes
+    a failure in the snapshot and is not raised, unless the method's docstring says so under `Raises`.
     """
 
     def __init__(self, client: Client, context: Context, clock: Clock = WALL) -> None:
@@ -158,13 +164,13 @@ class SnapshotReader:
         self._listeners: list[Callable[[SessionEvent], None]] = []
 
     def subscribe(self, listener: Callable[[SessionEvent], None]) -> Callable[[], None]:
-        """Call a listener for each event, on the thread that changes the snapshot.
+        """Have a listener called for each event, on the thread that changes the snapshot.
 
         Args:
-            listener: a function that must not raise; it may read the snapshot, which is already the new one.
+            listener: function that must not raise. The snapshot is already the new one when it is called.
 
         Returns:
-            A function that unsubscribes the listener.
+            A function that removes the listener.
         """
         self._listeners.append(listener)
 
@@ -174,20 +180,21 @@ class SnapshotReader:
         return unsubscribe
 
     def notify(self, event: SessionEvent) -> None:
-        """Call all listeners with an event, in the order of their subscription."""
+        """Call all listeners with an event, in the order in which they were added."""
         for listener in tuple(self._listeners):
             listener(event)
 
     def learn(self, update: Learned) -> None:
-        """Keep the result of a read, and notify listeners if it changes the snapshot.
+        """Enter the result of a read into the snapshot. If this changes the snapshot, notify the listeners.
 
         Args:
-            update: enters the result into the current snapshot, which other reads may have replaced meanwhile.
+            update: function that enters the result into the present snapshot, which other reads may have replaced
+                meanwhile.
         """
         self._learn(update(self.snapshot, self.clock.now()))
 
     async def keep(self, read: Awaitable[Learned]) -> None:
-        """Wait for one of the module's reads, and keep its result."""
+        """Await one of this module's reads, and enter its result into the snapshot."""
         self.learn(await read)
 
     def _learn(self, snapshot: Snapshot) -> None:
@@ -197,8 +204,8 @@ class SnapshotReader:
             self.notify(SnapshotChanged(old, snapshot))
 
     async def read_whole(self, part: Part) -> None:
-        """Read a part as a whole; do nothing for a part of a service that the settings do not name. Raises AdminError
-        and Refused as the part's own reader does.
+        """Read a whole part into the snapshot; do nothing for a part of an HTTP service that the settings do not name.
+        Raises AdminError and Refused as the method for this part does.
         """
         if part in SERVICES and not is_had(part, self.context.settings):
             return
@@ -223,10 +230,10 @@ class SnapshotReader:
         await own[part]()
 
     async def read_cluster(self) -> None:
-        """Read the brokers, the controller and the cluster id.
+        """Read the brokers, the controller and the cluster id into the snapshot.
 
         Raises:
-            Refused: it is not the cluster that the context expects, or not the cluster of earlier reads.
+            Refused: the cluster is not the one that the context expects, or not that of earlier reads.
             AdminError: no broker answers.
         """
         # Check the cluster before anything is kept: no edit may be staged on the answer of another cluster.
@@ -234,8 +241,9 @@ class SnapshotReader:
         self._learn(refresh.with_cluster(self.snapshot, info, self.clock.now()))
 
     async def read_quorum(self) -> None:
-        """Read the KRaft quorum. The snapshot's quorum becomes None without the API, unknown if brokers refuse to
-        describe it, and stays unchanged if no answer arrives."""
+        """Read the KRaft quorum into the snapshot. It becomes None if the brokers lack the API, and unknown if they
+        refuse to describe it; it stays unchanged if no answer comes.
+        """
         from console.admin import cluster
 
         self._learn(refresh.asking_quorum(self.snapshot, self.clock.now()))
@@ -255,8 +263,8 @@ class SnapshotReader:
             self._learn(refresh.with_quorum(self.snapshot, quorum, self.clock.now()))
 
     async def _with_voters(self, failure: Failure) -> Failure:
-        """Return the failure of DescribeQuorum, with the voters that are known without a leader added to its message;
-        unchanged if no controllers are known.
+        """Return the failure of DescribeQuorum, with the voters added to its message that are known although the quorum
+        has no leader. Return it unchanged if no controllers are known.
         """
         from console.admin.errors import AdminError
 
@@ -270,11 +278,11 @@ class SnapshotReader:
         return Failure(failure.name, f"{failure.message}; {text}", failure.remedy)
 
     async def read_topics(self, names: Sequence[str] | None = None) -> None:
-        """Read topics: their partitions, leaders and replicas.
+        """Read topics into the snapshot, with their partitions, leaders and replicas.
 
         Args:
-            names: the only topics to read, the others stay unchanged; None for all topics, which removes those that the
-                brokers no longer list.
+            names: the names of the only topics to read; the others stay unchanged. None to read all, and to remove
+                topics that the brokers no longer list.
 
         Raises:
             AdminError: the connection is lost, or the brokers refuse the whole request.
@@ -297,8 +305,9 @@ class SnapshotReader:
         self._learn(refresh.with_topics(self.snapshot, listing, whole=names is None, at=self.clock.now()))
 
     async def read_placements(self) -> None:
-        """Read the configs of topics that lack replicas, as some of these may be observers by design. If a config can't
-        be read, the replica counts as missing."""
+        """Read the configs that show whether replicas missing from an ISR are observers by design. If a config can't be
+        read, such a replica counts as out of sync.
+        """
         from console.admin import configs
 
         asked: set[str] = set()
@@ -317,11 +326,11 @@ class SnapshotReader:
     async def read_configs(
         self, resources: Sequence[ConfigResource], documentation: bool = False, *, at_once: bool = False
     ) -> None:
-        """Read the configs of resources, and publish them as they arrive.
+        """Read the configs of resources into the snapshot, as they arrive.
 
         Args:
-            documentation: include Kafka's text on each config, which makes responses much longer.
-            at_once: publish them together at the end.
+            documentation: whether to request Kafka's text about each config, which makes responses much larger.
+            at_once: whether to replace the snapshot only once, at the end.
 
         Raises:
             AdminError: the connection to the cluster is lost.
@@ -366,7 +375,7 @@ class SnapshotReader:
         publish()
 
     async def read_quotas(self) -> None:
-        """Read all quotas."""
+        """Read the quotas of all entities into the snapshot."""
         from console.admin import quotas
 
         listed = await self._part(Part.QUOTAS, self.client.run(quotas.describe_quotas))
@@ -374,8 +383,9 @@ class SnapshotReader:
             self._learn(refresh.with_quotas(self.snapshot, listed, self.clock.now()))
 
     async def poll_quotas(self, filters: Sequence[quota.QuotaFilter] = ()) -> None:
-        """Read quotas for a screen. The first call reads the quotas of single users, clients and addresses. If these
-        are at most `MANY_QUOTAS` (20,000), every call reads all quotas, else those that the filters match.
+        """Read quotas into the snapshot, repeatedly for a screen. The first call reads the quotas of single users,
+        client ids and addresses. If these are at most `MANY_QUOTAS` (20,000), each call reads all quotas; otherwise
+        those that the filters match.
         """
         if Part.QUOTAS not in self.snapshot.read_at and not await self.survey_quotas():
             return
@@ -385,11 +395,11 @@ class SnapshotReader:
             await self.keep(read_quotas_of(self.client, filters))
 
     async def survey_quotas(self) -> bool:
-        """Read the quotas of single users, clients and addresses. Keep them only if they are more than `MANY_QUOTAS`
-        (20,000); otherwise the caller reads all quotas instead.
+        """Read the quotas of single users, client ids and addresses. If they are more than `MANY_QUOTAS` (20,000),
+        enter them into the snapshot; otherwise drop them, because the caller then reads all quotas.
 
         Returns:
-            Whether the quotas were read; False if the brokers refuse.
+            Whether they were read; False if the brokers refuse.
         """
         from console.admin import quotas
 
@@ -407,7 +417,7 @@ class SnapshotReader:
         return True
 
     async def read_acls(self) -> None:
-        """Read all ACLs."""
+        """Read all ACLs into the snapshot."""
         from console.admin import acls
 
         listed = await self._part(Part.ACLS, self.client.run(acls.describe_acls))
@@ -415,7 +425,7 @@ class SnapshotReader:
             await self.keep(all_acls(self.snapshot, listed))
 
     async def read_groups(self) -> None:
-        """Read the names and states of all groups."""
+        """Read the names and states of all groups into the snapshot."""
         from console.admin import groups
 
         listing = await self._part(Part.GROUPS, self.client.run(groups.list_groups))
@@ -428,8 +438,9 @@ class SnapshotReader:
             self._learn(refresh.with_failures(known, Part.GROUPS, failures.items()))
 
     async def why_no_groups(self) -> Mapping[str, Failure]:
-        """Return the failure that explains an empty list of groups, by the entity ``""``; empty if the principal sees
-        all groups."""
+        """Return ``""`` -> the failure that explains why the list of groups is empty; an empty mapping if the principal
+        sees all groups.
+        """
         from console.model.visibility import unseen_groups
 
         if Part.CLUSTER not in self.snapshot.read_at:
@@ -438,11 +449,11 @@ class SnapshotReader:
         return {"": unseen} if unseen is not None else {}
 
     async def poll_groups(self, names: Sequence[str], *, times: int = 0) -> None:
-        """Read the members and the lag of groups, with as few requests as possible, GROUPS_AT_ONCE groups at a time.
+        """Read the members and the lag of groups into the snapshot, GROUPS_AT_ONCE groups at a time.
 
         Args:
-            times: the largest number of records whose timestamps are read, those of the largest lags first: the next
-                records of groups for which the polls so far don't show how long a record has waited.
+            times: the maximum number of timestamps of records to read. They are those of the next records of the groups
+                with the largest lags, if the polls so far do not show how long such a record has waited.
         """
         from console.admin import groups
 
@@ -468,8 +479,8 @@ class SnapshotReader:
             self._learn(refresh.with_group_polls(self.snapshot, polls, trends, at))
 
     async def read_tiered(self, *names: str) -> None:
-        """Read the offsets of topics on disk and in remote storage; forget those of topics whose configs do not enable
-        tiered storage.
+        """Read the offsets of topics on disk and in remote storage into the snapshot; remove those of topics whose
+        configs do not enable tiered storage.
         """
         from console.admin import partitions
 
@@ -492,11 +503,11 @@ class SnapshotReader:
         self._learn(refresh.with_failures(known, Part.TIERED, [(of, failure) for failure in failures]))
 
     async def read_log_dirs(self, broker: int | None = None) -> None:
-        """Read the disk use of every broker. A broker that does not answer keeps its known sizes, and is in the
-        failures.
+        """Read the log directories of brokers into the snapshot. A broker that does not answer keeps its known sizes,
+        and has a failure.
 
         Args:
-            broker: the only broker to ask, the directories of the others stay unchanged; None for all.
+            broker: the id of the only broker to ask, while the others stay unchanged; None for all.
         """
         from console.admin import cluster as log_dirs
 
@@ -520,10 +531,11 @@ class SnapshotReader:
         self._learn(refresh.with_failures(learned, Part.LOG_DIRS, failures))
 
     async def list_resources(self, types: Iterable[int]) -> tuple[ConfigResource, ...]:
-        """Return resources with configs that no other API lists, and groups with configs; empty if brokers refuse.
+        """Return the resources of these types that have configs and that no other API lists, and groups with configs.
+        Empty if the brokers refuse.
 
         Args:
-            types: Kafka's numbers of config resource types (ConfigResource.Type).
+            types: Kafka's numbers of the types (ConfigResource.Type).
         """
         from console.admin.configs import list_config_resources
 
@@ -531,8 +543,9 @@ class SnapshotReader:
         return listed or ()
 
     async def _part(self, part: str, read: Awaitable[T]) -> T | None:
-        """Return the result of reading a part, or None after recording the brokers' refusal. Raise other
-        AdminErrors."""
+        """Return the result of a read of a part. If the brokers refuse it, enter the failure into the snapshot and
+        return None. Raises other AdminErrors.
+        """
         try:
             result = await read
         except BrokerError as error:
@@ -546,7 +559,9 @@ class SnapshotReader:
 
 
 def _shared(known: Mapping[str, Topic], listed: Mapping[str, Topic]) -> Mapping[str, Topic]:
-    """Return the listed topics, with known objects in place of equal ones, and cache their order."""
+    """Return the listed topics, in which each topic that equals the known one is the same object; and cache their
+    order.
+    """
     topics = refresh.share(known, listed)
     in_order(topics)
     return topics
@@ -559,7 +574,7 @@ async def describe_same_cluster(client: Client, context: Context, known: Snapsho
         known: the snapshot of earlier reads.
 
     Raises:
-        Refused: it is not the cluster that the context expects, or not the cluster of earlier reads.
+        Refused: the cluster is not the one that the context expects, or not that of earlier reads.
         AdminError: no broker answers.
     """
     from console.admin import cluster
@@ -575,7 +590,9 @@ async def describe_same_cluster(client: Client, context: Context, known: Snapsho
 
 
 def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:
-    """Return the failures among the results, each without an entity; equal ones (a missing right) once."""
+    """Return the failures among the results, each without an entity. Equal ones, such as a missing right, are returned
+    once.
+    """
     return [("", failure) for failure in dict.fromkeys(each for each in results if isinstance(each, Failure))]
 
 
@@ -583,7 +600,7 @@ def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:
 
 
 async def _read(read: Awaitable[T]) -> tuple[T | None, list[tuple[str, Failure]]]:
-    """Return the result of a read, without failures; or None, and the failure, if the brokers refuse. Raises other
+    """Return the result of a read and an empty list; or None and the failure, if the brokers refuse. Raises other
     AdminErrors.
     """
     try:
@@ -593,8 +610,9 @@ async def _read(read: Awaitable[T]) -> tuple[T | None, list[tuple[str, Failure]]
 
 
 async def read_quotas_of(client: Client, filters: Sequence[quota.QuotaFilter]) -> Learned:
-    """Read the quotas that filters match, in one request or one per filter, as the brokers support it. Quotas of a
-    failed filter stay unchanged."""
+    """Read the quotas that match filters, in one request if the brokers support that, otherwise in one for each filter.
+    Quotas of a filter that failed stay unchanged in the snapshot.
+    """
     from console.admin import quotas
 
     found, failures = await _read(client.run(quotas.describe_quotas_of, filters))
@@ -610,7 +628,9 @@ async def read_quotas_of(client: Client, filters: Sequence[quota.QuotaFilter]) -
 
 
 async def all_acls(known: Snapshot, listed: Sequence[Acl]) -> Learned:
-    """Return the update that enters all listed ACLs, sorted."""
+    """Return the function that enters these ACLs, which are all of the cluster, into a snapshot. known: the present
+    snapshot.
+    """
     # Sort and compare in a thread: a hundred thousand ACLs would delay key presses. An equal list is replaced by the
     # known one.
     acls = (await asyncio.to_thread(refresh.with_acls, known, listed, datetime.now(UTC))).acls
@@ -618,10 +638,10 @@ async def all_acls(known: Snapshot, listed: Sequence[Acl]) -> Learned:
 
 
 async def read_acls_of(client: Client, principals: Sequence[str]) -> Learned:
-    """Read the ACLs of principals, in one request or one per principal, as the brokers support it.
+    """Read the ACLs of principals, in one request if the brokers support that, otherwise in one for each principal.
 
     Args:
-        principals: the principals as ``User:NAME``.
+        principals: the principals with their type, such as ``User:NAME``.
     """
     from console.admin import acls
 
@@ -635,7 +655,9 @@ async def read_acls_of(client: Client, principals: Sequence[str]) -> Learned:
 
 
 async def read_group_positions(client: Client, names: Sequence[str]) -> Learned:
-    """Read the members and the committed offsets of groups; remove a missing group from the snapshot."""
+    """Read the members and the committed offsets of groups. A group that does not exist is removed from the
+    snapshot.
+    """
     from console.admin import groups
 
     found, failures = await client.run(groups.group_positions, names)
@@ -647,10 +669,10 @@ async def read_group_positions(client: Client, names: Sequence[str]) -> Learned:
 
 
 async def read_log_ranges(client: Client, places: Sequence[TopicPartition]) -> Learned:
-    """Read the start and end offsets of partitions; those that are not found become unknown.
+    """Read the start and end offsets of partitions. Offsets that can't be read become unknown.
 
     Args:
-        places: (topic, partition) each.
+        places: the partitions, as (topic, partition).
     """
     from console.admin import partitions
 
@@ -661,7 +683,7 @@ async def read_log_ranges(client: Client, places: Sequence[TopicPartition]) -> L
 
 
 async def read_log_starts(client: Client, ends: Mapping[TopicPartition, int]) -> Learned:
-    """Read the start offsets of partitions whose ends were just read; those that are not found become unknown.
+    """Read the start offsets of partitions whose end offsets were just read. Offsets that can't be read become unknown.
 
     Args:
         ends: (topic, partition) -> its end offset.
@@ -676,7 +698,9 @@ async def read_log_starts(client: Client, ends: Mapping[TopicPartition, int]) ->
 def _with_ranges(
     asked: Iterable[TopicPartition], found: Mapping[TopicPartition, LogRange], failures: Iterable[Failure]
 ) -> Learned:
-    """Return the update of log ranges, with the failures of those that were not found."""
+    """Return the function that enters start and end offsets into a snapshot, and the failures of the partitions in
+    `asked` that have none.
+    """
     failed = [("", failure) for failure in failures]
     return lambda known, _at: refresh.with_failures(
         refresh.with_log_ranges(known, asked, found), Part.LOG_RANGES, failed
@@ -687,8 +711,8 @@ async def read_offsets_at(client: Client, places: Sequence[TopicPartition], at: 
     """Read the offsets of the first records at or after a time.
 
     Args:
-        places: (topic, partition) each.
-        at: milliseconds since 1970, UTC, by the records' timestamps.
+        places: the partitions, as (topic, partition).
+        at: the time in milliseconds since 1970, UTC, which is compared with the records' timestamps.
     """
     from console.admin import partitions
 
@@ -699,8 +723,8 @@ async def read_offsets_at(client: Client, places: Sequence[TopicPartition], at: 
 
 
 async def read_end_offsets(client: Client, leaders: Mapping[int, Sequence[TopicPartition]]) -> Learned:
-    """Read the end offsets of partitions from their leaders, for the rates. A partition whose leader does not answer
-    becomes unknown.
+    """Read the end offsets of partitions from their leaders, for the rates. If a leader does not answer, its
+    partitions' end offsets become unknown.
 
     Args:
         leaders: broker id -> the partitions that it leads.
@@ -713,11 +737,11 @@ async def read_end_offsets(client: Client, leaders: Mapping[int, Sequence[TopicP
 
 
 async def read_replica_logs(client: Client, snapshot: Snapshot, places: Iterable[TopicPartition]) -> Learned:
-    """Read the logs of partitions' replicas; those that their brokers don't return are missing.
+    """Read the logs of the replicas of partitions. Replicas whose brokers don't return them are missing in the result.
 
     Args:
-        snapshot: has the partitions' replicas.
-        places: (topic, partition) each.
+        snapshot: a snapshot that has the partitions' replicas.
+        places: the partitions, as (topic, partition).
     """
     from console.admin.replicas import replica_logs
 
@@ -730,11 +754,11 @@ async def read_replica_logs(client: Client, snapshot: Snapshot, places: Iterable
 
 
 async def read_transactions(client: Client, places: Sequence[TopicPartition]) -> Learned:
-    """Read the open transactions of partitions, and the facts that show whether they hang; these become unknown if
-    brokers refuse.
+    """Read the open transactions of partitions, and the facts that show whether these hang. If brokers refuse, they
+    become unknown.
 
     Args:
-        places: (topic, partition) each.
+        places: the partitions, as (topic, partition).
     """
     from console.admin.transactions import poll_transactions
 
@@ -745,8 +769,8 @@ async def read_transactions(client: Client, places: Sequence[TopicPartition]) ->
 
 
 async def read_mirrors(client: Client, context: Context, snapshot: Snapshot) -> Learned:
-    """Read the records of MirrorMaker on flows to this cluster. If the context forbids reading records, only the facts
-    in names are known.
+    """Read the records of MirrorMaker about what it copies to this cluster. If the context forbids reading records,
+    only what the names of topics show is known.
 
     Args:
         snapshot: a snapshot that has the topics.
@@ -764,7 +788,7 @@ async def read_mirrors(client: Client, context: Context, snapshot: Snapshot) -> 
 
 
 async def read_listed(client: Client, part: Part) -> Learned:
-    """Read a part of `LISTED`. Raises AdminError, also if the brokers refuse."""
+    """Read one of the parts in `LISTED`. Raises AdminError, also if the brokers refuse."""
     listed = LISTED[part]
     found = await client.run(getattr(import_module(f"console.admin.{listed.module}"), listed.operation))
     return partial(refresh.with_part, part, found)
@@ -773,8 +797,9 @@ async def read_listed(client: Client, part: Part) -> Learned:
 async def _record_times(
     client: Client, context: Context, snapshot: Snapshot, trends: Iterable[LagTrend], most: int
 ) -> Mapping[Spot, Written]:
-    """Return the write times of at most `most` records that groups read next and for which the polls so far don't show
-    how long they have waited; empty if the context forbids reading records, or the read fails.
+    """Return place of a record -> the time at which it was written, for at most `most` records. They are those that
+    groups read next, if the polls so far do not show how long they have waited. Empty if the context forbids reading
+    records, or if the read fails.
     """
     from console.admin.record_times import record_times
     from console.contexts.context import NEVER

@@ -1,4 +1,6 @@
-"""The edits that a next step of triage stages with its key: the command and its risks. Nothing is read for it."""
+"""The edits that a key press stages from a next step of triage: the step's command and its risks. Nothing is read from
+the cluster.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,13 @@ from console.present.triage import Staging
 from console.triage.cause import Next
 
 MOST = 50
-"""Maximum number of edits whose risks are named; a step may have one edit for each partition."""
+"""Maximum number of edits whose risks are named; a step may have an edit for each partition."""
 MOST_RISKS = 2
 
 
 def first_step(steps: Sequence[Next]) -> Next | None:
-    """Return the step that a key stages: the first one with edits or a command; None if no step has either. The others
-    are alternatives or later steps.
+    """Return the step that a press of the staging key stages: the first one that has edits or a command. Return None if
+    no step has either. Steps after it are alternatives, or follow later.
     """
     return next((step for step in steps if step.edits or step.command), None)
 
@@ -32,13 +34,15 @@ def first_step(steps: Sequence[Next]) -> Next | None:
 def staging_of(
     steps: Sequence[Next], snapshot: Snapshot, plan: Plan = EMPTY, *, read_only: bool = False
 ) -> Staging | None:
-    """Return the staging of the first step that has edits or a command; None without such a step.
+    """Return what a press of the staging key would stage: the first step that has edits or a command, with its risks.
+    Return None if no step has either.
 
-    The staging's risks, and whether it is refused, depend on the known state of the cluster; applying reads the rest.
+    The risks, and whether the step is refused, depend on the known state of the cluster; an apply reads what is
+    unknown.
 
     Args:
-        plan: the staged edits, which the step joins.
-        read_only: whether the context takes no edits.
+        plan: the edits that are staged already, which the step's edits join.
+        read_only: whether the context permits no edits.
     """
     step = first_step(steps)
     if step is None:
@@ -57,7 +61,9 @@ def staging_of(
 
 
 def _edits(command: str, snapshot: Snapshot) -> list[Edit] | None:
-    """Return the edits of a command: empty if it needs unread data, None if it only shows something."""
+    """Return the edits of a command; an empty list if it needs data that was not read; None if the command makes no
+    edits.
+    """
     edits: list[Edit] = []
     try:
         statements = parse(command, Where.BAR)

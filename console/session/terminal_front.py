@@ -1,4 +1,4 @@
-"""Prompts at a terminal: lines, secrets, and the questions of the apply flow."""
+"""Prompts at a terminal: for lines and secrets, and for the questions of the apply flow."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 
 
 class Operator(Protocol):
-    """The operator, if there is one to answer."""
+    """The operator, who may be absent."""
 
     @property
     def answers(self) -> bool:
-        """Whether an operator answers questions."""
+        """Whether an operator is there to answer questions."""
 
     @property
     def keeps_secrets(self) -> bool:
-        """Whether an operator can type a secret."""
+        """Whether an operator can type a secret without echo."""
 
     async def line(self, prompt: str) -> str:
-        """Ask for a line.
+        """Ask the operator for a line.
 
         Returns:
-            The line, stripped; ``""`` at the end of the input.
+            The line without blanks at its ends; ``""`` at the end of the input.
         """
 
     async def secret(self, prompt: str) -> Secret:
-        """Ask for a secret, without echo."""
+        """Ask the operator for a secret, which is not echoed."""
 
 
 class Terminal:
@@ -48,16 +48,18 @@ class Terminal:
 
     @property
     def answers(self) -> bool:
-        """Whether both the questions and the answers go through the terminal."""
+        """Whether both standard input and standard error, where questions are shown, are a terminal."""
         return sys.stdin.isatty() and sys.stderr.isatty()
 
     @property
     def keeps_secrets(self) -> bool:
-        """Whether input comes from the terminal."""
+        """Whether standard input is a terminal."""
         return sys.stdin.isatty()
 
     async def line(self, prompt: str) -> str:
-        """Prompt on standard error, and return a line of standard input, stripped; ``""`` at the end of the input."""
+        """Print the prompt to standard error, and return a line of standard input without blanks at its ends; ``""`` at
+        the end of the input.
+        """
         ask(prompt)
         with _interruptible():
             return sys.stdin.readline().strip()
@@ -70,8 +72,9 @@ class Terminal:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end the reading of a line at once: asyncio's own handler only asks the loop to stop, which is blocked
-    here."""
+    """Let Ctrl-C end the reading of a line at once within the ``with`` block. asyncio's own handler would only ask the
+    event loop to stop, which is blocked by the reading.
+    """
     # Only the main thread may set signal handlers.
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -84,11 +87,11 @@ def _interruptible() -> Iterator[None]:
 
 
 MOST_LINES = 10
-"""Maximum number of lines of one kind before a question."""
+"""Maximum number of lines of each kind, such as warnings, that are printed before a question."""
 
 
 class TerminalFront(Struct):
-    """A front end of the apply flow that asks on a terminal, if there is one."""
+    """A front end of the apply flow that asks at a terminal, if there is one."""
 
     context: str
     """The name of the context, for the questions."""
@@ -96,20 +99,21 @@ class TerminalFront(Struct):
     show: Callable[[ApplyReport], None]
     """Prints a report."""
     say: Callable[[str], None]
-    """Prints a cleaned line, apart from results."""
+    """Prints a line, which has no control characters, separate from results."""
     before: Sequence[str] = ()
-    """The lines at the beginning of a question."""
+    """Lines that are printed before a question."""
 
     @property
     def can_ask(self) -> bool:
-        """Whether there is a terminal."""
+        """Whether an operator is there to answer questions."""
         return self.operator.answers
 
     async def confirm(self, question: Question) -> str:
-        """Print the effects of the plan, at most `MOST_LINES` lines of each kind, and ask for each text to type.
+        """Print the effects of the plan, at most `MOST_LINES` lines of each kind; then ask for each of the texts to
+        type.
 
         Returns:
-            ``""`` if all was typed, else the missing answer, for the operator.
+            ``""`` if all was typed; otherwise a text that says which answer is missing.
         """
         from console.answers.plan_results import deletion_lines, effect_lines, loss_lines, risk_lines
         from console.present.names import plural
@@ -142,14 +146,14 @@ class TerminalFront(Struct):
         return ""
 
     async def go_over(self, conflicts: tuple[Conflict, ...]) -> bool:
-        """Ask whether to overwrite the conflicts, which the report has shown."""
+        """Ask whether to overwrite the changes of other clients; the report has shown them."""
         from console.present.names import plural
 
         places = plural(len(conflicts), "place")
         return (await self.operator.line(f"Type over to overwrite another client's changes in {places}: ")) == "over"
 
     def tell(self, line: str) -> None:
-        """Print a line apart from results."""
+        """Print a line, separate from results."""
         self.say(line)
 
     def warn(self, risks: tuple[Risk, ...]) -> None:
@@ -169,7 +173,7 @@ class TerminalFront(Struct):
             self.say(f"the journal does not say how it went: {failure_text(report.unrecorded)}")
 
     def _show_once(self, report: ApplyReport) -> None:
-        """Print the secrets of new entities, once, and only to a terminal."""
+        """Print the secrets of new entities, such as tokens. This happens once, and only at a terminal."""
         from console.present.text import clean
 
         for made in report.made:
@@ -181,8 +185,8 @@ class TerminalFront(Struct):
 
 
 def _asked(typed: Typed) -> str:
-    """Return the words by which the question asks for the text to type. They show the text itself only for a warning:
-    the operator has to know a name.
+    """Return the words that name the text to type. They contain the text itself only if it accepts a warning; the name
+    of a context, for example, the operator has to know.
     """
     from console.present.text import clean
 

@@ -1,6 +1,6 @@
-"""Analyze a topic: read its records by a search, and count them.
+"""Analyze a topic: read its records by a search, and count their properties.
 
-Contents of records go only to the caller and to the session's own results; the snapshot gets counts.
+The contents of records go only to the caller and to the session's own results; the snapshot gets counts only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from console.session.record_reading import RecordReader
 
 SHOWN_EVERY = 0.5
-"""Minimum seconds between two intermediate results of a count."""
+"""Minimum seconds between two intermediate results."""
 FIRST_TRIES, TRIES, IN_A_PORTION = 100, 1_000, 20
 """Numbers of records of one schema that are decoded to try it: IN_A_PORTION of each portion until FIRST_TRIES are
 reached, then one of each portion until TRIES, so that they are spread over the topic."""
@@ -33,13 +33,15 @@ reached, then one of each portion until TRIES, so that they are spread over the 
 async def analyze(
     reader: RecordReader, statement: Analyze, clock: Clock, halt: Halt | None = None
 ) -> AsyncGenerator[Analysed, None]:
-    """Yield the analysis so far at intervals, and the whole analysis at the end. Close the generator to leave it early.
+    """Yield the analysis so far at intervals, and finally the whole analysis. Close the generator if you leave it
+    before its end.
 
     Args:
-        halt: a switch that ends the analysis early, with the counts so far as the last result; None without one.
+        halt: a switch that ends the analysis early, with the counts so far as its result; None if it can't be ended
+            early.
 
     Raises:
-        Refused: the context forbids reading records, the extra is missing, or a broker refuses the read.
+        Refused: the context forbids reading records, the extra is not installed, or a broker refuses the read.
         AdminError: the connection to the cluster is lost.
     """
     now = clock.now()
@@ -70,7 +72,7 @@ async def analyze(
 
 
 async def _decode(reader: RecordReader, counting: Counting, found: Sequence[records.Record]) -> None:
-    """Decode some records of each schema, if the reader decodes, and note which can't be decoded."""
+    """Decode some records of each schema, if the reader decodes records, and count those that can't be decoded."""
     if not reader.decodes:
         return
     chosen: list[tuple[records.Record, str, SchemaKey]] = []
@@ -91,7 +93,7 @@ async def _decode(reader: RecordReader, counting: Counting, found: Sequence[reco
 
 
 async def with_shown_keys(reader: RecordReader, found: Analysed) -> Analysed:
-    """Return an analysis whose keys are in the form that may be shown: decoded, and without the masked fields."""
+    """Return an analysis in which the records' keys are decoded, and masked as the context requires."""
     topic, batch = found.facts.topic, records.BatchFacts(0)
     keys = [records.Record(topic, each.partition, -1, -1, key, None, (), batch) for each, key in found.named()]
     shown = await reader.shown(keys)
@@ -99,7 +101,7 @@ async def with_shown_keys(reader: RecordReader, found: Analysed) -> Analysed:
 
 
 async def analyzed(reader: RecordReader, statement: Analyze, clock: Clock) -> Analysed:
-    """Return the whole analysis of a topic, with keys that may be shown; see `analyze`."""
+    """Analyze a topic to the end and return the whole analysis, with keys as in `with_shown_keys`. See `analyze`."""
     found: Analysed | None = None
     async with aclosing(analyze(reader, statement, clock)) as results:
         async for each in results:
@@ -109,5 +111,5 @@ async def analyzed(reader: RecordReader, statement: Analyze, clock: Clock) -> An
 
 
 def kept(found: Analysed) -> Learned:
-    """Return the update that keeps the counts of an analysis next to its topic."""
+    """Return the function that enters the counts of an analysis into a snapshot, for its topic."""
     return lambda snapshot, _at: with_analysis(snapshot, found.facts)

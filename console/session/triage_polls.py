@@ -1,4 +1,4 @@
-"""Polls for triage: brokers, quorum and partitions continuously, other parts at longer intervals."""
+"""Polls for triage: they read brokers, quorum and partitions each time, and other parts at longer intervals."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 EVERY = 1.0
-"""Seconds from one poll to the next."""
+"""Seconds from the start of one poll to the start of the next."""
 POLL_SECONDS, NOTICED_SECONDS = 1.0, 0.1
 """Maximum seconds that a poll waits for its parts; the shorter one applies after brokers fell silent, as requests to
 them stay unanswered."""
@@ -54,30 +54,35 @@ ASK_REST, LONGEST_ASK_REST = 5.0, 0.6
 """A round of probes to all brokers that took t seconds is followed by ASK_REST times t without one, at most
 LONGEST_ASK_REST seconds. With the time to answer this is less than two seconds if logins are quick."""
 USUAL_TIMES = 3
-"""Factor of the last round's duration that limits the next round: over a slow line, a login takes longer."""
+"""Multiple of the duration of the last round of probes that the next round may take: over a slow network, a login takes
+long.
+"""
 FEW_CONFIGS, MANY_SECONDS = 2_000, 60.0
 """Number of resources above which configs are read less often: this many seconds after the last read."""
 CONFIGS_OF_SYMPTOMS = 200
-"""Maximum number of new symptoms, and of resources that they depend on, whose configs are read at once between two full
-reads."""
+"""Maximum number of new symptoms, and of resources on which they depend, for which configs are read between two reads
+of all configs.
+"""
 CONFIGS_AT_ONCE = 10_000
-"""Number of topics whose configs are read and kept together: keeping those of 100,000 at once would delay key
-presses."""
+"""Number of topics whose configs are read and entered into the snapshot together. Entering those of 100,000 topics at
+once would delay key presses.
+"""
 THROTTLED_WITHIN = 10.0
-"""Seconds over which the throttle time of this console is averaged."""
+"""Seconds over which the throttle time of this process is averaged."""
 MOST_GROUPS = 500
-"""Number of groups whose offsets are read in a round; the next round reads other groups."""
+"""Number of groups whose offsets are read in one round; the next round reads others."""
 
 
 class Poller(Scheduler):
-    """A poller of a session's cluster, an async context manager."""
+    """A poller of a session's cluster. Use it as an asynchronous context manager."""
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = (), slow: SlowPolls | None = None) -> None:
-        """Create a poller of a session's cluster; `poll` reads it.
+        """Create a poller; `poll` reads the cluster.
 
         Args:
-            request_logs: brokers' request logs as files on this host.
-            slow: the reads outside the snapshot, as a replay has its own; None for those of the session.
+            request_logs: the paths of brokers' request logs on this host.
+            slow: the reads whose results are not in the snapshot, which differ in a replay; None for those of the
+                session.
         """
         self._session = session
         self.asked = session.context.settings.asked
@@ -126,19 +131,19 @@ class Poller(Scheduler):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Cancel the current reads."""
+        """Cancel the reads in progress."""
         if self._asking is not None:
             self._asking.cancel()
         await self.close()
 
     async def poll(self, *, whole: bool = False) -> Poll:
-        """Read the parts that are due, and return the known state.
+        """Read the parts that are due, and return all that is known.
 
         Args:
-            whole: wait for every part, not only POLL_SECONDS.
+            whole: whether to wait until every part is read, instead of at most POLL_SECONDS.
 
         Raises:
-            Refused: another cluster answers than the context expects; the next poll tries again.
+            Refused: the cluster is not the one that the context expects; the next poll tries again.
             AdminError: no broker answers; the next poll tries again.
         """
         limit = NOTICED_SECONDS if self._noticed.is_set() else POLL_SECONDS
@@ -152,8 +157,8 @@ class Poller(Scheduler):
         return self._seen(datetime.now(UTC))
 
     async def _look_at_throttles(self) -> None:
-        """Note the time by which brokers delayed this console, in ms per second over the last 10 s
-        (`THROTTLED_WITHIN`).
+        """Compute how long brokers have throttled this process, in milliseconds per second, over the last
+        `THROTTLED_WITHIN` (10) seconds.
         """
         from console.admin import cluster
 
@@ -169,12 +174,12 @@ class Poller(Scheduler):
         self._suffers = Own(each_second, user, context.settings.client_id)
 
     def _ask_on(self) -> None:
-        """Probe the brokers also between polls, while polls continue."""
+        """Probe the brokers between polls, too, as long as polls follow one another."""
         if time.monotonic() - self._began < EVERY + POLL_SECONDS:
             self.step((Part.SILENCE,))
 
     def _seen(self, at: datetime) -> Poll:
-        """Return the known state at a time. Raises as `poll` does."""
+        """Return all that is known, as a poll at this time. Raises as `poll` does."""
         if (why := self._refused or self._lost) is not None:
             raise why
         silent, refusing, closing, denying, took = self._silence
@@ -185,11 +190,13 @@ class Poller(Scheduler):
         return Poll(at, snapshot, silent, refusing, unread, facts, held, closing, late, denying, own, accepted, took)
 
     async def rest(self) -> None:
-        """Wait until the next poll is due: at once if brokers fell silent, or answer again."""
+        """Wait until the next poll is due: at once if a broker has stopped answering, or answers again."""
         await happens(self._noticed, self._began + EVERY - time.monotonic())
 
     async def _wait(self, seconds: float | None) -> None:
-        """Wait until all parts are read, the set of silent brokers changes, or the time is over."""
+        """Wait until all parts are read, until the set of brokers that don't answer changes, or until the time is over.
+        seconds: the maximum time; None for no limit.
+        """
         read = asyncio.ensure_future(self._at_rest())
         noticed = asyncio.ensure_future(self._noticed.wait())
         until = {read} if seconds is None else {read, noticed}
@@ -200,12 +207,12 @@ class Poller(Scheduler):
             noticed.cancel()
 
     async def _at_rest(self) -> None:
-        """Wait until no part is being read, including the parts that waited for another part."""
+        """Wait until no part is being read, and no part waits for another one."""
         while running := [each for each in self._tasks.values() if not each.done()]:
             await asyncio.wait(running)
 
     async def _failed(self, part: Scheduled, error: Exception) -> Failure:
-        """Return the reason why a part could not be read, and note if no broker answers at all."""
+        """Return the failure of a part's read. If no broker answers at all, note this as well."""
         if isinstance(error, AdminError | Refused):
             # A wrong password fails on every connection: show it at once, and not as a broken cluster.
             if isinstance(error, AuthenticationFailed | Refused):
@@ -242,8 +249,9 @@ class Poller(Scheduler):
         return Failure("TIMED_OUT", text, f"Name more of the {self.asked}s, or look at those: they may hang.")
 
     async def _ask_brokers(self) -> None:
-        """Find the brokers that do not answer. Requests to a broker that fell silent may stay unanswered: they are sent
-        again, to other brokers. Raises AdminError if no broker answers."""
+        """Find the brokers that do not answer. Reads in progress may wait for a broker that has just stopped answering:
+        cancel them, and send their requests to other brokers. Raises AdminError if no broker answers.
+        """
         began = time.monotonic()
         try:
             silence = await self._silence_within()
@@ -279,8 +287,8 @@ class Poller(Scheduler):
                     self.hurry(name)
 
     async def _silence_within(self) -> Silence:
-        """Return the brokers that do not answer in time. If all are late at once, this host may be the slow one: ask
-        them once more, with up to 5 s in all (`FIRST_ANSWER_SECONDS`). Raises AdminError if no broker answers.
+        """Return the brokers that do not answer in time. If all of them are late, this host may be the slow one: ask
+        once more, with `FIRST_ANSWER_SECONDS` (5 s) in total. Raises AdminError if no broker answers.
         """
         from console.admin import cluster
 
@@ -293,15 +301,16 @@ class Poller(Scheduler):
             return await client.run(cluster.silence, FIRST_ANSWER_SECONDS - self._limit)
 
     def _ask_again(self, at: float) -> None:
-        """Schedule the next round of probes. at: monotonic seconds."""
+        """Schedule the next round of probes. at: its time, in seconds of the monotonic clock."""
         self._turns[Part.SILENCE] = self._turns[Part.SILENCE]._replace(due=at)
         if self._asking is not None:
             self._asking.cancel()
         self._asking = asyncio.get_running_loop().call_later(max(0.0, at - time.monotonic()) + 0.001, self._ask_on)
 
     async def _read_offsets(self) -> None:
-        """Read the lags of the next groups, in turn if there are many, and the log start offsets of partitions with
-        lag."""
+        """Read the lag of the next groups (if there are many, some in turn), and the log start offsets of the
+        partitions with a lag.
+        """
         chosen = next_names(in_order(self._session.snapshot.groups), self._next_group, MOST_GROUPS)
         self._next_group = chosen[-1] if chosen else ""
         await self._session.poll_groups(chosen)
@@ -321,20 +330,21 @@ class Poller(Scheduler):
                 self._session.learn(starts)
 
     async def _read_versions(self) -> None:
-        """Read the brokers' versions and the levels of features, if all brokers answer: the read would wait for one
-        that does not. The header of a screen reads them more often."""
+        """Read the brokers' API versions and the levels of features. Do nothing if a broker does not answer, because
+        the read would wait for it. The header of the screen reads them more often.
+        """
         age = read_ago(self._session.snapshot, Part.VERSIONS)
         if not self._silence.brokers and (age is None or age >= (PACES[Part.VERSIONS].triage or 0.0)):
             await self._session.read_whole(Part.VERSIONS)
 
     async def _read_reassignments(self) -> None:
-        """Read the reassignments, and then the operations that make them."""
+        """Read the reassignments, then the operations in the journal that may have started them."""
         await self._session.read_whole(Part.REASSIGNMENTS)
         await self._read_operations()
 
     def follow(self, observations: Observations) -> None:
-        """Begin to read the data that a new symptom depends on at once: schemas, and configs if the configs of all
-        entities are read rarely. observations: the observations after the last poll.
+        """Begin to read at once what a new symptom depends on: schemas, and configs if all configs are read only
+        seldom. observations: the observations after the last poll.
         """
         known, self._symptoms = self._symptoms, observations.seen
         if observations.seen is known:
@@ -351,9 +361,10 @@ class Poller(Scheduler):
             self.hurry(Part.CONFIGS)
 
     async def _read_configs(self) -> None:
-        """Read the configs of all topics, and of the brokers that answer and are not fenced; then the journal, because
-        an operation is recorded before its throttles are set, and ends after they are removed. If all configs are not
-        due yet, read only those that a new symptom depends on.
+        """Read the configs of all topics, and of the brokers that answer and are not fenced; if these are not due, read
+        only configs on which a new symptom depends. Afterwards, read the operations in the journal: an operation is
+        recorded before it sets its throttles and ends after it removes them, so a throttle in the configs is never
+        mistaken for a leftover.
         """
         concerned, self._concerned = self._concerned, ()
         if concerned and time.monotonic() < self._all_configs_due:
@@ -378,12 +389,12 @@ class Poller(Scheduler):
         self._own.forget(over)
 
     async def _read_roles(self) -> None:
-        """Read the configs of the controllers that answer, for the roles of their processes."""
+        """Read the configs of the controllers that answer, which say whether their processes are brokers, too."""
         asked = [each.id for each in self._session.snapshot.cluster.controllers if each.id not in self._silence.brokers]
         await self._session.read_configs([*map(broker_resource, asked)], at_once=True)
 
     async def _read_operations(self) -> None:
-        """Read the open operations from the journal. If it can't be read, the known ones stay. Raises AdminError."""
+        """Read the open operations from the journal. If it can't be read, keep the known ones. Raises AdminError."""
         session = self._session
         if session.front_end == "replay" or not session.context.journal or not any_journal(os.environ):
             return
@@ -404,9 +415,9 @@ class Poller(Scheduler):
             self._own.take(())
 
     def _with_failures(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with the failures of parts that could not be read, without those of parts that only a
-        pane reads, which may be old. The session's own snapshot stays without these failures, because no other reader
-        would remove them.
+        """Return the snapshot with the failures of parts that could not be read. Failures of parts that only a pane of
+        the console reads are removed, since they may be old. The session's own snapshot does not get these failures,
+        because no other reader would remove them.
         """
         if any(each.part in _NOT_POLLED for each in snapshot.failures):
             kept = tuple(each for each in snapshot.failures if each.part not in _NOT_POLLED)
@@ -419,20 +430,20 @@ class Poller(Scheduler):
 
 
 def _is_of_records(symptom: Symptom, observations: Observations) -> bool:
-    """Return whether a connector failed by records, whose schema may have changed."""
+    """Return whether the symptom is a connector that failed because of its records, whose schema may have changed."""
     subject = symptom.subject
     clusters = observations.last.snapshot.connect
     return subject.connector is not None and is_of_records(trace_of(clusters, subject.connector, subject.task))
 
 
 _NOT_POLLED = frozenset(part for part in Part if part not in PACES or PACES[part].triage is None) - {Part.LOG_RANGES}
-"""Parts that triage does not read; it reads the first offsets of logs with the lags."""
+"""The parts that triage does not read. LOG_RANGES is not among them, since triage reads the start offsets of logs with
+the lags.
+"""
 
 
 def _newly_below(before: Snapshot, after: Snapshot, groups: Iterable[str]) -> list[str]:
-    """Return the groups with an offset below the start of its log, by the starts in `after` but not by those in
-    `before`.
-    """
+    """Return the groups that have a committed offset below its log's start offset in `after`, but not in `before`."""
     ranges, known = after.log_ranges, before.log_ranges
     return [
         name
@@ -443,7 +454,9 @@ def _newly_below(before: Snapshot, after: Snapshot, groups: Iterable[str]) -> li
 
 
 def _behind(snapshot: Snapshot, groups: Iterable[str]) -> dict[tuple[str, int], int]:
-    """Return the ends of the partitions with lag: only there can a log start be past a committed offset."""
+    """Return (topic, partition) -> end offset, for the partitions in which a group has a lag. Only there can the start
+    of the log be above a committed offset.
+    """
     ends = {
         (each.topic, each.partition): each.end
         for name in groups
@@ -455,7 +468,7 @@ def _behind(snapshot: Snapshot, groups: Iterable[str]) -> dict[tuple[str, int], 
 
 
 def _pace(paces: Paces) -> Pace:
-    """Return the pace of a part. A part that took t seconds twice in a row is not read again for 20 t, at most a
-    minute; parts with a time limit (`within`) do not rest.
+    """Return the schedule of a part's reads. After two reads in a row that took t seconds, a part pauses for 20 t, at
+    most a minute. A part with a time limit (`within`) does not pause.
     """
     return Pace(paces.triage or 0.0, rest=0.0 if paces.within else 20.0, longest_rest=60.0, from_begin=True, first=0.0)
