@@ -1,1 +1,3 @@
-"""The flight record: the brokers' answers with their times, so that the past can be shown as if it were live."""
+"""The flight record: the brokers' responses with their times, from which kac shows the cluster's past as it shows a
+live cluster.
+"""

@@ -1,7 +1,7 @@
-"""Answers without names: kac decodes the answers of known APIs, replaces names by stable pseudonyms, and drops the
-rest.
+"""Flight records without names: kac decodes the responses of known APIs and replaces names by stable pseudonyms. It
+drops free text, and responses that it can't decode.
 
-It keeps numbers, ids of brokers and partitions, offsets, times, Kafka's own words, and config values that are
+It keeps numbers, ids of brokers and partitions, offsets, times, words that belong to Kafka, and config values that are
 numbers, booleans or such words.
 """
 
@@ -30,13 +30,13 @@ _API_VERSIONS = 18
 _CACHED = 16 << 20
 _BROKER, _BROKER_LOGGER = 4, 8
 _DROPPED = frozenset({"error_message", "documentation", "metadata"})
-"""Names of fields with free text, which no rule of triage reads."""
+"""Names of fields with free text, whose content is removed. Triage needs none of them."""
 
 
 class Anonymous:
-    """A sink that replaces the names in answers by pseudonyms before it passes them to another sink.
+    """A sink for responses that replaces the names in each response by pseudonyms and passes it to another sink.
 
-    dropped: the number of answers that `add` has dropped.
+    dropped: the number of responses that `add` did not pass on.
     """
 
     def __init__(self, sink: Sink, names: Pseudonyms) -> None:
@@ -47,9 +47,8 @@ class Anonymous:
         self.dropped = 0
 
     def add(self, answer: flight_answer.Answer) -> None:
-        """Replace the names in an answer by pseudonyms and pass it to the other sink. Drop an answer that can't be
-        decoded, or whose API in this version has no schema or only a proposed one. Raises OSError if the other sink
-        does.
+        """Replace the names in a response by pseudonyms and pass it to the other sink. Drop a response that can't be
+        decoded, or whose API version is unknown or only a proposal's. Raises OSError if the other sink does.
         """
         if answer.api_key == flight_answer.HANDSHAKE:
             try:
@@ -82,7 +81,7 @@ class Anonymous:
         self._sink.add(answer._replace(host=host, request=request, body=body, problem=problem))
 
     def flush_changed(self) -> None:
-        """Flush the changed answers of the other sink. Raises OSError if that fails."""
+        """Call `flush_changed` of the other sink. Raises OSError if that does."""
         self._sink.flush_changed()
 
     def close(self) -> None:
@@ -90,7 +89,9 @@ class Anonymous:
         self._sink.close()
 
     def _handshake(self, answer: flight_answer.Answer) -> flight_answer.Answer:
-        """Return a handshake with pseudonyms for host, listener, subject and issuer; the certificate's times stay."""
+        """Return a record of a TLS handshake with pseudonyms for host, listener, subject and issuer. The certificate's
+        validity stays.
+        """
         body = answer.body
         if answer.problem is None:
             shown = json_as(body, flight_answer.Shown)
@@ -101,15 +102,17 @@ class Anonymous:
         return answer._replace(host=self._names.name(answer.host), request=request, body=body)
 
     def _connect(self, answer: flight_answer.Answer) -> flight_answer.Answer:
-        """Return an answer of Connect's clusters with pseudonyms. Raises ValueError if it can't be decoded."""
+        """Return a recorded response of the Connect clusters with pseudonyms. Raises ValueError if it can't be
+        decoded.
+        """
         if answer.problem is not None:
             problem = flight_answer.Problem(answer.problem.kind, answer.problem.name, "", "")
             return answer._replace(problem=problem)
         return answer._replace(body=connect_answer.without_names(answer.body, self._names))
 
     def _without_names(self, kafka: Messages, data: bytes, *, is_request: bool) -> bytes:
-        """Decode a message and encode it again without names; the last results are cached. Raises MalformedFrame,
-        Unencodable, or an error of kio if it can't be decoded or encoded.
+        """Decode a request or response body, replace its names, and encode it again. The latest results are cached.
+        Raises MalformedFrame, Unencodable, or an error of kio's for a body that can't be decoded or encoded.
         """
         # A cluster sends the same answers every two seconds, and decoding them again would take most of the time.
         known = kafka.key, kafka.version, is_request, data
@@ -128,7 +131,7 @@ class Anonymous:
 
 
 def _changed(entity: Any, names: Pseudonyms) -> Any:
-    """Return a message, or a part of one, with pseudonyms for its names."""
+    """Return a message, or a structure in one, with pseudonyms for its names."""
     kind: Any = type(entity)
     plan = _plan(kind)
     if not plan:
@@ -154,8 +157,8 @@ def _value(name: str, kind: str, value: Any, names: Pseudonyms) -> Any:
 
 @cache
 def _plan(entity: Any) -> tuple[tuple[str, str], ...]:
-    """Return the fields that may contain names, each with its type: string, uuid, bytes, records, or "" for a nested
-    structure.
+    """Return the fields of a structure that may contain names, as pairs of name and type. The type is string, uuid,
+    bytes or records; ``""`` for a nested structure.
     """
     kinds = {"string": "string", "uuid": "uuid", "bytes": "bytes", "records": "bytes", None: ""}
     found = ((each.name, each.metadata.get("kafka_type")) for each in fields(entity))
@@ -163,7 +166,9 @@ def _plan(entity: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _resource_fields(entity: Any, names: Pseudonyms) -> dict[str, Any]:
-    """Return the changed fields of a resource of DescribeConfigs. Names of brokers are their ids there, and stay."""
+    """Return the fields of a DescribeConfigs resource that change, with their new values. A broker's name is its id
+    there, and stays.
+    """
     changes: dict[str, Any] = {}
     name = entity.resource_name
     if entity.resource_type in (_BROKER, _BROKER_LOGGER) and name.isascii() and name.isdigit():
@@ -177,7 +182,7 @@ def _resource_fields(entity: Any, names: Pseudonyms) -> dict[str, Any]:
 
 
 def _config(entity: Any, names: Pseudonyms) -> Any:
-    """Return a config and its synonyms with pseudonyms, and without documentation."""
+    """Return a config of a DescribeConfigs response, and its synonyms, with pseudonyms and without documentation."""
     type_ = getattr(entity, "config_type", 0)
     changes = {
         "name": names.config_key(entity.name),
@@ -197,7 +202,9 @@ def _config(entity: Any, names: Pseudonyms) -> Any:
 
 
 def _member(entity: Any, names: Pseudonyms) -> Any:
-    """Return the changed fields of a member of a classic group. Its assignment keeps pseudonyms of topics."""
+    """Return the fields of a classic group's member that change, with their new values. Its assignment stays decodable,
+    with pseudonyms of the topics.
+    """
     partitions = grouped((names.name(topic), number) for topic, number in consumer_assignment(entity.member_assignment))
     return {"member_assignment": assignment_bytes(partitions) if partitions else b""}
 

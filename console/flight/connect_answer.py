@@ -1,6 +1,7 @@
-"""The answers of Connect's clusters, as one answer of a record: without secrets, which the client has already hidden,
-without the defaults and the documentation that a worker has for every key, and with long stack traces cut off at the
-end.
+"""The responses of all Connect clusters, combined into one recorded answer.
+
+It has no secrets, because the client has removed them; it omits the defaults and the documentation that a worker
+returns for each config key; and it cuts off the end of long stack traces.
 """
 
 from __future__ import annotations
@@ -19,31 +20,30 @@ from console.model.failure import Failure
 from console.model.foreign_json import json_as
 
 MOST_TRACE = 4_000
-"""Maximum characters of a stack trace in a record: the cause of an exception may be near the end, but rarely further
-down."""
+"""Maximum number of characters of a stack trace in a record. The cause of an exception is seldom further down."""
 
 
 class Entry(Struct, frozen=True, array_like=True):
-    """A key that a connector sets."""
+    """A config key that a connector itself sets."""
 
     key: str
     value: str | None
-    """The value; None if the record hides it."""
+    """The value; None if it is hidden as a secret."""
     type: int = 0
-    """Kafka's number of the type of the config."""
+    """The number of the value's type in Kafka's ConfigType."""
 
 
 class Recorded(Struct, frozen=True):
-    """The answers of all Connect clusters, in the form that a record keeps."""
+    """The state of all Connect clusters, in the form of a record."""
 
     clusters: dict[str, connect.ConnectCluster]
     configs: dict[str, tuple[Entry, ...]]
-    """kac's name of a connector -> the keys that the connector itself sets."""
+    """kac's name of a connector -> the config keys that the connector itself sets."""
     failures: dict[str, Failure]
 
 
 def recorded(listing: connect.ConnectListing) -> Recorded:
-    """Return a listing of Connect clusters in the form that a record keeps."""
+    """Convert the client's listing of Connect clusters to the form of a record."""
     own = own_source(connect.connector_resource("", ""))
     configs = {
         resource.name: tuple(
@@ -67,17 +67,17 @@ def _short(connector: connect.Connector) -> connect.Connector:
 
 
 def body_of(answer: Recorded) -> bytes:
-    """Return an answer as bytes."""
+    """Encode a recorded state as JSON."""
     return msgspec.json.encode(answer)
 
 
 def read(body: bytes) -> Recorded:
-    """Parse the bytes of a recorded answer. Raises ValueError for other bytes."""
+    """Decode a recorded state. Raises ValueError for other bytes."""
     return json_as(body, Recorded)
 
 
 def listing_of(answer: Recorded) -> connect.ConnectListing:
-    """Return the listing that the client returned, as far as the record has it."""
+    """Convert a recorded state back to the client's listing; the fields that a record omits have their defaults."""
     own = own_source(connect.connector_resource("", ""))
     configs = {}
     for name, entries in answer.configs.items():
@@ -99,14 +99,15 @@ def listing_of(answer: Recorded) -> connect.ConnectListing:
 # -- without names -----------------------------------------------------------------------------------------------------
 
 _EXCEPTION = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)*([\w$]+(?:Exception|Error))(?=:|$)", re.MULTILINE)
-"""Matches the name of an exception or error at the start of a line of a stack trace; lines with places in the code do
-not match."""
+"""Matches the name of an exception or error at the start of a line of a stack trace. It does not match the lines that
+begin with ``at``.
+"""
 GROUP = "consumer.override.group.id"
 
 
 def without_names(body: bytes, names: Pseudonyms) -> bytes:
-    """Return the bytes of an answer with pseudonyms: states, numbers and the kinds of exceptions stay. Raises
-    ValueError if they are not a recorded answer.
+    """Return a recorded state, as JSON, with pseudonyms for its names. States, numbers and the class names of
+    exceptions stay. Raises ValueError for bytes that are not a recorded state.
     """
     answer = read(body)
     configs = {}
@@ -162,12 +163,14 @@ def _host(address: str) -> str:
 
 
 def _word(text: str) -> str:
-    """Return a text of letters only, as Connect's own words; ``""`` for any other text, which may be a name."""
+    """Return the text if it has letters only, as Connect's own words do; ``""`` for any other text, which may be a
+    name.
+    """
     return text if text.isalpha() else ""
 
 
 def _kinds(trace: str) -> str:
-    """Return the exceptions of a trace without their packages and messages; each one after the first follows ``Caused
-    by:``.
+    """Return the class names of the exceptions in a stack trace, without packages and messages. ``Caused by:`` precedes
+    each name after the first.
     """
     return "\nCaused by: ".join(_EXCEPTION.findall(trace))

@@ -1,8 +1,8 @@
-"""A reader of flight records: answers in order of time, from any time on, without decoding earlier ones.
+"""A reader of flight records: it returns answers in the order of their times, from any time on, and decodes only these.
 
-A record is untrusted. It is copied into a private folder first, so that no file next to it is trusted, nothing is
-locked or written there, and its content stays as it was when it was opened; then it is read only if its tables are
-exactly ours.
+A record is untrusted. The reader copies it into a private folder, so that no file next to the copy is used by SQLite,
+nothing is locked or written next to the original, and the content can't change. It then opens the copy only if its
+tables are exactly those of kac's format.
 """
 
 from __future__ import annotations
@@ -30,57 +30,62 @@ from console.model.numbers import LAST_MS
 from console.safe_files import open_plain
 
 MOST_ANSWERS = 5_000_000
-"""Maximum number of answers in a record: a week of a large cluster, polled every 2 s."""
+"""Maximum number of answers in a record: those of a large cluster, polled every 2 s for a week."""
 MOST_AT_ONCE = 1 << 16
-"""Maximum number of answers in a cell of repeats."""
+"""Maximum number of answers in one row of the table ``repeats``."""
 CACHED = 64 << 20
-"""Maximum size in bytes of the cache of decoded answers, which drops the least recently used ones."""
+"""Maximum size in bytes of the cache of decompressed bodies. The least recently used ones are dropped."""
 MOST_HELD = 512 << 20
-"""Maximum memory in bytes for everything except the cache that an open file needs."""
+"""Maximum memory in bytes that an open record may need, apart from that cache."""
 _ANSWER_SIZE, _QUESTION_SIZE, _PROBLEM_SIZE = 96, 800, 600
 """Approximate memory in bytes of an answer, a question and a problem."""
 _LONGEST_TABLE = 1 << 14
-"""Maximum length in bytes of an SQL text; the definitions of the tables are shorter."""
+"""Maximum length in bytes of an SQL statement in the file; kac's definitions of tables are shorter."""
 _HEAD = 105
-"""Number of bytes at the beginning of a database that contain the header of the database and the header of the first
-page, which lists the tables."""
+"""Number of bytes at the beginning of a database that have the database's header and the header of the first page,
+which lists the tables.
+"""
 _SALT = slice(16, 24)
-"""The position of the salt in the header of the write-ahead log (the file with a database's last pages): the salt
-changes when SQLite begins the log again."""
+"""The position of the salt in the header of the write-ahead log, the file with the database's latest pages. SQLite
+changes the salt when it begins the log again.
+"""
 _TRIES = 5
 
 _UNREADABLE = (record_file.Damaged, sqlite3.Error, UnicodeDecodeError)
-"""Errors of unreadable files. `UnicodeDecodeError` is one of them because SQLite's message about a damaged table
-contains the table's bytes, which may be invalid UTF-8."""
+"""The errors that mean that the file is damaged. `UnicodeDecodeError` is one of them: SQLite's message about a damaged
+table contains bytes of the table, which may be invalid UTF-8.
+"""
 _DAMAGE = (*_UNREADABLE, msgspec.ValidationError)
 T = TypeVar("T")
 
 
 class _Said(NamedTuple):
-    """An answer as stored in a record."""
+    """An answer as stored in a record: in a row of ``answers``, or as an element of a row of ``repeats``."""
 
     number: int
     at_ms: int
     took_ms: int
     question: int
     given: int | Problem | record_file.Damaged | None
-    """A payload, or a problem; None if the answer is the same as the answer before. An error means that this answer and
-    those after it are unreadable."""
+    """The id of the body's payload, or the problem; None if the answer repeats the previous one to the same question. A
+    Damaged means that this answer and all later ones are unreadable.
+    """
 
 
 class FlightReader:
-    """An open record. Not thread-safe.
+    """An open flight record. Not thread-safe.
 
     Attributes:
         headers: the headers of the record's parts, in the order of the file.
-        times: the arrival of each answer, milliseconds since 1970, UTC, never decreasing.
-        damage: a description of the unreadable part; empty if the file is whole.
+        times: the arrival time of each answer, milliseconds since 1970, UTC; never decreasing.
+        damage: a description of the part of the file that is unreadable; ``""`` if the whole file is readable.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open a record, and index its answers; bodies are decompressed on demand.
+        """Open a record and index its answers. Their bodies are decompressed only when needed.
 
-        Damage raises nothing: the answers before it are readable, and `damage` has the reason for the rest.
+        Damage of the file raises nothing here, unless it affects the headers: the answers before the damage are
+        readable, and `damage` describes it.
 
         Raises:
             RecordError: the file is not a flight record, has another format or no header, or is larger than MOST_FILE.
@@ -114,16 +119,16 @@ class FlightReader:
 
     @property
     def header(self) -> Header:
-        """The header of the first part."""
+        """The header of the record's first part."""
         return self.headers[0]
 
     @property
     def left_off(self) -> int:
-        """The number of answers that the recorder dropped for lack of room."""
+        """The number of answers that the recorder did not store because its memory was full."""
         return sum(header.left_off for header in self.headers)
 
     def require_whole(self) -> None:
-        """Raise RecordError if the record is damaged."""
+        """Raise RecordError if a part of the record is unreadable."""
         if self.damage:
             raise RecordError(f"{self._path} is {self.damage}")
 
@@ -132,7 +137,7 @@ class FlightReader:
         return len(self.times)
 
     def asked(self, index: int) -> Asked:
-        """Return the question of an answer, without decompressing a body.
+        """Return the question of an answer: its request and broker. No body is decompressed.
 
         Args:
             index: the index of the answer, from 0, in the order of time.
@@ -140,27 +145,27 @@ class FlightReader:
         return self._asked[self._keys[index]]
 
     def is_repeat(self, index: int) -> bool:
-        """Return whether an answer has the same bytes, or the same problem, as the one before it to the same
-        question.
+        """Return whether an answer has the same body, or the same problem, as the previous answer to the same question.
+        index: the index of the answer, from 0, in the order of time.
         """
         before = self.before(index)
         return before is not None and self._given[before] == self._given[index]
 
     def before(self, index: int) -> int | None:
-        """Return the index of the previous answer to the same question; None for the first answer."""
+        """Return the index of the previous answer to the same question; None if this answer is the first."""
         of_key = self._of_key[self._keys[index]]
         # Find the place by bisection, as a question may have a million answers.
         place = bisect_right(of_key, index) - 2
         return of_key[place] if place >= 0 else None
 
     def answer(self, index: int) -> Answer:
-        """Return an answer with its body; consecutive equal answers share the body's bytes.
+        """Return an answer with its body. Repeated answers share one bytes object.
 
         Args:
             index: the index of the answer, from 0, in the order of time.
 
         Raises:
-            RecordError: its body is damaged; other answers may be whole.
+            RecordError: the body of this answer is damaged; other answers may still be readable.
         """
         given = self._given[index]
         body, problem = b"", None
@@ -177,16 +182,16 @@ class FlightReader:
         """Return an iterator over the answers of a range, in the order of time.
 
         Args:
-            start: index of the first answer.
-            stop: index behind the last answer; None for the end of the record.
+            start: the index of the first answer, from 0.
+            stop: the index after the last answer; None for the end of the record.
 
         Raises:
-            RecordError: from the iterator, at a damaged answer.
+            RecordError: the iterator reached an answer with a damaged body.
         """
         return map(self.answer, range(start, len(self) if stop is None else min(stop, len(self))))
 
     def _payload(self, number: int) -> bytes:
-        """Return a payload. Raises Damaged or sqlite3.Error if it can't be read."""
+        """Return the decompressed bytes with this payload id. Raises Damaged or sqlite3.Error if they can't be read."""
         found = self._cache.get(number)
         if found is not None:
             self._cache.move_to_end(number)
@@ -200,8 +205,8 @@ class FlightReader:
     # -- reading the file ------------------------------------------------------------------------------------------
 
     def _index(self) -> None:
-        """Read headers, questions and the times of answers. Raises RecordError if no header can be read; `damage`
-        describes all other damage.
+        """Read the headers, the questions and the times of all answers. Raises RecordError if no header can be read.
+        After any other damage, set `damage`, and keep the answers before it.
         """
         try:
             self._take_headers()
@@ -242,7 +247,8 @@ class FlightReader:
             self.headers += (header,)
 
     def _rows(self, query: str, form: type[T]) -> Iterator[T]:
-        """Yield the rows of a table, whose last column is their checksum, in the order of their numbers.
+        """Yield the rows of a table in the order of their ids, as values of `form`, after a check of the checksum in
+        the last column.
 
         Raises:
             Damaged, sqlite3.Error, msgspec.ValidationError: a row can't be read.
@@ -313,7 +319,9 @@ class FlightReader:
         self._given.append(number)
 
     def _hold(self, size: int) -> None:
-        """Reserve bytes of the memory that an open file may use. Raises Damaged if the limit is exceeded."""
+        """Count `size` bytes towards the memory that the open record may need. Raises Damaged if the limit is
+        exceeded.
+        """
         self._left -= size
         if self._left < 0:
             raise record_file.Damaged(f"it takes more than {MOST_HELD >> 20} MiB of memory")
@@ -327,7 +335,7 @@ def _problem(text: str) -> Problem:
 
 
 def _until_damage(answers: Iterator[_Said]) -> Iterator[_Said]:
-    """Yield answers; an error becomes a last answer that contains it."""
+    """Yield the answers; if reading fails, yield a last answer whose `given` is the error."""
     last = 0
     try:
         for each in answers:
@@ -339,7 +347,9 @@ def _until_damage(answers: Iterator[_Said]) -> Iterator[_Said]:
 
 
 def _repeats(first: int, at_ms: object, cell: object) -> record_file.Repeats:
-    """Decode a cell of repeats. Raises Damaged, with the number of the cell's first answer, if it can't be decoded."""
+    """Decode a row of the table ``repeats``. Raises Damaged, with the number of the row's first answer, if that
+    fails.
+    """
     try:
         if not isinstance(at_ms, int) or not isinstance(cell, bytes):
             raise record_file.Damaged("they are of another type")
@@ -358,11 +368,11 @@ def _repeats(first: int, at_ms: object, cell: object) -> record_file.Repeats:
 
 
 def _opened(path: Path) -> tuple[sqlite3.Connection, bool]:
-    """Return a private copy of a record's database, in which only its own tables are readable, and whether its end is
-    missing.
+    """Open a private copy of a record's database, in which only the record's own tables can be read. Return the
+    connection, and whether the end of the file is missing.
 
     Raises:
-        RecordError: it is not a record of this format, or is too large.
+        RecordError: the file is not a record of this format, or is too large.
         OSError: it can't be read or copied.
     """
     with tempfile.TemporaryDirectory(prefix="kac-record-") as folder:
@@ -393,12 +403,11 @@ def _harden(database: sqlite3.Connection) -> None:
 
 
 def _made_ours(path: Path, copy: Path) -> bool:
-    """Adjust the header of a copy whose end is missing, so that SQLite reads the rest; return whether the end is
-    missing.
+    """Check the first bytes of a file before SQLite reads it. If its end is missing, change the page count in the
+    header of the copy, so that SQLite reads the pages that exist. Return whether the end is missing.
 
     Raises:
-        RecordError: the file does not begin as records of this format do. It is checked before SQLite reads it: the
-            page with the names of tables has as many entries as ours.
+        RecordError: the header is not that of a flight record in this format.
     """
     with copy.open("rb") as file:
         head = file.read(_HEAD)
@@ -423,15 +432,16 @@ def _made_ours(path: Path, copy: Path) -> bool:
 
 
 def _copied(path: Path, folder: Path) -> Path:
-    """Copy a database, in its present state, into a folder. Return the path of the copy.
+    """Copy a database in a consistent state into a folder. Return the path of the copy.
 
-    While a recorder writes to it, and after a kill, its last pages are in a file next to it (the write-ahead log). A
-    change of the salt there shows that pages moved from there into the database meanwhile.
+    While a recorder writes, or after it was killed, the latest pages are in a second file next to the database (the
+    write-ahead log), which is copied too. If the salt of that file changes during the copy, SQLite has moved pages from
+    it into the database, and the copy is repeated.
 
     Raises:
-        RecordError: it is larger than MOST_FILE, or changes faster than it can be copied.
+        RecordError: the file is larger than MOST_FILE, or changes too fast to be copied.
         OSError: it can't be read or copied.
-        sqlite3.Error: its last pages can't be read.
+        sqlite3.Error: the latest pages can't be read.
     """
     copy, last = folder / "record", folder / "record-wal"
     beside = path.with_name(path.name + "-wal")

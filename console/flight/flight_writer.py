@@ -1,5 +1,5 @@
-"""The writer of a flight record into a file, with a transaction each second, so that the file is readable whenever the
-process ends.
+"""The writer of a flight record into a file. It commits a transaction about each second, so that the file stays
+readable if the process is killed.
 """
 
 from __future__ import annotations
@@ -19,29 +19,30 @@ from console.safe_files import UntrustedPath, open_private, resolved
 SIDE_FILES = ("-wal", "-shm", "-journal")
 """Suffixes of the files that SQLite keeps next to a database while it writes."""
 _CHECKPOINT = 64
-"""Approximate maximum number of pages in the write-ahead log next to the record: 256 KiB."""
+"""Number of pages in the write-ahead log next to the record after which SQLite moves them into the record: 256 KiB."""
 _BUSY_SECONDS = 10.0
 
 
 class FlightWriter(Store):
-    """An open file that only its owner can read. Committed answers survive a killed process, and, except for those of
-    the last seconds, a power loss. Not thread-safe.
+    """An open record file, readable by its owner only. Committed answers survive a kill of the process; a power loss
+    may lose those of the last seconds. Not thread-safe.
 
-    size: bytes of the file once it is closed; thread-safe.
+    size: the size in bytes that the file will have when it is closed. It may be read from any thread.
     """
 
     def __init__(self, path: Path, header: Header, append: bool = False) -> None:
-        """Create a file, or begin a new part of an existing one.
+        """Create a record file, or begin a new part of an existing one.
 
         Args:
-            path: the path; its folder has to exist, and stays as it is.
-            append: begin a new part if the file exists.
+            path: the path of the file, whose folder must exist.
+            header: the header of the new part.
+            append: whether to begin a new part if the file exists.
 
         Raises:
             FileExistsError: the file exists, and `append` is False.
-            UntrustedPath: the file, a link to it, or a file of SQLite next to it belongs to another user.
-            RecordError: the file to append to is not a flight record, or is damaged.
-            OSError: it can't be opened or written to.
+            UntrustedPath: the file, a link to it, or a file of SQLite's next to it belongs to another user.
+            RecordError: the existing file is not a flight record, or is damaged.
+            OSError: the file can't be opened or written.
         """
         self.size = 0
         file = open_private(path, os.O_RDWR | (0 if append else os.O_EXCL), in_own_folder=False)
@@ -72,12 +73,12 @@ class FlightWriter(Store):
             raise
 
     def flush(self) -> None:
-        """Commit the waiting answers. Raises OSError."""
+        """Commit the answers that are not committed yet. Raises OSError."""
         super().flush()
         self.size, _ = self.sizes()
 
     def close(self) -> None:
-        """Write the waiting answers, sync the file to the disk, and close it.
+        """Commit the remaining answers, sync the file to the disk, and close it.
 
         Raises:
             OSError: the file can't be written or synced; it is closed nevertheless.
@@ -91,8 +92,8 @@ class FlightWriter(Store):
 
 
 def _require_own_side_files(path: Path) -> None:
-    """Raise UntrustedPath if another user put a file next to a record: SQLite would treat it as a part of the
-    record.
+    """Raise UntrustedPath if a file of SQLite's next to the record belongs to another user. SQLite would read it as
+    part of the record.
     """
     for each in SIDE_FILES:
         side = path.with_name(path.name + each)

@@ -1,4 +1,4 @@
-"""Kafka's own words, which stay in an anonymous record."""
+"""The words that belong to Kafka itself and therefore stay in an anonymous record."""
 
 from __future__ import annotations
 
@@ -44,4 +44,4 @@ topology total transaction transactional trustmanager truststore ttl two txn typ
 url validator verification version versions voters wait warmup watermark window write zookeeper zstd
 """
 CONFIG_WORDS = frozenset(_CONFIG_WORDS.split())
-"""The words between dots, dashes and underscores in the names of configs, from Kafka 2.8 to 4.4."""
+"""The words of which config names consist, separated by dots, dashes and underscores, from Kafka 2.8 to 4.4."""

@@ -1,4 +1,6 @@
-"""The last half hour of answers, in memory: older ones are deleted, except for the last answer to each question."""
+"""A flight record in memory of about the last half hour. It deletes older answers, but keeps the last answer to each
+question.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,20 @@ from console.safe_files import PRIVATE, write_whole
 
 KEPT_MS = 30 * 60_000
 MOST_BYTES = 20 << 20
-"""Maximum size in bytes of the database. With the answers that are kept decompressed and the queue before the database,
-everything stays below 64 MiB."""
+"""Maximum size in bytes of the database. Together with the decompressed answers and the queue before the database it
+stays below 64 MiB.
+"""
 MOST_HELD = 28 << 20
-"""Maximum size in bytes of the answers that are kept decompressed; with 40,000 partitions 6 MB change all the time."""
+"""Maximum size in bytes of the answers that are kept decompressed. In a cluster with 40,000 partitions, answers of 6 MB
+change at each poll.
+"""
 PART_MS = 5 * 60_000
-"""Milliseconds between deletions of the oldest answers: the memory keeps up to this much more than the half hour."""
+"""Milliseconds between deletions of the oldest answers: the record may cover this much more than half an hour. Also the
+milliseconds for which answers to a question are not stored after one was too large.
+"""
 
 _FULL = MOST_BYTES * 3 // 4
-"""The size in bytes to which a deletion for lack of room reduces the database."""
+"""The size in bytes below which a deletion reduces the database after it exceeded `MOST_BYTES`."""
 _DELETE_OLDER = (
     "DELETE FROM answers WHERE at_ms < ? AND id NOT IN (SELECT max(id) FROM answers WHERE at_ms < ? GROUP BY question)"
 )
@@ -39,14 +46,10 @@ _SIZES = (
 
 
 class Memory(Store):
-    """The answers of the last half hour, in at most 64 MiB. Not thread-safe."""
+    """A flight record of the last half hour (`KEPT_MS`), in at most 64 MiB of memory. Not thread-safe."""
 
     def __init__(self, header: Header) -> None:
-        """Create a record without answers.
-
-        Args:
-            header: the header for the files that are written; their times are filled in.
-        """
+        """Create an empty record. header: the header of the files that `write` creates, which sets the times in it."""
         database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         create(database)
         super().__init__(database, header, MOST_HELD)
@@ -59,12 +62,15 @@ class Memory(Store):
 
     @property
     def size(self) -> int:
-        """Bytes in use in the database."""
+        """The bytes of the database that are in use."""
         whole, free = self.sizes()
         return whole - free
 
     def add(self, answer: Answer) -> None:
-        """Add an answer, and delete the oldest beyond KEPT_MS or MOST_BYTES."""
+        """Add an answer; then delete the oldest ones, if they are older than KEPT_MS or the database exceeds
+        MOST_BYTES. An answer to a question whose answers are too large is only counted in `left_off`. Raises
+        OSError.
+        """
         if self._too_large and self._is_left_off(answer):
             return
         if self.began_ms is None:
@@ -80,14 +86,16 @@ class Memory(Store):
             self._make_room(answer.at_ms)
 
     def close(self) -> None:
-        """Free the memory."""
+        """Free the memory. No other method may be called afterwards."""
         self.database.close()
 
     def write(self, path: Path, cluster_id: str, kac: str = "") -> int:
-        """Write all kept answers into a file of mode 0600, whole or not at all.
+        """Write all kept answers to a file of mode 0600, either completely or not at all.
 
         Args:
-            kac: the version of kac; ``""`` if unknown.
+            path: the path of the file, which is replaced if it exists.
+            cluster_id: the cluster's id, for the header.
+            kac: the version of kac, for the header; ``""`` if unknown.
 
         Returns:
             The size of the file in bytes.
@@ -111,8 +119,9 @@ class Memory(Store):
     # -- deletion ------------------------------------------------------------------------------------------------------
 
     def _delete_before(self, at_ms: int) -> None:
-        """Delete the answers before a time, except for the last one to each question, which has the state at that time;
-        a cell of repeats that ends later stays whole, with the answers since its beginning.
+        """Delete the answers before a time (ms since 1970), but keep the last answer to each question, which is the
+        state at that time. A row of ``repeats`` that ends at or after the time is not split: it stays, with all
+        answers since its beginning.
         """
         database = self.database
         with as_os_errors():
@@ -136,7 +145,9 @@ class Memory(Store):
         self.began_ms = at_ms
 
     def _last_repeats(self, before_ms: int) -> dict[int, tuple[int, int]]:
-        """Return question -> (time, duration) of the last repeat among those that will be deleted."""
+        """Return question id -> (arrival in ms since 1970, milliseconds that the answer took) of the question's last
+        answer in the rows of ``repeats`` that end before this time.
+        """
         last: dict[int, tuple[int, int]] = {}
         found = self.database.execute("SELECT at_ms, zstd FROM repeats WHERE last_ms < ? ORDER BY id", (before_ms,))
         for at_ms, cell in found:
@@ -152,9 +163,9 @@ class Memory(Store):
         self.forget_missing()
 
     def _make_room(self, now_ms: int) -> None:
-        """Delete the oldest answers until the database takes at most three quarters of the limit. If the last answers
-        alone take more, drop the largest of them, beginning with those to questions that no client asks any more, and
-        take no new answers to these questions for five minutes (`PART_MS`).
+        """Delete the oldest answers until the database has at most `_FULL` bytes. If one answer for each question is
+        still too much, delete the largest of these, first those to questions that the client no longer asks; and
+        store no answer to a deleted, still asked question for the next five minutes (`PART_MS`).
         """
         began = self.began_ms or now_ms
         # Delete the older half first, then more: if the cluster became busy, most bytes are from the last minutes.
@@ -183,8 +194,8 @@ class Memory(Store):
                 self._delete_unused()
 
     def _is_left_off(self, answer: Answer) -> bool:
-        """Return whether the memory has no room for an answer, and count the answer if so: in the last five minutes
-        (`PART_MS`) it dropped an earlier answer to the same question for lack of room.
+        """Return whether an answer must not be stored, because an answer to the same question was deleted as too large
+        within the last five minutes (`PART_MS`). If so, count it in `left_off`.
         """
         asked = key_of(answer.asked)
         since = self._too_large.get(asked)

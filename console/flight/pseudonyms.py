@@ -1,5 +1,5 @@
-"""Stable pseudonyms for the names of a record. They are keyed hashes, so that a name has the same one everywhere in a
-record, and another one in another record. The key is stored nowhere.
+"""Stable pseudonyms for the names in a record: keyed hashes. A name has the same pseudonym everywhere in one record,
+and a different one in another record. The key is not stored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from console.flight.kafka_words import CONFIG_WORDS, VALUES
 from console.model.transactions import NO_ONES
 
 _NUMBERS = frozenset({1, 3, 4, 5, 6})
-"""Types of configs whose values are numbers or booleans (Kafka's ConfigType): BOOLEAN, INT, SHORT, LONG, DOUBLE."""
+"""The types of configs whose values are numbers or booleans, as numbers of Kafka's ConfigType: BOOLEAN, INT, SHORT,
+LONG, DOUBLE.
+"""
 
 _LISTENER = re.compile(r"(listener\.name\.)([^.]+)(\..*)?", re.DOTALL)
 _WORD_ENDS = re.compile(r"[._-]")
@@ -24,10 +26,10 @@ _THROTTLED = re.compile(r"[\d:,*]*")
 
 
 class Pseudonyms:
-    """A map of names to pseudonyms. Equal names get equal pseudonyms."""
+    """The pseudonyms of one record. Equal names get equal pseudonyms."""
 
     def __init__(self, key: bytes | None = None) -> None:
-        """Create a map without names. key: the key of the hashes; None for a new, random one."""
+        """Choose the key of the hashes. key: the key, for reproducible pseudonyms; None for a new random key."""
         self._key = secrets.token_bytes(32) if key is None else key
 
     def _hash(self, name: bytes, size: int) -> bytes:
@@ -38,7 +40,7 @@ class Pseudonyms:
         return replace(header, cluster_id=self.name(header.cluster_id), context="anonymous", anonymous=True)
 
     def name(self, name: str) -> str:
-        """Return the pseudonym of a name; the empty name and Kafka's own words stay."""
+        """Return the pseudonym of a name. The empty name and words that belong to Kafka are returned unchanged."""
         if not name or name in VALUES:
             return name
         # Triage requests transactional ids that no client has, to test its own rights.
@@ -50,12 +52,12 @@ class Pseudonyms:
         return "n" + self._hash(name.encode("utf-8", "surrogatepass"), 6).hex()
 
     def id(self, id_: UUID | None) -> UUID | None:
-        """Return a keyed hash of an id, in the form of an id; None and the zero id stay."""
+        """Return a keyed hash of a UUID, in the form of a UUID. None and the UUID of zeros are returned unchanged."""
         return id_ if id_ is None or not id_.int else UUID(bytes=self._hash(id_.bytes, 16))
 
     def config_key(self, name: str) -> str:
-        """Return a config's name, with pseudonyms for a listener's name in it, and for a name with words other than
-        Kafka's.
+        """Return a config's name: with a pseudonym for a listener's name in it; unchanged, if it consists of words of
+        Kafka's own config names; otherwise a pseudonym.
         """
         if found := _LISTENER.fullmatch(name):
             before, listener, after = found.groups()
@@ -64,8 +66,8 @@ class Pseudonyms:
         return name if known else self.name(name)
 
     def config_value(self, key: str, value: str | None, type_: int) -> str | None:
-        """Return a config's value; None for None. Numbers in configs of numeric types, lists of throttled replicas,
-        booleans and Kafka's own words stay; each other item of a list gets a pseudonym.
+        """Return a config's value with pseudonyms for the items of its list. Booleans, words that belong to Kafka,
+        lists of throttled replicas, and numbers in configs of numeric types stay; so does None, a missing value.
         """
         if not value:
             return value

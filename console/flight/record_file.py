@@ -1,6 +1,8 @@
-"""The format of a flight record: an SQLite database with the tables in `TABLES`, in which the bytes of brokers are
-compressed with zstd. Bytes that resemble earlier ones are compressed with these as zstd's prefix: an answer of several
-megabytes in which a few offsets grew takes a kilobyte.
+"""The file format of a flight record: an SQLite database with the tables in `TABLES`.
+
+Request and response bodies (*payloads*) are compressed with zstd. A payload that resembles an earlier one, its *base*,
+is compressed with the base as zstd's prefix: an answer of several megabytes in which a few offsets grew takes a
+kilobyte. A base may have a base itself, which makes a chain.
 """
 
 from __future__ import annotations
@@ -21,24 +23,24 @@ else:
 FORMAT = 1
 """The version of the format, stored as the database's `user_version`."""
 APPLICATION = int.from_bytes(b"kacf")
-"""The `application_id` of the database."""
+"""The `application_id` of the database, by which SQLite's tools recognize the format."""
 MOST_FILE = 2 << 30
 """Maximum size in bytes of a record's file."""
 MOST_BYTES = 100 << 20
-"""Maximum size in bytes of an answer: the same as for reads from a broker."""
+"""Maximum size in bytes of an answer, equal to the client's limit of a response."""
 MOST_CELL = MOST_BYTES + (1 << 16)
 MOST_REPEATS = 8 << 20
-"""Maximum decompressed size in bytes of a cell of `repeats`."""
+"""Maximum decompressed size in bytes of a row of the table ``repeats``."""
 CHAIN = 32
-"""Maximum number of consecutive payloads that are each based on the previous one; the next payload is based on the
-first of them."""
+"""Maximum number of payloads in a row that each have the previous one as their base; the base of the next payload is
+the first of the row.
+"""
 DEEPEST = 3 * CHAIN
-"""Maximum number of payloads below a payload in its chain of bases."""
+"""Maximum number of bases in the chain of a payload."""
 MOST_MADE = 256 << 20
-"""Maximum size in bytes of a payload together with all of its bases."""
+"""Maximum size in bytes of a payload and all bases in its chain together, decompressed."""
 LARGEST_BASE = 32 << 20
-"""Maximum size in bytes of a base: together with another payload, a base of this size fits the window of 128 MiB that
-zstd's decoders accept."""
+"""Maximum size in bytes of a base: with a payload on it, it fits the window of 128 MiB that zstd's decoders accept."""
 
 TABLES = {
     "meta": """CREATE TABLE meta (
@@ -95,8 +97,9 @@ TABLES = {
                                -- answers further than the one before it, how many ms later, how many ms it took
 )""",
 }
-"""Name of a table -> the SQL statement that creates it. Each file contains the text with its comments, so that people
-can read them there."""
+"""Name of a table -> the SQL statement that creates it. SQLite keeps the statement with its comments in each file,
+where users can read it.
+"""
 META = (
     ("what", "a flight record of kac: what the brokers of an Apache Kafka cluster answered, and when"),
     ("opened by", "kac replay FILE, or kac triage --replay FILE"),
@@ -106,26 +109,28 @@ META = (
 )  # fmt: skip
 
 _LEVEL = 9
-"""The level of zstd: lower levels forget too much of a prefix of a megabyte to find equal parts, and higher levels find
-no more."""
+"""zstd's compression level. With a prefix of a megabyte, lower levels find too few of the equal parts, and higher
+levels find no more of them.
+"""
 _LONG = 8 << 20
-"""The size in bytes of a prefix from which on even `_LEVEL` forgets too much, so equal parts are searched at long
-distances."""
+"""The size in bytes of a prefix from which on zstd's long-distance matching is used, because `_LEVEL` alone finds too
+few equal parts.
+"""
 _SHORTEST_BASE = 8
 """Minimum length in bytes of a prefix; zstd accepts no shorter one."""
 _WINDOWS = range(10, 28)
-"""Base-2 logarithms of the sizes of zstd's windows."""
+"""The permitted binary logarithms of the size in bytes of zstd's window."""
 
 
 class Damaged(ValueError):
-    """A part of a record that can't be read."""
+    """A part of a record is invalid or unreadable."""
 
     number = 0
-    """The number of the first answer that is unreadable because of the damage; 0 if it is unknown."""
+    """The number of the first answer that the damage makes unreadable; 0 if unknown."""
 
 
 class Question(NamedTuple):
-    """A row of `questions`, without its checksum."""
+    """A row of the table ``questions``, without its checksum."""
 
     id: int
     part: int
@@ -139,7 +144,9 @@ class Question(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """A row of `answers`, without its checksum."""
+    """A row of the table ``answers``, without its checksum: an answer that differs from the previous one to the same
+    question.
+    """
 
     id: int
     at_ms: int
@@ -150,7 +157,9 @@ class Changed(NamedTuple):
 
 
 class Repeats(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A cell of `repeats`: its four columns, which `TABLES` describes, of equal length."""
+    """The decompressed content of a row of the table ``repeats``: four arrays of equal length, which `TABLES`
+    describes.
+    """
 
     questions: list[int]
     further: list[int]
@@ -159,22 +168,22 @@ class Repeats(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 
 
 def crc_of(row: tuple[object, ...]) -> int:
-    """Return the checksum of a row, in 23 bits: SQLite stores these in three bytes."""
+    """Return the checksum of a row's columns: the upper 23 bits of its CRC-32, since SQLite stores these in three
+    bytes.
+    """
     return zlib.crc32(msgspec.json.encode(row)) >> 9
 
 
 def is_base(size: int) -> bool:
-    """Return whether a payload of this size, in bytes, can be the base of others: from 8 bytes (`_SHORTEST_BASE`) to 32
-    MiB (`LARGEST_BASE`).
+    """Return whether a payload of this size in bytes may be a base of others: from `_SHORTEST_BASE` (8 bytes) to
+    `LARGEST_BASE` (32 MiB).
     """
     return _SHORTEST_BASE <= size <= LARGEST_BASE
 
 
 def squeezed(data: bytes, prefix: bytes = b"") -> bytes:
-    """Return the bytes compressed with zstd.
-
-    Args:
-        prefix: bytes that the reader also has.
+    """Compress bytes with zstd. prefix: bytes that resemble `data`, which the reader needs for decompression, too;
+    ``b""`` to compress without a prefix.
     """
     window = (len(data) + len(prefix)).bit_length()
     options: dict[int, int] = {
@@ -190,14 +199,14 @@ def squeezed(data: bytes, prefix: bytes = b"") -> bytes:
 
 
 def unsqueezed(data: bytes, prefix: bytes = b"", most: int = MOST_BYTES) -> bytes:
-    """Return the decompressed bytes.
+    """Decompress a zstd frame.
 
     Args:
-        prefix: the prefix that the compression used.
-        most: limit for the result's size in bytes.
+        prefix: the prefix that the compression used; ``b""`` without one.
+        most: the maximum size of the result in bytes.
 
     Raises:
-        Damaged: it is not a frame of zstd, more than one frame, or has more bytes.
+        Damaged: the data is not exactly one frame, or its content is larger than `most`.
     """
     try:
         known = zstd.ZstdDict(prefix, is_raw=True).as_prefix if prefix else None
@@ -213,14 +222,14 @@ def unsqueezed(data: bytes, prefix: bytes = b"", most: int = MOST_BYTES) -> byte
 
 
 def payload_of(database: sqlite3.Connection, number: int, known: Mapping[int, bytes]) -> bytes:
-    """Return a payload, decompressed with its bases.
+    """Return a payload's decompressed bytes; its bases are decompressed first.
 
     Args:
         number: the id of the payload.
-        known: id -> payloads that are already decompressed.
+        known: id -> bytes of payloads that are already decompressed.
 
     Raises:
-        Damaged: it does not exist, can't be decompressed, or exceeds a limit of its bases.
+        Damaged: the payload or a base is missing or can't be decompressed, or the chain of bases exceeds a limit.
         sqlite3.Error: the database can't be read.
     """
     needed: list[tuple[int, bytes]] = []

@@ -1,5 +1,5 @@
-"""A queue that takes answers from a client's thread and stores them in its own thread, so that the client never
-waits for the record.
+"""A queue that accepts answers on the client's thread and stores them on a thread of its own, so that the client never
+waits for the storage.
 """
 
 from __future__ import annotations
@@ -17,36 +17,40 @@ from console.flight.answer import Answer
 T = TypeVar("T")
 
 PAUSE = 1.0
-"""Seconds between rounds of storing: answers come in bursts, and storing must not delay a screen that starts."""
+"""Seconds between two rounds of storing. Answers come in bursts, and storing each at once would delay a starting
+screen.
+"""
 MOST_WAITING = 12 << 20
-"""Default maximum size in bytes of the queued answers; further answers are lost."""
+"""Default maximum size in bytes of the queued answers; while the queue is full, further answers are lost."""
 
 log = logging.getLogger(__name__)
 
 
 class Sink(Protocol):
-    """A protocol of the stores that a recorder writes answers to."""
+    """A store to which a recorder writes answers."""
 
     def add(self, answer: Answer) -> None:
-        """Store an answer. Raises OSError."""
+        """Store an answer, perhaps not committed yet. Raises OSError."""
 
     def flush_changed(self) -> None:
-        """Store the queued answers if any of them changed: no more come for now. Raises OSError."""
+        """Commit the answers if any of them is a changed one. The recorder calls it when its queue is empty. Raises
+        OSError.
+        """
 
     def close(self) -> None:
-        """Store the queued answers, and close the sink. Raises OSError."""
+        """Commit all answers and close the sink. Raises OSError."""
 
 
 class Recorder:
-    """A queue of answers for a sink, on a thread that `begin` starts; earlier answers wait for it.
+    """A queue of answers for a sink, which a thread empties once `begin` has started it.
 
     Attributes:
-        lost: the number of answers that came faster than they could be stored.
-        problem: the error after which nothing more is stored; None if there was no error.
+        lost: the number of answers that were dropped because the queue was full.
+        problem: the error of the sink after which nothing more was stored; None without an error.
     """
 
     def __init__(self, most_waiting: int = MOST_WAITING) -> None:
-        """Begin with an empty queue. most_waiting: limit for the bytes of queued answers."""
+        """Begin with an empty queue. most_waiting: the maximum size of the queued answers in bytes."""
         self.lost = 0
         self._most_waiting = most_waiting
         self.problem: OSError | None = None
@@ -58,7 +62,9 @@ class Recorder:
         self._thread: threading.Thread | None = None
 
     def take(self, answer: Answer) -> None:
-        """Queue an answer; if too many bytes wait, drop and count it. Thread-safe; never blocks."""
+        """Queue an answer; drop it and count it in `lost` if the queue is full. Never blocks; any thread may call
+        it.
+        """
         with self._counting:
             if self._waiting_bytes > self._most_waiting:
                 self.lost += 1
@@ -69,13 +75,13 @@ class Recorder:
         self._waiting.put(answer)
 
     def begin(self, make_sink: Callable[[], Sink]) -> None:
-        """Start the thread. make_sink: called in it; it must not raise."""
+        """Start the thread. make_sink: function that the thread calls to create the sink; it must not raise."""
         self._thread = threading.Thread(target=self._serve, args=(make_sink,), name="flight record", daemon=True)
         self._thread.start()
 
     def run(self, work: Callable[[Any], T]) -> concurrent.futures.Future[T]:
-        """Run a function with the sink that `begin` made, after the answers queued before are stored. Only after
-        `begin`.
+        """Have the thread call a function with the sink, after it has stored the answers queued so far. Return the
+        future of the function's result. Call it only after `begin`.
         """
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
 
@@ -91,7 +97,9 @@ class Recorder:
         return future
 
     def close(self) -> None:
-        """Store the queued answers, and close the sink. Only after `begin`; may be called twice."""
+        """Wait until the thread has stored the queued answers and closed the sink. Call it only after `begin`; a second
+        call does nothing.
+        """
         if self._thread is not None:
             self._waiting.put(None)
             self._hurry.set()
@@ -124,7 +132,9 @@ class Recorder:
             self._fail(error)
 
     def _try(self, do: Callable[[], None]) -> None:
-        """Call a function unless the sink has failed before: after a full disk nothing more is written."""
+        """Call a function of the sink. If it raises OSError, keep the error in `problem` and make all further calls do
+        nothing.
+        """
         if self.problem is None:
             try:
                 do()

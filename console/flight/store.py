@@ -1,5 +1,5 @@
-"""The writer of answers into a record's database: unchanged answers are counted, changed ones are compressed with a
-former one as dictionary.
+"""The writer of answers into a record's database. An answer that repeats the previous one takes only an element in a
+row of ``repeats``; a changed answer is compressed on the base of an earlier one.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ from console.flight.answer import CONNECT, HANDSHAKE, Answer, Asked, Header
 
 WAIT_MS = 1_000
 SAME_WAIT_MS = 10_000
-"""Maximum milliseconds until changed and unchanged answers are committed."""
+"""Maximum milliseconds until answers are committed if all of them repeat the previous ones."""
 MOST_ANSWERS = 1 << 12
-"""Maximum number of answers in a transaction, and of unchanged answers in a cell."""
+"""Maximum number of answers in a transaction, and in a row of ``repeats``."""
 CELL_MS = 60_000
-"""Approximate milliseconds that a cell of repeats covers: until then the cell is rewritten with more answers."""
+"""Approximate milliseconds that a row of ``repeats`` covers. Until then, each commit replaces the row by a longer one.
+"""
 MOST_KNOWN = 1 << 16
-"""Maximum number of questions, and of payloads, in the cache; the least recently used ones are dropped."""
+"""Maximum number of questions in the cache, and of payloads' digests; the least recently used ones are dropped."""
 MOST_HELD = 48 << 20
 """Maximum size in bytes of the answers that are kept decompressed because they change often."""
 HASHED_FROM = 1 << 13
-"""Size in bytes from which on a request is identified by its digest."""
+"""Size in bytes of a request from which on the cache identifies it by its digest."""
 
 _PSEUDO = {HANDSHAKE: "tls_handshake", CONNECT: "connect"}
 _IN_BETWEEN = 1 << 32
-"""The difference between the last number of a part and the first number of the next part."""
+"""The gap in the answers' numbers between one part of a record and the next."""
 _LAST_NUMBERS = (
     "SELECT ifnull((SELECT max(id) FROM questions), 0),"
     " max(ifnull((SELECT max(id) FROM answers), 0), ifnull((SELECT max(id) FROM repeats), 0))"
@@ -42,11 +43,13 @@ _UNLIKE, _GAIN = 8, 1.1
 """If compression with a base does not make a payload smaller by the first factor, the payload is also compressed alone.
 It is stored alone unless that is larger by the second factor."""
 _SMALLER = 4
-"""Maximum ratio of the size of a payload to the size of a smaller base: the short body of an error is not a useful base
-of a list."""
+"""A payload may be at most this many times as large as its base. The short body of an error, for example, would be
+useless as the base of a long list.
+"""
 _NEAR = 4
-"""Maximum number of payloads that must be decompressed to read one that is based on the last payload; beyond that, the
-first payload of the chain is the base."""
+"""Maximum number of payloads to decompress in order to use the last payload as a base, if it is not cached. Otherwise
+the first payload of the chain becomes the base.
+"""
 
 
 class _Payload(NamedTuple):
@@ -55,19 +58,19 @@ class _Payload(NamedTuple):
     id: int
     size: int
     depth: int
-    """The number of payloads below this one in its chain of bases."""
+    """The number of bases in this payload's chain; 0 without a base."""
     made: int
-    """The total size in bytes of this payload and those below it."""
+    """The decompressed size in bytes of this payload and all bases in its chain."""
 
 
 class Known:
     """The cached state of a question.
 
     Attributes:
-        last: the payload of the last answer.
-        first: the payload that begins its chain.
-        problem: the problem of the last answer, if it had one.
-        at_ms: the time of the last answer.
+        last: the payload of the last answer with a body; None before it.
+        first: the payload that the question's chain of bases begins with; None before it.
+        problem: the problem of the last answer as JSON; None if it had a body.
+        at_ms: the arrival of the last answer, milliseconds since 1970.
     """
 
     __slots__ = ("at_ms", "digest", "first", "id", "last", "problem")
@@ -82,18 +85,18 @@ class Known:
 
 
 class Store:
-    """The writing side of a record: a transaction for the answers of about a second. Not thread-safe."""
+    """The writer of one part of a record, with a transaction for the answers of about a second. Not thread-safe."""
 
     def __init__(self, database: sqlite3.Connection, header: Header, most_held: int = MOST_HELD) -> None:
-        """Begin a part.
+        """Begin a part of a record.
 
         Args:
-            database: has the tables, and no open transaction.
+            database: a database with a record's tables, without an open transaction.
             header: the header of the part.
-            most_held: limit for the bytes of answers kept decompressed.
+            most_held: the maximum size in bytes of the answers that are kept decompressed.
 
         Raises:
-            OSError: the database can't be written to.
+            OSError: the database can't be written.
         """
         self.database = database
         self.known: OrderedDict[Asked, Known] = OrderedDict()
@@ -116,16 +119,16 @@ class Store:
         self._begin_cell()
 
     def _begin_cell(self) -> None:
-        """Begin a new cell of repeats."""
+        """Begin a new row of ``repeats``."""
         self._repeats = record_file.Repeats([], [], [], [])
         self._first = self._last = self._first_ms = self._last_ms = 0
 
     def add(self, answer: Answer) -> None:
-        """Add an answer. It is committed with those of the next WAIT_MS, or by `flush_changed`; an unchanged answer may
-        wait SAME_WAIT_MS.
+        """Add an answer to the open transaction. `add` commits the transaction when it is WAIT_MS old, or SAME_WAIT_MS
+        if it has only repeated answers; `flush` and `flush_changed` may do so earlier.
 
         Raises:
-            OSError: the answers that were due can't be written, as on a full disk.
+            OSError: the answer or the open transaction can't be written, for example to a full disk.
         """
         waited = answer.at_ms - self._since
         is_due = waited >= (WAIT_MS if self._has_changes else SAME_WAIT_MS)
@@ -141,12 +144,12 @@ class Store:
             self._keep(answer)
 
     def flush_changed(self) -> None:
-        """Commit the waiting answers if any of them changed. Raises OSError."""
+        """Commit the open transaction if any answer in it is a changed one. Raises OSError."""
         if self._has_changes:
             self.flush()
 
     def flush(self) -> None:
-        """Commit the waiting answers. Raises OSError."""
+        """Commit the open transaction. Raises OSError."""
         if not self._waiting:
             return
         with as_os_errors():
@@ -162,7 +165,7 @@ class Store:
             self._begin_cell()
 
     def sizes(self) -> tuple[int, int]:
-        """Return the bytes of the database, and the free ones among them. Raises OSError."""
+        """Return the size of the database in bytes, and how many of these are free. Raises OSError."""
         with as_os_errors():
             pages, free, size = (
                 self.database.execute(f"PRAGMA {each}").fetchone()[0]
@@ -171,7 +174,9 @@ class Store:
         return pages * size, free * size
 
     def forget_missing(self) -> None:
-        """Drop cached entries that were deleted from the database, and begin a new cell of repeats."""
+        """Drop the cache's entries for questions and payloads that were deleted from the database, and begin a new row
+        of ``repeats``.
+        """
         self._begin_cell()
         questions = {number for (number,) in self.database.execute("SELECT id FROM questions")}
         payloads = {number for (number,) in self.database.execute("SELECT id FROM payloads")}
@@ -211,7 +216,7 @@ class Store:
         self._has_changes = True
 
     def _ask(self, answer: Answer) -> Known:
-        """Add a new question, and return its state."""
+        """Insert a new question, and return its state."""
         from console.wire.schemas import api_name
 
         api = _PSEUDO.get(answer.api_key) or api_name(answer.api_key) or ""
@@ -242,7 +247,7 @@ class Store:
         self._release(known.last)  # most answers of a cluster stay unchanged
 
     def _change(self, known: Known, answer: Answer, digest: bytes) -> None:
-        """Set a question's last payload to a new answer's body."""
+        """Make the body of an answer the question's last payload, and insert it unless the database has it."""
         like = answer.api_key, answer.version, False
         payload = self._payloads.get(digest)
         if payload is None:
@@ -258,9 +263,9 @@ class Store:
         known.last, known.digest = payload, digest
 
     def _bases(self, known: Known) -> Iterator[_Payload | None]:
-        """Yield the payloads on which the next answer to a question may be based, the best one first. The last payload
-        comes first, if it is at most `_NEAR` payloads behind the first one, or fewer than `CHAIN` if its bytes are
-        cached. Then comes the first payload; None without one.
+        """Yield the payloads that may be the base of a question's next answer, the best one first: the last payload, if
+        its chain is short enough (`CHAIN`), and it is cached or at most `_NEAR` payloads after the first one; then
+        the first payload, or None if there is no payload yet.
         """
         last, first = known.last, known.first
         if last is not None and first is not None:
@@ -270,8 +275,8 @@ class Store:
         yield first
 
     def _put(self, data: bytes, bases: list[_Payload | None]) -> _Payload:
-        """Add a payload, compressed with the first of these bases that the limits allow, or alone if that base does not
-        make it much smaller.
+        """Insert a payload. Compress it with the first of the bases that the limits allow; compress it alone if no base
+        fits, or if the base does not make it much smaller.
         """
         base = next((each for each in bases if each is not None and _fits(each, len(data))), None)
         cell = (
@@ -322,7 +327,7 @@ def create(database: sqlite3.Connection) -> None:
 
 
 def key_of(asked: Asked) -> Asked:
-    """Return the cache key of a question: a long request, such as for the offsets of 4,000 partitions, becomes its
+    """Return the question as a key of the cache: a request of at least `HASHED_FROM` bytes is replaced by its
     digest.
     """
     return asked._replace(request=_digest(asked.request)) if len(asked.request) >= HASHED_FROM else asked
@@ -330,7 +335,9 @@ def key_of(asked: Asked) -> Asked:
 
 @contextmanager
 def as_os_errors() -> Iterator[None]:
-    """Convert errors of the database to OSError."""
+    """Raise an OSError in place of an error of SQLite or a Damaged; its errno is ENOSPC for a full disk, otherwise
+    EIO.
+    """
     try:
         yield
     except (sqlite3.Error, record_file.Damaged) as error:
@@ -348,5 +355,5 @@ def _digest(data: bytes) -> bytes:
 
 
 def _text(text: str) -> str:
-    """Return a text that UTF-8 can encode: each lone surrogate becomes a question mark."""
+    """Return the text with a question mark in place of each lone surrogate, which UTF-8 can't encode."""
     return text.encode("utf-8", "replace").decode()

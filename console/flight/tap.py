@@ -1,4 +1,6 @@
-"""A tap on a client: copies of the responses of an allow-list of APIs, of missing responses, and of connections."""
+"""A recorder of a client's traffic: it copies the responses of permitted APIs, and notes missing responses and
+connections.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +40,13 @@ RECORDED = frozenset(
         "streams_group_describe",
     }
 )
-"""kio's names of the recorded APIs: reads whose responses contain no bytes of records, no password and no token.
-Brokers omit the values of sensitive configs in DescribeConfigs responses (Kafka's ConfigHelper), and describe SCRAM
-credentials only by their mechanism and iterations."""
+"""kio's names of the recorded APIs: reads whose responses have no record data, no password and no token. Brokers omit
+the values of sensitive configs from DescribeConfigs responses (Kafka's ConfigHelper), and return only the mechanism
+and the iterations of SCRAM credentials.
+"""
 
 MOST_OF_SERVICE = 8 << 20
-"""Maximum size in bytes of a service's answer; a larger one is recorded as a problem."""
+"""Maximum size in bytes of an HTTP service's answer; a larger one is recorded as a problem."""
 
 Address = tuple[str, int]
 
@@ -60,25 +63,32 @@ class Sent(NamedTuple):
 
 
 class Tap:
-    """Turn each answer to one client into an `Answer`. Not thread-safe: call it on the client's loop."""
+    """Converts the responses and errors that one client gets to `Answer` values. Not thread-safe: call it on the
+    client's event loop.
+    """
 
     def __init__(self, keep: Callable[[answer.Answer], None]) -> None:
-        """Pass each answer to `keep` at once; it must not block."""
+        """Set the function that gets each answer. keep: called at once with each answer; it must not block."""
         self._keep = keep
         self._nodes: Mapping[Address, int] = {}
         # This clock continues when the system's clock is set back, and while the machine is suspended.
         self._zero_ms = time.time_ns() // 1_000_000 - _elapsed_ms()
 
     def name_nodes(self, brokers: Mapping[int, Address]) -> None:
-        """Set the brokers' addresses, for the answers that follow."""
+        """Set broker id -> address, by which later answers get the ids of their brokers."""
         self._nodes = {address: node for node, address in brokers.items()}
 
     def answered(self, sent: Sent, body: bytes, took: float) -> None:
-        """Record a response. took: seconds since the request."""
+        """Record a response, unless its API is not in `RECORDED`.
+
+        Args:
+            body: the response body.
+            took: the seconds since the request.
+        """
         self._put(sent, body, took, None)
 
     def missed(self, sent: Sent, error: Exception, took: float) -> None:
-        """Record a request without response.
+        """Record a request that got no response, unless its API is not in `RECORDED`.
 
         Args:
             error: an AdminError.
@@ -87,11 +97,11 @@ class Tap:
         self._put(sent, b"", took, problem_of(error))
 
     def connected(self, address: Address, versions: Mapping[int, tuple[int, int]], took: float) -> None:
-        """Record a new connection.
+        """Record a new connection to a broker.
 
         Args:
-            versions: API key -> (lowest, highest), from its exchange of ApiVersions.
-            took: the duration in seconds.
+            versions: API key -> (lowest, highest version), from the ApiVersions response.
+            took: the seconds that connecting took.
         """
         # Write the format of ApiVersions version 0, whatever version the client used, so that readers need only one
         # format.
@@ -100,21 +110,22 @@ class Tap:
         self._put(Sent(address, "api_versions", answer.CONNECTED, b""), body, took, None)
 
     def not_connected(self, address: Address, error: Exception, took: float) -> None:
-        """Record a failed or timed-out connection.
+        """Record a failed or timed-out attempt to connect to a broker.
 
         Args:
             error: an AdminError.
-            took: the duration in seconds.
+            took: the seconds that the attempt took.
         """
         self._put(Sent(address, "api_versions", answer.CONNECTED, b""), b"", took, problem_of(error))
 
     def shook_hands(self, node: int, address: Address, listener: str, shown: answer.Shown | None, took: float) -> None:
-        """Record a TLS handshake with a listener of a node.
+        """Record a TLS handshake with a listener of a broker.
 
         Args:
+            node: the broker's id.
             listener: the name of the listener; ``""`` if unknown.
             shown: the content of its certificate; None if the listener is unreachable or has no TLS.
-            took: the duration in seconds.
+            took: the seconds that the handshake took.
         """
         import msgspec
 
@@ -125,12 +136,12 @@ class Tap:
         self._keep(answer.Answer(at, round(took * 1000), node, *address, answer.HANDSHAKE, 0, name, body, problem))
 
     def service_answered(self, key: int, body: bytes, took: float) -> None:
-        """Record the answer of a service next to the brokers; in place of an answer of more than `MOST_OF_SERVICE`
-        bytes, record a problem.
+        """Record the answer of an HTTP service next to the brokers; if it has more than `MOST_OF_SERVICE` bytes, record
+        a problem instead.
 
         Args:
             key: the pseudo API key of the service.
-            took: the duration in seconds.
+            took: the seconds since the request.
         """
         problem = None
         if len(body) > MOST_OF_SERVICE:
@@ -154,7 +165,7 @@ class Tap:
 
 
 def problem_of(error: Exception) -> answer.Problem:
-    """Return the recorded form of an AdminError."""
+    """Convert an AdminError to the form of a record."""
     failure = getattr(error, "failure", None) or Failure(type(error).__name__, str(error))
     return answer.Problem(type(error).__name__, failure.name, failure.message, failure.remedy)
 

@@ -1,7 +1,7 @@
-"""A record's state at a time: the newest answer to each question, also to questions with other lists of names.
+"""A record's state at a point in time: the newest answer to each question.
 
-A question that is not in the record is answered from parts of other answers, if they contain all of it; never by a
-guess.
+A request that the record does not have is answered by parts of recorded answers, if they contain all of it, for example
+one topic of a list. Missing answers are never guessed.
 """
 
 from __future__ import annotations
@@ -21,31 +21,39 @@ Address = tuple[str, int]
 API_VERSIONS = 18
 CLOCK = -1
 LATER = -2
-"""Pseudo keys next to the keys of APIs: CLOCK stands for the time itself, LATER for an answer that is recorded only
-later."""
+"""Pseudo keys next to the API keys in `Used`: CLOCK means the tape's time itself; LATER means an answer that the record
+has only after the tape's time.
+"""
 MOST_TAKEN_APART = 128
-"""Maximum number of answers that stay decoded."""
+"""Maximum number of answers in the cache of decoded answers."""
 METADATA, DESCRIBE_CLUSTER = 3, 60
 _OF_ANY_BROKER = (DESCRIBE_CLUSTER, METADATA)
-"""The keys of APIs that any broker can answer: the broker that answered last is the one that the client uses."""
+"""The keys of APIs that any broker can answer. The broker that gave the last such answer is the one that the client
+used.
+"""
 
 
 class Entry(NamedTuple):
-    """An answer in a record, and how to read its bytes."""
+    """An answer in a record, and a function that reads its body."""
 
     asked: flight_answer.Asked
-    """The broker and the question."""
+    """The question: the request and its broker."""
     at_ms: int
-    """The time of arrival."""
+    """The time of arrival, milliseconds since 1970, UTC."""
     new: bool
-    """Whether the answer differs from the previous one."""
+    """Whether the answer differs from the previous one to the same question."""
     read: Callable[[], flight_answer.Answer]
     """Decodes and returns the whole answer."""
 
 
 class Used(NamedTuple):
-    """The dependencies of an operation on a tape: the keys of the APIs that it read, and the tracks that answered. The
-    key LATER means that an answer came only later, CLOCK that the result depends on the time itself.
+    """The recorded answers on which the result of an operation depends. `changes` shows later whether they are still
+    the same.
+
+    Attributes:
+        keys: the keys of the APIs that were read. LATER means that an answer exists only after the tape's time, CLOCK
+            that the result depends on the time itself.
+        tracks: the sequences of answers from which the results came.
     """
 
     keys: set[int]
@@ -53,11 +61,11 @@ class Used(NamedTuple):
 
 
 USED: ContextVar[Used] = ContextVar("used")
-"""The dependencies that the present operation has used."""
+"""The dependencies that the operation in progress has noted so far."""
 
 
 class Track:
-    """All answers of one address to one question, the earliest first."""
+    """All answers from one address to one request, in the order of time."""
 
     def __init__(self, asked: flight_answer.Asked) -> None:
         self.asked = asked
@@ -67,34 +75,40 @@ class Track:
         self._changes: list[int] = []
 
     def add(self, entry: Entry) -> None:
-        """Append the next answer."""
+        """Append an answer, which must be later than those before it."""
         self._times.append(entry.at_ms)
         self._entries.append(entry)
         self._changes.append((self._changes[-1] if self._changes else 0) + entry.new)
 
     def newest(self, at_ms: int) -> flight_answer.Answer | None:
-        """Return the last answer up to a time; None if there was none yet."""
+        """Return the last answer that arrived up to `at_ms` (ms since 1970); None if none had arrived."""
         place = bisect_right(self._times, at_ms)
         return self._entries[place - 1].read() if place else None
 
     def time(self, at_ms: int) -> int:
-        """Return the arrival of the last answer up to a time, milliseconds since 1970; 0 if there was none yet."""
+        """Return the arrival of the last answer up to `at_ms`, both in milliseconds since 1970; 0 if none had
+        arrived.
+        """
         place = bisect_right(self._times, at_ms)
         return self._times[place - 1] if place else 0
 
     def time_after(self, at_ms: int) -> int | None:
-        """Return the arrival of the first answer after a time; None if no answer is later."""
+        """Return the arrival of the first answer after `at_ms`, both in milliseconds since 1970; None if there is no
+        later answer.
+        """
         place = bisect_right(self._times, at_ms)
         return self._times[place] if place < len(self._times) else None
 
     def changes(self, at_ms: int) -> int:
-        """Return the number of answers up to a time that differ from the one before them."""
+        """Return the number of answers up to `at_ms` (ms since 1970) that differ from their predecessors; the first one
+        counts.
+        """
         place = bisect_right(self._times, at_ms)
         return self._changes[place - 1] if place else 0
 
     def well(self, at_ms: int) -> flight_answer.Answer | None:
-        """Return the last answer without a problem up to a time, else the first such answer after it; None if all
-        answers have a problem.
+        """Return the last answer without a problem up to `at_ms` (ms since 1970). If there is none, return the first
+        later answer without a problem; None if all answers have a problem.
         """
         place = bisect_right(self._times, at_ms)
         found = (each.read() for each in (*reversed(self._entries[:place]), *self._entries[place:]))
@@ -102,8 +116,8 @@ class Track:
 
 
 class Tape:
-    """The answers in force at `at_ms`, milliseconds since 1970; set it to move to another time. The entries are in the
-    order of their times.
+    """A record's answers as they were at `at_ms`, milliseconds since 1970; assign to it to move to another time. The
+    constructor needs the entries in the order of their times.
     """
 
     def __init__(self, entries: Iterable[Entry]) -> None:
@@ -156,8 +170,8 @@ class Tape:
         return made
 
     def _sort(self) -> None:
-        """Split requests into parts, and index these. Done only once a request has no exact match, since it takes long
-        for large requests.
+        """Index the requests that are not indexed yet by their parts. This takes long for large requests, so it is done
+        only when a request has no exact match, or another thread needs the index.
         """
         for track in self._unsorted:
             key = track.asked.api_key, track.asked.version
@@ -170,7 +184,7 @@ class Tape:
         self._unsorted.clear()
 
     def beside(self) -> Tape:
-        """Return another reader of the same record with its own time, for another thread."""
+        """Return another tape over the same record, with a time of its own, for use on another thread."""
         # The index is shared, so complete it before another thread reads it.
         self._sort()
         made = copy(self)
@@ -178,82 +192,88 @@ class Tape:
         return made
 
     def addresses(self) -> list[Address]:
-        """Return the addresses with a connection, then those with only a question; each once."""
+        """Return the addresses in the record, each once: first those with a recorded connection, then those with
+        requests only.
+        """
         asked = (address for known in self._exact.values() for address in known)
         return list(dict.fromkeys((*self._contacts, *asked)))
 
     def now(self) -> int:
-        """Return the tape's time, and note that the present operation depends on it."""
+        """Return the tape's time in milliseconds since 1970, and note that the operation in progress depends on it."""
         _note(CLOCK)
         return self.at_ms
 
     def changes(self, api_key: int) -> int:
-        """Return the number of different answers of an API up to now: while it stays the same, so do the answers. For
-        CLOCK, return the time.
+        """Return the number of changed answers of an API up to the tape's time. While this number stays the same, so do
+        the answers. For CLOCK, return the tape's time instead.
         """
         if api_key == CLOCK:
             return self.at_ms
         return bisect_right(self._changes.get(api_key, ()), self.at_ms)
 
     def arrivals(self, api_key: int) -> int:
-        """Return the number of answers of an API up to now, including equal ones."""
+        """Return the number of answers of an API up to the tape's time, including repeated ones."""
         return bisect_right(self._arrivals.get(api_key, ()), self.at_ms)
 
     def answered_since(self, api_key: int, since_ms: int) -> list[Track]:
-        """Return the tracks of an API with answers after `since_ms` and up to now, each once, in the order of time."""
+        """Return the tracks of an API that have an answer after `since_ms` (ms since 1970) and up to the tape's time,
+        in the order of these answers, each once.
+        """
         times = self._arrivals.get(api_key, ())
         first, last = bisect_right(times, since_ms), bisect_right(times, self.at_ms)
         return list(dict.fromkeys(self._arrived[api_key][first:last])) if first < last else []
 
     def handshakes(self) -> list[flight_answer.Answer]:
-        """Return the last TLS handshake with each listener up to now."""
+        """Return the last record of a TLS handshake with each listener, up to the tape's time."""
         found = (track.newest(self.at_ms) for track in self._handshakes)
         return [answer for answer in found if answer is not None]
 
     def service(self, key: int) -> flight_answer.Answer | None:
-        """Return the last answer of a service up to now; None if there was none yet. key: the service's
-        pseudo API key.
+        """Return the last answer of an HTTP service up to the tape's time; None if there is no such answer. key: the
+        service's pseudo API key.
         """
         found = self._services.get(key)
         _note(key, found)
         return found.newest(self.at_ms) if found is not None else None
 
     def service_at_all(self, key: int) -> flight_answer.Answer | None:
-        """Return the last answer of a service without a problem up to now, else the first such answer after it; None if
-        there is no such answer.
+        """Return the last answer without a problem of an HTTP service up to the tape's time. If there is none, return
+        the first later answer without a problem; None if no answer is without a problem. key: the service's pseudo
+        API key.
         """
         found = self._services.get(key)
         return found.well(self.at_ms) if found is not None else None
 
     def versions(self, api_key: int) -> Iterable[int]:
-        """Return the versions of an API in the record's questions."""
+        """Return the versions of an API that the record's requests have; empty if it has no request of this API."""
         return self._versions.get(api_key, ())
 
     def topics_asked(self, since_ms: int) -> list[tuple[Address, tuple[str, ...], int]]:
-        """Return the requests for topics by name with answers after `since_ms`: the address, the topics, and the number
-        of different answers up to now.
+        """Return the Metadata requests for named topics whose last answer up to the tape's time is later than
+        `since_ms` (ms since 1970). For each: the broker's address, the topics, and the number of changed answers up
+        to the tape's time.
         """
         asked = ((track, names, track.time(self.at_ms)) for track, names in self._named_topics)
         return [(track.address, names, track.changes(at)) for track, names, at in asked if since_ms < at]
 
     def refusal(self, address: Address) -> flight_answer.Problem | None:
-        """Return the problem of a failed connection to an address; None if the connection works, or if the record has
-        no connection to the address.
+        """Return the problem of the last connection to an address, up to the tape's time; None if it succeeded, or if
+        the record has no connection to the address by then.
         """
         found = self._contact(address)
         return found.problem if found is not None else None
 
     def connect_ms(self, address: Address) -> int:
-        """Return the milliseconds that the last connection to an address took up to now; 0 without one, or if it
-        failed. The present operation depends on the time from now on.
+        """Return the milliseconds that the last connection to an address took, up to the tape's time; 0 if there was no
+        connection or it failed. Note that the operation in progress depends on the tape's time.
         """
         _note(CLOCK)
         found = self._contact(address)
         return found.took_ms if found is not None and found.problem is None else 0
 
     def greeting(self, address: Address | None = None) -> bytes | None:
-        """Return the body of an ApiVersions response for a new connection: from the broker at the address or, if the
-        record has none from it, from any broker; None if it has none at all.
+        """Return the body of an ApiVersions response: of the broker at the address; of any broker, if the record has no
+        such response from there, or if `address` is None. Return None if the record has no such response at all.
         """
         # Take the response even from a later time: a client without an ApiVersions response sends no request, and
         # versions change only by an upgrade.
@@ -264,13 +284,14 @@ class Tape:
     def answer(
         self, key: int, version: int, request: bytes, address: Address | None
     ) -> bytes | flight_answer.Problem | None:
-        """Return the body of the best recorded answer up to the tape's time (`_best`), or the problem of that answer.
-        If the record has no answer to this request, make one from parts of others; None if that is not possible.
+        """Return the answer to a request at the tape's time: the body of the best recorded answer (`_best`), or the
+        problem that it has. If the record has no answer to this request, assemble a body from parts of other
+        answers; return None if that is not possible.
 
         Args:
             key: Kafka's number of the API.
             request: the body of the request, without header.
-            address: the address of the broker that has to answer; None for any.
+            address: the address of the broker that must have answered; None for any broker.
         """
         _note(key)
         same: Iterable[Track] = self._exact.get((key, version, request), {}).values()
@@ -288,8 +309,8 @@ class Tape:
         return whole
 
     def in_use(self) -> Address | None:
-        """Return the address of the broker in use for questions that any broker can answer; None before its first
-        answer.
+        """Return the address of the broker that the client used, up to the tape's time, for requests that any broker
+        can answer; None if no broker had answered one.
         """
         for key in _OF_ANY_BROKER:
             found = self._best(self._of_any.get(key, ()))
@@ -302,13 +323,16 @@ class Tape:
         return track.newest(self.at_ms) if track is not None else None
 
     def _is_gone(self, answer: flight_answer.Answer) -> bool:
-        """Return whether the connection to its broker failed after an answer."""
+        """Return whether a connection to the answer's address failed at or after the time of the answer, without a
+        later success.
+        """
         contact = self._contact((answer.host, answer.port))
         return contact is not None and contact.problem is not None and contact.at_ms >= answer.at_ms
 
     def _best(self, tracks: Iterable[Track]) -> flight_answer.Answer | None:
-        """Return the best one of several brokers' answers; None without an answer. An answer without a problem comes
-        before others, among these the answer of a connected broker, among these the newest.
+        """Return the best of the tracks' answers at the tape's time; None if they have no answer by then. An answer
+        without a problem is better than one with a problem; then one of a broker that is still connected; then a
+        newer one.
         """
         answers = [(answer, track) for track in tracks if (answer := track.newest(self.at_ms)) is not None]
         if not answers:
@@ -345,7 +369,9 @@ class Tape:
     def _holders(
         self, key: int, version: int, part: answer_parts.Part, address: Address | None
     ) -> Iterator[tuple[flight_answer.Answer, answer_parts.Answered]]:
-        """Yield the answers that contain a part, the newest first."""
+        """Yield the answers up to the tape's time that contain this part, whole and split into parts, the newest
+        first.
+        """
         tracks = (*self._holding.get((key, version, part), ()), *self._whole.get((key, version), ()))
         mine = [track for track in tracks if address is None or track.address == address]
         for track in sorted(mine, key=lambda each: -each.time(self.at_ms)):
@@ -371,7 +397,7 @@ class Tape:
 
 
 def _note(key: int, track: Track | None = None) -> None:
-    """Note that the present operation depends on an API's answers, and on a track if it is given."""
+    """Note that the operation in progress depends on the answers of an API, and on a track, if one is given."""
     used = USED.get(None)
     if used is not None:
         used.keys.add(key)
