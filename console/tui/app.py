@@ -1,4 +1,4 @@
-"""The app: one session, one visible view, and the lines around it."""
+"""The Textual app: one session, one visible view, and the lines around it (header, panes, message, footer)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ log = logging.getLogger(__name__)
 
 
 def _first_place(context: Context, settings: ConsoleSettings) -> Place:
-    """Return the place at which the console opens."""
+    """Return the place at which the console opens: the quorum for a context of controllers, the watched entities if the
+    settings name a set of the context, else the pane of the settings.
+    """
     if context.settings.controllers:
         return view_place(keymap.QUORUM)
     if settings.watch in context.watch:
@@ -78,7 +80,7 @@ def _first_place(context: Context, settings: ConsoleSettings) -> Place:
 
 
 class Console(KeysInOrder["Context"]):
-    """Shows the session, and turns keys into navigation, staged edits and reads."""
+    """The app of the screen: shows the session's data, and turns keys into navigation, staged edits and reads."""
 
     CSS_PATH = "app.tcss"
     TITLE = "kac"
@@ -101,11 +103,12 @@ class Console(KeysInOrder["Context"]):
         """Create the app; it reads nothing before its first frame is drawn.
 
         Args:
+            session: the session on the first context.
             settings: the settings of the console; None for the defaults.
-            history: file of former commands; None to keep no history.
+            history: the file of earlier commands; None to keep no history.
             contexts: the contexts that the operator can switch to; None for the configured ones.
             lake: value of ``--lake``, which overrides the configured one; None without the option.
-            prefetched: the first reads, which begin when the first frame is drawn; None for ordinary first reads.
+            prefetched: begins the first reads when the first frame is drawn; None for ordinary first reads.
         """
         super().__init__(driver_class=LeanDriver, ansi_color=native_ansi(os.environ))
         settings = settings or ConsoleSettings()
@@ -167,28 +170,30 @@ class Console(KeysInOrder["Context"]):
         return make_view(name, self.tools)
 
     def run_as_lines(self, lines: InputLines) -> Context | None:
-        """Run without a screen, as lines of text; return the context to go to, None to end."""
+        """Run without a screen: print lines of text, and read commands from `lines`. Return the context that the
+        operator switched to; None to exit.
+        """
         from console.tui.plain import Plain
 
         bar, applying = (lambda: self.bar), (lambda: self.applying)
         return Plain(self, self.tools, self.keys, self.frame, bar, applying, self.action_do).run(lines)
 
     def on_background(self, message: Background) -> None:
-        """Apply the theme for the terminal's background, unless the operator chose one."""
+        """Apply the theme for the colour of the terminal's background, unless the operator chose a theme."""
         self.themes.reported(message.is_light)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Return the colours of meanings that a theme does not define."""
+        """Return meaning -> colour, for the meanings that the app's theme does not define."""
         return DEFAULTS
 
     def get_default_screen(self) -> Screen[object]:
-        """Return the screen of the panes, which repaints widgets that moved."""
+        """Return the screen of the panes; unlike Textual's, it repaints every widget that a layout has moved."""
         screen: Screen[object] = super().get_default_screen()
         screen._compositor = MovedWidgets()
         return screen
 
     def compose(self) -> ComposeResult:
-        """Yield header, panes, the view, the message line and the footer."""
+        """Yield the header, the line of panes, the visible view, the message line and the footer."""
         yield self.frame.header
         yield self.frame.tabs
         with self.body:
@@ -197,8 +202,8 @@ class Console(KeysInOrder["Context"]):
         yield self.frame.footer
 
     def on_mount(self) -> None:
-        """Subscribe to the session, handle signals, show the first view and warnings about the settings, and begin to
-        read.
+        """Subscribe to the session, handle signals, show the first view and warnings about the settings, and start the
+        reads.
         """
         self.set_keymap({action: ",".join(remap.keys) for action, remap in self._remaps.items()})
         self.session.subscribe(self._listen)
@@ -214,7 +219,9 @@ class Console(KeysInOrder["Context"]):
         self.call_after_refresh(self._first_reads.begin)
 
     async def on_unmount(self) -> None:
-        """Wait for a change under way, unless the operator gave it up, and close the lake."""
+        """Wait until a request of an apply under way has its response, unless the operator gave that up. Then close the
+        lake.
+        """
         await self.operating.leave()
         await self.session.work.wait()
         self.lake.close()
@@ -231,8 +238,8 @@ class Console(KeysInOrder["Context"]):
         return self.navigator.view
 
     def _leave_place(self, old: Place, new: Place) -> None:
-        """Clear the message about the former place and the cursor in time; if the pane changes, also clear the marks of
-        changes, which the operator has seen.
+        """Clear the message about the old place, and the cursor in time (the marked column of the graphs). If the pane
+        changes, also clear the marks of changes, since the operator has seen them.
         """
         if new.pane != old.pane:
             self.cluster.changed.clear()
@@ -241,16 +248,16 @@ class Console(KeysInOrder["Context"]):
         self.message_line.forget()
 
     def _enter_place(self) -> None:
-        """Draw the lines around the new place, and read its data."""
+        """Write the lines around the view for the new place, and read the place's data."""
         self.frame.all()
         self.reading.tick()
         self.polling.restart_slow()
 
     def is_busy(self, event: events.Event) -> bool:
-        """Return whether a key typed ahead has to wait for the work that earlier keys began.
+        """Return whether a key that was typed ahead has to wait for the work that earlier keys began.
 
-        Such work is a command, a view that is still being read, or names that a completion needs; a question is not,
-        since the key may answer it.
+        That work is a command, a view that is still being read, or a read of names for a completion. A visible question
+        does not count, since the key may answer it.
         """
         if "applying" in self.__dict__ and self.applying.busy:
             return True
@@ -264,16 +271,16 @@ class Console(KeysInOrder["Context"]):
         return not self.view.known() and self.reading.contact.is_current and not self.reading.resting
 
     def busy_with(self) -> str:
-        """Return the work that must not be interrupted: a change under way; ``""`` without one."""
+        """Return the work that must not be interrupted, as text: an apply under way; ``""`` if there is none."""
         return "a change is on its way" if self.session.work.is_under_way else ""
 
     def tell(self, text: str) -> None:
-        """Show a text on the message line."""
+        """Show a message on the message line."""
         self.message_line.say(text, "muted")
 
     async def action_do(self, action: str) -> None:
-        """Run a key's action: the method ``do_ID`` of the first receiver that has it, else open the view of that name;
-        or say why the key is inactive.
+        """Run the action of a key: the method ``do_ID`` of the first receiver that has it, or else open the view of
+        that name. If the key is inactive, show the reason instead.
 
         Args:
             action: id of a key in `keymap`. An id that the current view does not have does nothing.
@@ -296,20 +303,26 @@ class Console(KeysInOrder["Context"]):
         self.frame.write_footer()
 
     def _receivers(self) -> Iterator[object]:
-        """Yield the objects with methods for keys; the last ones are created only if no other object has the method."""
+        """Yield the objects whose methods ``do_ID`` handle keys, in order of precedence. The last ones are created only
+        if no object before them has the method.
+        """
         yield from (*self.view.receivers, self.navigator, self.editing, self.bar, self)
         yield self.screen_keys
         yield self.applying
         yield self.operating
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy lines through the terminal (OSC 52), without characters that would run them when pasted into a shell."""
+        """Copy text to the terminal's clipboard (OSC 52), without control characters, so that a shell does not run it
+        when pasted.
+        """
         self._clipboard = for_clipboard(text)
         if self._driver is not None and (told := clipboard.sequence(self._clipboard, os.environ)):
             self._driver.write(told)
 
     async def look_back(self, at: datetime) -> None:
-        """Replay the record in memory from a time on; the console comes back when the operator leaves the replay."""
+        """Suspend the console, and replay the flight record in memory from `at` on. Returns when the operator leaves
+        the replay.
+        """
         from console.tui.look_back import look_back
 
         session = self.session
@@ -317,19 +330,19 @@ class Console(KeysInOrder["Context"]):
         self.message_line.say(await look_back(self, session.recorder, session.context.name, cluster_id, at), "muted")
 
     def go_to_time(self, text: str) -> None:  # noqa: ARG002 - a replay uses it
-        """Say that only a record can go to a time."""
+        """Show a message that only a replay of a record can go to a time."""
         self.message_line.say("only a record has times to go to: kac replay FILE", "failed")
 
     @cached_property
     def screen_keys(self) -> ScreenKeys:
-        """The keys that act on the screen itself, created on first use."""
+        """The receiver of the keys that act on the screen itself, such as refresh and copy; created on first use."""
         from console.tui.screen_keys import ScreenKeys
 
         return ScreenKeys(self, self.cluster, self.navigator, self.keys, self.frame, self.polling)
 
     @cached_property
     def analyses(self) -> TopicAnalyses:
-        """The analyses of topics, created on first use."""
+        """The runner of topic analyses; created on first use."""
         from console.tui.topic_analyses import TopicAnalyses
 
         session, tell = self.session, self.message_line.say
@@ -337,7 +350,7 @@ class Console(KeysInOrder["Context"]):
 
     @cached_property
     def operating(self) -> Operating:
-        """The operations, created on first use."""
+        """The runner of operations, such as drains; created on first use."""
         from console.tui.operating import Operating
 
         return Operating(self, self.cluster, self.journal, self.message_line)
@@ -351,7 +364,7 @@ class Console(KeysInOrder["Context"]):
 
     @cached_property
     def bar(self) -> Bar:
-        """The command bar. Created after the first rows are on the screen."""
+        """The command bar; created after the first rows are on the screen."""
         from console.tui.bar import Bar
 
         return Bar(
@@ -366,7 +379,9 @@ class Console(KeysInOrder["Context"]):
         )
 
     async def execute(self, statements: Sequence[Statement]) -> LanguageError | None:
-        """Execute commands. Return an error of the language; None on success."""
+        """Execute commands in order. Return the error if a command has a mistake in the language, else None; other
+        errors go to the message line.
+        """
         from console.tui.execute import Executor
 
         executor = Executor(
@@ -382,11 +397,11 @@ class Console(KeysInOrder["Context"]):
         return await executor.run(statements)
 
     async def action_quit(self) -> None:
-        """Quit on Textual's own key, which works on any screen."""
+        """Handle Textual's own quit key, which works on any screen: quit as `Applying.do_quit` does."""
         self.applying.do_quit()
 
     def action_help_quit(self) -> None:
-        """Quit on Ctrl-C."""
+        """Handle Ctrl-C: quit."""
         self.applying.do_quit()
 
     @on(SessionChanged)
@@ -428,7 +443,9 @@ class Console(KeysInOrder["Context"]):
         )
 
     def _touch(self, known: contact.Contact) -> None:
-        """Show the contact if it changed, except for the time of a response, which appears only when responses stop."""
+        """Store whether the cluster answers, and redraw if that changed. A newer time of the last response alone
+        redraws nothing, since the time is shown only when responses stop.
+        """
         before, self.reading.contact = self.reading.contact, known
         if before.answered_at is None:
             self.frame.write_header()
@@ -448,8 +465,8 @@ class Console(KeysInOrder["Context"]):
         self.message_line.say(message.text, message.meaning)
 
     def _handle_exception(self, error: Exception) -> None:
-        """End the console with one line instead of a traceback, which goes to the log. A headless console leaves the
-        exception to Textual.
+        """Exit with one line for the operator, and log the traceback. In a headless console, as in tests, let Textual
+        handle the exception.
         """
         if self.is_headless:
             super()._handle_exception(error)
@@ -464,7 +481,7 @@ class Console(KeysInOrder["Context"]):
         self.frame.write_footer()
 
     def on_resize(self) -> None:
-        """Write the lines for the new width."""
+        """Write the lines around the view for the new width."""
         self.frame.all()
         self.view.tell_where()
 

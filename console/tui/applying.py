@@ -1,4 +1,4 @@
-"""Checking and applying the plan from the screen: the questions before, the workers, and the messages after."""
+"""Checks and applies the plan from the screen: the questions before it, the workers, and the messages after it."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_LINES = 10
-"""Maximum number of lines of one kind in a question."""
+"""Maximum number of lines about risks in a question."""
 MOST_CONFLICTS = 3
 """Maximum number of conflicts in a question: with four or five lines each, all of them are visible on 24 lines."""
 
 
 class Applying:
-    """Checks and applies the plan. A change is never cancelled midway: its worker is not exclusive.
+    """Checks and applies the plan. The worker of an apply is never cancelled by another one, so no change stops midway.
 
     Attributes:
         last: the report of the last apply; None before the first.
-        busy: whether the operator has confirmed, and the apply has not ended.
+        busy: whether the operator has confirmed an apply that has not ended.
     """
 
     def __init__(
@@ -62,12 +62,14 @@ class Applying:
         operating: Operating,
         contexts: Choice,
     ) -> None:
-        """Create the applier; this applies nothing yet.
+        """Create the object; it applies nothing yet.
 
         Args:
             app: runs the workers, shows the questions, and exits.
+            cluster: the visible session and its reads.
+            message: the message line, which gets the outcomes.
             journal: the journal, which is read again after an apply.
-            operating: has the operation that would wait.
+            operating: runs the operation that would wait after an exit.
             contexts: the contexts that the operator can switch to.
         """
         self._app, self._cluster, self._session = app, cluster, cluster.session
@@ -81,19 +83,19 @@ class Applying:
         self._waiting: Waiting | None = None
 
     def do_check(self) -> None:
-        """Let the brokers validate the plan; its rows show the outcomes."""
+        """Send the plan to the brokers for validation only; the rows of the plan show the outcomes."""
         self._message.say("checking…", "muted")
         self._cluster.reading.held = True
         start(self._app, partial(self._work, self._check, "checked"), group="change", name="check")
 
     def do_apply(self, valid_only: bool = False, force: bool = False) -> None:
-        """Ask, then apply the plan. If the plan is being checked or applied, only say so.
+        """Ask for confirmation, then apply the plan. If a check or an apply is under way, show that instead.
 
         The question appears at once, so that keys typed ahead answer it; risks and deletions are read meanwhile.
 
         Args:
             valid_only: send the edits that brokers accept, and leave the others staged.
-            force: overwrite the changes that another client made meanwhile.
+            force: overwrite the changes that another client made to the same values since they were staged.
         """
         from console.tui.screens import Confirm
 
@@ -135,13 +137,14 @@ class Applying:
 
     @property
     def can_ask(self) -> bool:
-        """True: the operator who pressed the key can answer questions."""
+        """True: at a screen, an operator can answer questions."""
         return True
 
     async def confirm(self, question: session_apply_flow.Question) -> str:
-        """Return ``""`` if the operator agrees, else the reason for the refusal.
+        """Return ``""`` if the operator agrees, else the reason for the refusal as text.
 
-        Risks read meanwhile are added to the visible question; risks found later get their own question.
+        Risks that were read while the question is visible are added to it; if it was answered before, they get their
+        own question.
         """
         from console.tui.screens import Confirm
 
@@ -164,7 +167,9 @@ class Applying:
         return "" if yes else session_apply_flow.NOTHING_SENT
 
     async def _tell_deletions(self, question: Confirm) -> None:
-        """Read the records that a shorter retention deletes, and add them to the question while it is visible."""
+        """Read the amount of data that a shorter retention would delete, and add it to the question while it is
+        visible.
+        """
         from console.session.retention_reading import read_deletions
 
         found = _danger(plan_results.deletion_lines(await read_deletions(self._session)))
@@ -172,8 +177,9 @@ class Applying:
             question.tell(found)
 
     async def go_over(self, conflicts: tuple[Conflict, ...]) -> bool:
-        """Ask whether to overwrite another client's changes, exactly those of these conflicts, and return the answer.
-        The first `MOST_CONFLICTS` are shown: before, theirs, ours.
+        """Ask whether to overwrite the changes of another client that conflict with the plan; return whether the
+        operator agrees. The question shows the first `MOST_CONFLICTS` of them, each with the value before, theirs
+        and ours.
         """
         from console.tui.screens import Confirm
 
@@ -190,12 +196,12 @@ class Applying:
             self.busy = True
             self._message.say("applying…", "pending")
             return True
-        # The apply may have sent other edits of the plan before.
+        # Don't say that nothing was sent: the apply may have sent other edits of the plan before this question.
         self._message.say("another client's changes stay; the plan shows what is there now", "muted")
         return False
 
     def tell(self, line: str) -> None:
-        """Show a line on the message line."""
+        """Show a message on the message line."""
         self._message.say(clean(line, 400), "failed")
 
     def warn(self, risks: tuple[Risk, ...]) -> None:
@@ -216,11 +222,11 @@ class Applying:
     # -- leaving -------------------------------------------------------------------------------------------------------
 
     def do_quit(self) -> None:
-        """Quit. Ask first if staged edits would be lost, or if an operation under way would wait."""
+        """Exit kac. Ask first if staged edits would be lost, or if a running operation would wait."""
         self._ask_and_go(None, "Leave?", "leaves")
 
     def ask_and_switch(self, name: str) -> None:
-        """Switch to the cluster of another context. Ask first if staged edits would be lost."""
+        """Switch to the context with this name. Ask first if staged edits would be lost."""
         from console.contexts import ContextError
 
         try:
@@ -254,7 +260,14 @@ class Applying:
         app.push_screen(Confirm(question + kept, lines, going), answered)
 
     async def _wait_and_go(self, chosen: Context | None, question: str, going: str) -> None:
-        """Wait until the apply ends, unless the operator leaves before. Ask if edits are still staged then."""
+        """Wait until the apply ends, or until the operator chooses to leave before. If the apply ended and edits are
+        still staged, ask whether to leave.
+
+        Args:
+            chosen: the context to switch to; None to exit.
+            question: the question, as text.
+            going: the effect of agreeing, as text (``leaves``).
+        """
         from console.tui.screens import Waiting
 
         app = self._app
@@ -279,14 +292,15 @@ class Applying:
         """Wait until the apply has ended and its outcome is shown."""
         await self._session.work.wait()
         if self._flow is not None:
-            # The worker has ended, too, if it failed or was cancelled.
+            # Ignore an error of the worker: the apply has ended also if its worker failed or was cancelled.
             with suppress(WorkerError):
                 await self._flow.wait()
 
     def _go(self, chosen: Context | None, code: int = 0) -> None:
-        """Leave. After the screen closes, the terminal shows how the apply ended.
+        """Exit the app; the terminal then shows how the apply ended.
 
         Args:
+            chosen: the context to switch to; None to exit kac.
             code: exit code. If an apply is unfinished, 0 becomes 1; if a request has no response yet, the code is 1.
         """
         from rich.text import Text
@@ -305,16 +319,17 @@ class Applying:
             app.exit(chosen, return_code=code, message=Text(f"kac: {words}"))
 
     def _stop(self) -> None:
-        """Stop sending requests."""
+        """Let the apply send no further requests."""
         if self._session.work.is_under_way:
             self._session.work.stop()
         elif self._flow is not None:
             self._flow.cancel()
 
     def ended(self, number: int) -> None:
-        """Handle SIGTERM, or SIGHUP after a lost connection, without a question.
+        """Handle SIGTERM, or SIGHUP after a lost connection: exit without a question, with 128 + `number` as exit code.
 
-        kac sends no more requests, and waits for the responses to those sent, unless the signal arrives again.
+        If an apply is under way, kac sends no more requests, and waits for the responses to those sent. A second signal
+        ends that wait.
         """
         # A lost connection raises SIGHUP twice: by the kernel, and by the driver, which reads the end of the input.
         if self._ended and number == signal.SIGHUP:
@@ -364,11 +379,11 @@ class Applying:
 
 
 _ASKS = session_apply_flow.Asks(signals=False, deletions=False)
-"""The questions of an apply. Deletions are read while the question is visible, not before."""
+"""The questions that an apply asks. Deletions are read while the question is visible, not before."""
 
 
 def _danger(lines: list[str]) -> list[Line]:
-    """Return the first lines in red, and a line with the number of the rest: the plan shows all."""
+    """Return the first MOST_LINES lines in the style of danger, and a line with the number of the others."""
     shown: list[Line] = [[(clean(line, 400), "danger")] for line in lines[:MOST_LINES]]
     if len(lines) > MOST_LINES:
         shown.append([(f"and {len(lines) - MOST_LINES:,} more: Esc goes back to the plan, which has all", "danger")])
@@ -376,8 +391,9 @@ def _danger(lines: list[str]) -> list[Line]:
 
 
 def conflict_lines(conflict: Conflict) -> list[Line]:
-    """Return ``topic orders retention.ms``, and a line each for ``was …``, ``theirs …`` and ``mine …``, with values
-    such as ``604800000 (7 d, topic)``."""
+    """Return the lines of a conflict: ``topic orders retention.ms``, then ``was …``, ``theirs …`` and ``mine …``, with
+    values such as ``604800000 (7 d, topic)``.
+    """
     edit = conflict.staged.edit
     sides: list[Line] = []
     for word, side in (("was", conflict.was), ("theirs", conflict.theirs), ("mine", conflict.mine)):
@@ -388,7 +404,9 @@ def conflict_lines(conflict: Conflict) -> list[Line]:
 
 
 def report_text(report: ApplyReport, done: str) -> tuple[str, str]:
-    """Return the outcome of a check or an apply as one line, and its meaning."""
+    """Return the outcome of a check or an apply as one line, and the meaning of its colour (``ok`` or ``failed``).
+    done: ``checked`` or ``applied``.
+    """
     if report.conflicts:
         places = plural(len(report.conflicts), "place")
         if all(each.is_unknown for each in report.conflicts):

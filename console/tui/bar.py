@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 COMMAND, FILTER, SECRET, PALETTE = "command", "filter", "secret", "palette"
 """Names of the bar's modes."""
 READ_AFTER = 0.15
-"""Seconds without a key before kac reads the names for a completion."""
+"""Seconds after the last key until kac reads the names that a completion needs."""
 
 log = logging.getLogger(__name__)
 
 
 def palette_candidates(keys: Iterable[Key], text: str, reason: Callable[[Key], str]) -> Sequence[Candidate]:
-    """Return the actions whose name or help contains every word of a text.
+    """Return a candidate for each action whose id, label or help contains every word of a text.
 
     Args:
         reason: returns why a key is inactive; ``""`` if it works.
@@ -60,7 +60,7 @@ def palette_candidates(keys: Iterable[Key], text: str, reason: Callable[[Key], s
 
 
 def palette_choice(keys: Sequence[Key], text: str, reason: Callable[[Key], str]) -> Key | None:
-    """Return the action whose label is the text, else the first match; None without a match."""
+    """Return the action whose label is the text, else the first candidate for it; None if there is no candidate."""
     exact = next((key for key in keys if key.label == text.strip()), None)
     if exact is not None:
         return exact
@@ -69,7 +69,7 @@ def palette_choice(keys: Sequence[Key], text: str, reason: Callable[[Key], str])
 
 
 class BarLine(CommandBar):
-    """The input line of the command bar, which passes entries to its owner."""
+    """The widget of the command bar, which passes its messages to a `Bar`."""
 
     def __init__(self, owner: Bar, histories: Mapping[str, Sequence[str]] | None) -> None:
         super().__init__(
@@ -82,20 +82,21 @@ class BarLine(CommandBar):
         self._owner = owner
 
     def on_command_bar_changed(self, message: CommandBar.Changed) -> None:
-        """Pass on a change of the text."""
+        """Pass on that the text has changed."""
         self._owner.changed(message)
 
     def on_command_bar_closed(self, message: CommandBar.Closed) -> None:
-        """Pass on an Esc."""
+        """Pass on that the operator pressed Esc."""
         self._owner.closed(message)
 
     def on_command_bar_submitted(self, message: CommandBar.Submitted) -> None:
-        """Pass on an Enter."""
+        """Pass on that the operator pressed Enter."""
         self._owner.submitted(message)
 
 
 class Bar:
-    """The command bar: opens its line in one of four modes, and handles the entry.
+    """The command bar: opens its line for a command, a filter, a secret or the palette of actions, and handles the
+    entry.
 
     It is created after the first screen is shown, and loads the command language when the operator types the first
     command.
@@ -113,12 +114,15 @@ class Bar:
         act: Callable[[str], Coroutine[Any, Any, None]],
         execute: Callable[[Sequence[Statement]], Awaitable[LanguageError | None]],
     ) -> None:
-        """Create the bar; `ready` mounts it.
+        """Create the bar; `ready` mounts its widget.
 
         Args:
             app: has the screen for the line, and runs its workers.
+            cluster: the visible session, whose names complete commands.
+            navigator: the navigator, whose visible view is filtered.
+            keys: the keys that work in the visible view, for the palette.
             contexts: the contexts that the operator can switch to.
-            history: file of former commands; None to keep no history. Entries added to it contain no secrets.
+            history: the file of earlier commands; None to keep no history. Entries added to it contain no secrets.
             act: runs the action of a key, by the action's id.
             execute: executes commands. Returns an error of the language, whose position the bar shows in the text; None
                 on success. Other errors go to the message line.
@@ -138,7 +142,7 @@ class Bar:
         return self._asked is not None
 
     async def ready(self) -> None:
-        """Mount the line if it is not mounted yet. Do nothing while the screen is closing."""
+        """Mount the line if it is not mounted yet. No-op while the screen is closing."""
         screens = self._app.screen_stack
         if screens and screens[0].is_running and screens[0].is_attached and not self.line.is_attached:
             await screens[0].mount(self.line, after="#body")
@@ -162,21 +166,23 @@ class Bar:
         return kept
 
     def command(self, text: str) -> None:
-        """Open the line for a command that begins with `text`, and read the names for its completion."""
+        """Open the line with `text` as the beginning of a command, and read the names for its completion."""
         self._open(COMMAND, text)
         if text:
             start(self._app, partial(self._read_for, text), group=TYPING, name=TYPING, exclusive=True)
 
     def do_command(self) -> None:
-        """Open the line for a command."""
+        """Open the line, empty, for a command."""
         self.command("")
 
     def do_find(self) -> None:
-        """Open the line to search all panes for a text."""
+        """Open the line with the command that searches all panes for a text."""
         self.command("find ")
 
     def do_filter(self) -> None:
-        """Open the line for a filter, which applies while it is typed. Esc restores the former one."""
+        """Open the line for a filter of the visible view, which takes effect while it is typed. Esc restores the filter
+        before.
+        """
         self._filter_before = self._navigator.view.filter_text
         self._open(FILTER, self._filter_before)
 
@@ -188,7 +194,7 @@ class Bar:
 
     @cached_property
     def _language(self) -> BarLanguage:
-        """The command language, loaded when the operator types the first command."""
+        """The command language, loaded on first use."""
         from console.tui.bar_language import BarLanguage
 
         return BarLanguage(self._contexts.names(), self._state, lambda: self._session.records.fields)
@@ -197,21 +203,27 @@ class Bar:
         return self._session.snapshot, next(iter(self._navigator.view.targets()), None)
 
     def highlight(self, text: str) -> Iterable[tuple[int, int, str]]:
-        """Return the coloured words of a command: start, end and style name; empty in the other modes."""
+        """Return the coloured words of a command: start, end (exclusive, in characters) and style name; empty in other
+        modes.
+        """
         return self._language.highlight(text) if self.line.mode.name == COMMAND else ()
 
     def complete(self, text: str, cursor: int) -> Sequence[Candidate]:
-        """Return the candidates of the palette or of a command at the cursor."""
+        """Return the matching actions in the palette; in other modes the completions of a command at the cursor, an
+        index into the text.
+        """
         if self.line.mode.name == PALETTE:
             return palette_candidates(self._keys.here(), text, self._keys.reason)
         return self._language.complete(text, cursor)
 
     def do_palette(self) -> None:
-        """Open the line to find an action by its name."""
+        """Open the line as the palette: to find and run an action by its name."""
         self._open(PALETTE)
 
     def changed(self, message: CommandBar.Changed) -> None:
-        """Apply a filter while it is typed, if it is valid; for a command, read the names for its completion."""
+        """Apply the typed filter to the view if it is valid; for a command, read the names that its completion
+        needs.
+        """
         if message.mode == FILTER:
             try:
                 self._navigator.view.take_filter(message.text)
@@ -238,7 +250,7 @@ class Bar:
         self.line.recomplete()
 
     def closed(self, message: CommandBar.Closed) -> None:
-        """Handle Esc: restore the former filter, or cancel the prompt for a secret."""
+        """Handle Esc: restore the filter before, or cancel the prompt for a secret."""
         if message.mode == FILTER:
             self._navigator.view.take_filter(self._filter_before)
         elif message.mode == SECRET:

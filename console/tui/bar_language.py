@@ -1,4 +1,4 @@
-"""The command bar's use of the command language: completion, colours, and the missing names of a completion.
+"""The command language in the command bar: completion, colours, and the unread names that a completion needs.
 
 Its own module, because it loads the grammar and Pygments, which the first screen does not need.
 """
@@ -43,7 +43,9 @@ def bar_name(token: _TokenType) -> str:
 
 
 class BarLanguage:
-    """Completes from the session's snapshot and the names of configured contexts; keeps indexes between keys."""
+    """Completes commands from the session's snapshot and the names of configured contexts; caches its indexes of
+    names.
+    """
 
     def __init__(
         self,
@@ -54,16 +56,16 @@ class BarLanguage:
         """Create the language of the command bar.
 
         Args:
-            contexts: names that ``context`` completes.
-            state: returns the snapshot, and the entity that a command without one applies to.
-            fields: returns the names of fields in records seen.
+            contexts: names that complete the command ``context``.
+            state: returns the snapshot, and the entity that a command applies to if it names none.
+            fields: returns the names of the fields in the records that the operator has read.
         """
         self._state = state
         self._completer = Completer(Where.BAR, contexts, fields)
         self._lexer = CommandLexer()
 
     def complete(self, text: str, cursor: int) -> list[Candidate]:
-        """Return the completions at the cursor."""
+        """Return the completions at the cursor, an index into the text."""
         return [Candidate(*completion) for completion in self._completer.complete(text, cursor, *self._state())]
 
     def highlight(self, text: str) -> Iterator[tuple[int, int, str]]:
@@ -78,5 +80,7 @@ class BarLanguage:
                 yield offset, offset + len(piece), name
 
     def unread(self, text: str) -> Needs:
-        """Return the unread data that completion of a half-typed command's keys, values and names needs."""
+        """Return the data that is needed to complete keys, values and names of a half-typed command and is not read
+        yet.
+        """
         return completion_needs(text, Where.BAR, *self._state())

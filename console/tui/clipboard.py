@@ -1,5 +1,5 @@
-"""Copying to the operator's clipboard: an escape sequence to the terminal (OSC 52), wrapped for tmux or screen; tmux's
-own buffer; and a private file if the terminal does not support OSC 52.
+"""Copying to the operator's clipboard: by an escape sequence to the terminal (OSC 52), wrapped for tmux or screen; into
+tmux's own buffer; or into a private file if the terminal does not support OSC 52.
 
 No terminal confirms the copy, so the messages here only say what kac did.
 """
@@ -23,9 +23,9 @@ TMUX_SECONDS = 2.0
 _WITHOUT = frozenset(
     ["linux", "dumb", "unknown", "dtterm", "sun", "cons25", "vt52", "vt100", "vt102", "vt220", "vt320"]
 )
-"""Values of TERM for terminals without a clipboard."""
+"""Values of TERM of terminals that do not support OSC 52."""
 _SCREENS_STRING = 240
-"""Maximum length of a string that GNU screen passes on: its limit is 256 characters in old releases."""
+"""Maximum characters of one string that GNU screen passes to its terminal: its limit is 256 in old releases."""
 
 
 def takes_copies(environ: Mapping[str, str]) -> bool:
@@ -37,24 +37,27 @@ def takes_copies(environ: Mapping[str, str]) -> bool:
 
 
 def sequence(text: str, environ: Mapping[str, str]) -> str:
-    """Return the escape sequence that sets the clipboard; ``""`` if the terminal does not support it."""
+    """Return the escape sequence that sets the clipboard to a text; ``""`` if the terminal does not support OSC 52."""
     if not takes_copies(environ):
         return ""
     term = environ.get("TERM", "")
     osc = f"\x1b]52;c;{b64encode(text.encode()).decode('ascii')}\x07"
     if environ.get("TMUX") or term.startswith("tmux"):
-        # tmux takes the first sequence with set-clipboard on, and passes on the second one with allow-passthrough on.
+        # Send both forms: tmux obeys the first if its option set-clipboard is on, and passes the second on to its
+        # terminal if allow-passthrough is on.
         doubled = osc.replace("\x1b", "\x1b\x1b")
         return f"{osc}\x1bPtmux;{doubled}\x1b\\"
     if environ.get("STY") or term.startswith("screen"):
         parts = (osc[at : at + _SCREENS_STRING] for at in range(0, len(osc), _SCREENS_STRING))
-        # Over ssh from within tmux, TERM may be that of screen: tmux takes only the first sequence.
+        # Also send the plain form: over ssh from within tmux, TERM may be that of screen, and tmux needs this form.
         return osc + "".join(f"\x1bP{part}\x1b\\" for part in parts)
     return osc
 
 
 async def copy(app: App[Any], text: str, environ: Mapping[str, str]) -> tuple[str, str]:
-    """Copy a text to the terminal, tmux's buffer or a file. Return a message on the outcome, and its meaning."""
+    """Copy a text to the terminal's clipboard, to tmux's buffer or into a file. Return a message that names the way or
+    the failure, and the meaning of its colour.
+    """
     app.copy_to_clipboard(text)
     text = app.clipboard
     if bool(environ.get("TMUX")) and await asyncio.to_thread(_in_tmux, text, environ):
@@ -62,8 +65,6 @@ async def copy(app: App[Any], text: str, environ: Mapping[str, str]) -> tuple[st
     if takes_copies(environ):
         return SENT, "muted"
     file = state_directory(environ) / "copied"
-    # imported late: a start needs no programs
-
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(file, f"{text}\n", PRIVATE)
@@ -75,9 +76,9 @@ async def copy(app: App[Any], text: str, environ: Mapping[str, str]) -> tuple[st
 def _in_tmux(text: str, environ: Mapping[str, str]) -> bool:
     """Put a text into tmux's buffer, and let tmux send it to its terminal. Return whether that succeeded. Blocks.
 
-    Needs neither set-clipboard nor allow-passthrough, which are off by default.
+    This needs neither of tmux's options set-clipboard and allow-passthrough, which may be off.
     """
-    # Imported late: a start needs no programs.
+    # Import only here: the first screen starts no programs, and must not wait for this module.
     from console.programs import finished, home_folder, of_user
 
     with suppress(OSError, subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""Edits from the screen: staged at once, or begun as a command that the operator completes."""
+"""Edits from the screen: staged in the plan by a key, or begun as a command that the operator completes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ class Cancelled(Exception):
 
 
 class Editing:
-    """Changes the plan of the visible session, and reports on the message line. Sends no requests."""
+    """Changes the plan of the visible session, and reports on the message line. It sends no requests that change the
+    cluster.
+    """
 
     def __init__(
         self,
@@ -33,16 +35,18 @@ class Editing:
         begin: Callable[[str], None],
         ask_secret: Callable[[str], Awaitable[Secret | None]],
     ) -> None:
-        """Create the editing of a cluster.
+        """Create the object for the session of a cluster.
 
         Args:
+            cluster: the visible session.
+            message: the message line.
             begin: opens the command bar with the beginning of a command.
             ask_secret: prompts for a secret without echo; returns None if the operator cancels.
         """
         self._session, self.message, self.begin, self._ask = cluster.session, message, begin, ask_secret
 
     async def ask_secret(self, prompt: str) -> Secret:
-        """Prompt for a secret without echo. Raises Cancelled."""
+        """Prompt for a secret without echo, and return it. Raises Cancelled if the operator cancels."""
         answer = await self._ask(prompt)
         if answer is None:
             raise Cancelled
@@ -56,13 +60,13 @@ class Editing:
         spared: Sequence[str] = (),
         kept: str = "",
     ) -> None:
-        """Stage edits, and report the staged edits or the reason of a refusal.
+        """Stage edits, and show the outcome or the reason of a refusal on the message line.
 
         Args:
-            lasts_ms: time from the apply to the reversal of the edits, milliseconds; None if they are not reversed.
+            lasts_ms: milliseconds from the apply until the edits are due to be reverted; None for edits that stay.
             left_out: names of marked rows that are hidden, and so not edited.
-            spared: names of Kafka's internal topics, which are not deleted with others.
-            kept: the end of the report, about files with the records that are passed over; ``""`` without any.
+            spared: names of Kafka's internal topics, which are not deleted together with others.
+            kept: text about the files into which records that the edits skip were written; ``""`` if there are none.
         """
         try:
             report = self._session.stage(edits, lasts_ms)
@@ -73,12 +77,11 @@ class Editing:
         self.message.say(text + spared_text(spared) + left_out_text(left_out) + kept, meaning)
 
     def begin_set(self, entities: Sequence[Subject], key: str = "", left_out: Sequence[str] = ()) -> None:
-        """Open the command bar with ``set`` for entities; do nothing if there are neither entities nor hidden marked
-        rows.
+        """Open the command bar with the beginning of a ``set`` command. No-op if `entities` and `left_out` are empty.
 
         Args:
-            entities: one entity, which is written into the command; or the marked ones, to which a command without an
-                entity applies.
+            entities: if it is one entity, the command names it; if several, the marked ones, the command names none and
+                so applies to all marked entities.
             key: the config or quota; ``""`` if the operator types it.
             left_out: names of marked rows that are hidden, and so not edited.
         """
@@ -97,16 +100,17 @@ class Editing:
         self.message.say(f"undone; {plural(len(self._session.plan), 'edit')} staged")
 
     def do_redo(self) -> None:
-        """Redo the last undone change to the plan."""
+        """Redo the change to the plan that was undone last."""
         self._session.redo()
         self.message.say(f"done again; {plural(len(self._session.plan), 'edit')} staged")
 
     async def revert(self, change: str, span: Span | None) -> None:
-        """Stage the edits that revert a change; prompt for the secrets that they need and that kac does not keep.
+        """Stage the edits that revert a change of the journal; prompt for the secrets that they need, because kac
+        stores no secrets.
 
         Args:
             change: number of the change in the journal.
-            span: the number's position in the command, for an error.
+            span: the number's position in the command, for an error; None if unknown.
 
         Raises:
             CommandError: `change` is not a number.

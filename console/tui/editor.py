@@ -1,4 +1,4 @@
-"""A text in the operator's own editor, to read, search and copy from it: a private file, gone afterwards."""
+"""Shows a text in the operator's own editor, to read, search and copy from: as a private file, deleted afterwards."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from textual.app import App
 
 READ_ONLY = {"vi": "-R", "vim": "-R", "nvim": "-R", "view": "-R", "nano": "-v"}
-"""Editor -> its option for viewing a file without changing it."""
+"""Name of an editor -> its option for opening a file read-only."""
 FALLBACK = "vi"
 
 
 def read_in_editor(app: App[Any], name: str, text: str) -> str:
-    """Show a text in ``$VISUAL`` or ``$EDITOR``, which has the terminal meanwhile. Blocks until the editor ends.
+    """Show a text in ``$VISUAL`` or ``$EDITOR``, which gets the terminal. Blocks until the editor exits.
 
     Args:
-        name: the name of the file, by which the editor knows the kind of text.
-        text: the text to show; changes to it are not kept.
+        name: the name of the file, from whose suffix the editor derives the syntax.
+        text: the text to show; changes to it are discarded.
 
     Returns:
         The message for the operator: the reason why no editor was started, or that the file is deleted.

@@ -1,5 +1,5 @@
-"""Elections of leaders from rows in trouble: preferred elections are staged; for an unclean election, the command bar
-opens with its command.
+"""Leader elections for rows in trouble. Preferred elections are staged; for an unclean election, the command bar opens
+with its command.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from console.tui.editing import Editing
 
 
 def elect_leaders(editing: Editing, snapshot: Snapshot, brokers: Collection[int], left_out: Sequence[str] = ()) -> None:
-    """Stage elections of these brokers as preferred leaders; without brokers, of all preferred leaders. If the topics
-    are not read yet, only say so.
+    """Stage elections of the preferred leader for all partitions whose preferred leader is one of these brokers; for
+    all partitions if `brokers` is empty. If the topics are not read yet, only show a message.
     """
     if _are_read(editing, snapshot):
         topics = snapshot.topics
@@ -27,13 +27,15 @@ def elect_leaders(editing: Editing, snapshot: Snapshot, brokers: Collection[int]
 
 
 def elect_everywhere(editing: Editing, snapshot: Snapshot) -> None:
-    """Stage elections as `elect_in` does, for all topics."""
+    """Stage elections of preferred leaders as `elect_in` does, for all topics."""
     if _are_read(editing, snapshot):
         elect_in(editing, snapshot.topics)
 
 
 def _are_read(editing: Editing, snapshot: Snapshot) -> bool:
-    """Return whether the topics have been read; if not, say so, since no election would seem necessary."""
+    """Return whether the topics have been read; if not, show a message, since otherwise no election would seem
+    necessary.
+    """
     if Part.TOPICS in snapshot.read_at:
         return True
     editing.message.say("the topics are still being read: press the key again", "muted")
@@ -43,8 +45,8 @@ def _are_read(editing: Editing, snapshot: Snapshot) -> bool:
 def elect_in(editing: Editing, topics: Mapping[str, Topic], left_out: Sequence[str] = ()) -> None:
     """Stage the elections of preferred leaders in these topics.
 
-    If no election can succeed and a partition has no leader, begin the command of its unclean election in the command
-    bar: it may lose records, so the operator has to enter it.
+    If all of them would fail, and a partition has no leader, open the command bar with the command of an unclean
+    election of that partition instead: it may lose records, so the operator has to enter it.
     """
     edits = preferred_elections(topics)
     partitions = {(name, each.number): each for name, topic in topics.items() for each in topic.partitions}
@@ -64,8 +66,9 @@ def _stage(editing: Editing, edits: Sequence[ElectPreferred], left_out: Sequence
 
 
 def elect_one(editing: Editing, topic: Topic, partition: Partition) -> None:
-    """Stage the election of a partition's preferred leader, or begin the command of an unclean one, as `elect_in`; if
-    the preferred replica leads already, only say so.
+    """Stage the election of a partition's preferred leader. If the preferred replica leads already, only show a
+    message. If the partition has no leader and the election would fail, open the command bar with the command of an
+    unclean election.
     """
     if partition.leader < 0 and why_not_preferred(partition):
         editing.begin(unclean_text(topic.name, partition.number))
@@ -76,5 +79,5 @@ def elect_one(editing: Editing, topic: Topic, partition: Partition) -> None:
 
 
 def unclean_text(topic: str, partition: int) -> str:
-    """Return the command of an unclean election."""
+    """Return the text of the command that elects a partition's leader uncleanly."""
     return f"elect unclean topic {quote(topic)} partition {partition}"

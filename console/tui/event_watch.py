@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from console.tui.reading import Reading
 
 AGES_EVERY = timedelta(seconds=5)
-"""Maximum age of the cached list of unobserved parts while nothing is read."""
+"""Maximum age of the cached list of unobserved data while the snapshot does not change."""
 
 
 class EventWatch:
-    """Records events from the cluster's first response on, whatever view is visible."""
+    """Records the changes of the cluster as events, from its first response on, whatever view is visible."""
 
     def __init__(self, app: App[Any], reading: Reading, redraw: Callable[[], None]) -> None:
         """Create the watch; `begin` starts its worker.
 
         Args:
             app: the app, which runs the worker.
-            reading: has the session to follow.
+            reading: the reads, whose session is observed.
             redraw: redraws the visible view.
         """
         self._app, self._session, self._redraw = app, reading.session, redraw
@@ -40,16 +40,18 @@ class EventWatch:
 
     @property
     def record(self) -> Record | None:
-        """The events so far; None before the recording began."""
+        """The events so far; None before the recording has begun."""
         return self._feed.record if self._feed is not None else None
 
     @property
     def problem(self) -> str:
-        """The reason why the authors of changes are unknown; ``""`` if they are known."""
+        """The reason why kac can't find out who made a change; ``""`` if it can."""
         return self._feed.problem if self._feed is not None else ""
 
     def gaps(self) -> list[str]:
-        """Return the unobserved parts, a few words each."""
+        """Return the kinds of data in which changes are not observed now, a few words each; empty if all are
+        observed.
+        """
         from console.session.event_reads import gaps
 
         snapshot, now = self._session.snapshot, datetime.now(UTC)
@@ -58,7 +60,7 @@ class EventWatch:
         return self._gaps[2]
 
     def begin(self) -> None:
-        """Start to record events."""
+        """Start to record events; no-op if that was started before."""
         if not self._has_begun:
             self._has_begun = True
             start(self._app, self._run, group="events", name="events")

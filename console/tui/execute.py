@@ -1,4 +1,4 @@
-"""Executes the commands of the command bar, with the parser, checks and plan of `kac run`."""
+"""Execution of the commands of the command bar, with the parser, checks and plan of `kac run`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ _PANE_OF = {"configs": keymap.ENTITIES}
 
 
 class Executor:
-    """Runs the statements of one line in order; the first that fails ends the line, and the bar shows its error."""
+    """Executes the statements of one line in order. The first that fails ends the line; the bar or the message line
+    shows its error.
+    """
 
     def __init__(
         self,
@@ -77,7 +79,13 @@ class Executor:
 
         Args:
             app: shows texts on a screen above the panes.
-            go_to_time: shows another time of a record.
+            cluster: the visible session and its reads.
+            navigator: shows other views.
+            editing: stages edits.
+            applying: checks and applies the plan.
+            operating: begins operations.
+            themes: applies themes.
+            go_to_time: shows the cluster at another time of a record, given as typed.
         """
         self._app, self._cluster, self._session = app, cluster, cluster.session
         self._navigator, self._editing = navigator, editing
@@ -88,10 +96,12 @@ class Executor:
         self._made: list[tuple[Sequence[Edit], Snapshot]] = []
 
     async def run(self, statements: Sequence[language_statements.Statement]) -> LanguageError | None:
-        """Execute statements in order. Edits of adjacent statements are staged as one undo step.
+        """Execute statements in order. The edits of adjacent statements are staged together, so that one undo discards
+        them.
 
         Returns:
-            An error of the language with its position; else None, as other errors go to the message line.
+            An error of the language with its position; None on success, and for other errors, which the message line
+            shows.
         """
         from console.admin.errors import AdminError
         from console.session.snapshot_reader import Refused
@@ -114,7 +124,14 @@ class Executor:
         return None
 
     def _stage(self, edits: Sequence[Edit], lasts_ms: int | None = None) -> None:
-        """Stage the edits of adjacent statements. Raises CommandError if the cluster changed what one is based on."""
+        """Stage the edits of adjacent statements.
+
+        Args:
+            lasts_ms: milliseconds from the apply until the edits are due to be reverted; None for edits that stay.
+
+        Raises:
+            CommandError: the cluster has changed since an edit was computed from it.
+        """
         from console.language.verbs.passed_over import refuse_outdated
 
         made, self._made = self._made, []
@@ -125,13 +142,15 @@ class Executor:
             self._left_out = []
 
     def _take_kept(self) -> str:
-        """Return the end of a message about the files that were written since the last one."""
+        """Return the text about files that were written since the last call, to append to a message; ``""`` without
+        such files.
+        """
         kept, self._kept = self._kept, []
         return "".join(f"; {each}" for each in kept)
 
     def _selected(self) -> list[language_statements.Subject | None]:
         """Return the entities for a command that names no entity: all visible marked ones, or the one under the cursor;
-        `[None]` if no entity is marked or under the cursor.
+        a list with only None if no entity is marked or under the cursor.
 
         Raises:
             CommandError: all marked rows are hidden.
@@ -143,11 +162,11 @@ class Executor:
         return [*targets] or [None]
 
     async def _one(self, statement: language_statements.Statement, before: Sequence[Edit]) -> list[Edit] | None:
-        """Execute one statement.
+        """Execute one statement. before: the edits of adjacent statements before it, which are not staged yet.
 
         Returns:
-            The edits of the statement, to be staged with adjacent ones as one undo step; None if the edits in `before`
-            were staged, because the statement is about the plan or another view.
+            The edits of the statement, which the caller stages together with adjacent ones. None if the statement is
+            executed completely: it is a temporary edit or has no edits, and `before` was staged first.
         """
         if isinstance(statement, language_statements.EditStatement):
             if statement.holds_ms is not None:
@@ -160,7 +179,7 @@ class Executor:
         return None
 
     async def _carry_out(self, statement: language_statements.Statement) -> None:
-        """Execute a statement without edits: about the plan, the view or kac itself."""
+        """Execute a statement that has no edits: about the plan, the view or kac itself."""
         session = self._session
         match statement:
             case Watch():
@@ -230,20 +249,20 @@ class Executor:
         edits: list[Edit] = []
         plan = session.plan
         secrets: dict[str, Secret] | None = None
-        # A statement about an entity that names none applies to each marked entity.
+        # If the statement needs an entity and names none, execute it for each marked entity.
         left_out = statement.leaves_out_entity
         self._left_out = self._navigator.view.left_out() if left_out else []
         for selected in self._selected() if left_out else [None]:
             await read_needs(session, needs(statement, selected), sparing=True)
-            # Keep the snapshot, as the screen reads on meanwhile: letters and edits of one statement have to be made
-            # from the same one.
+            # Use this snapshot for the whole statement: the screen's reads replace the session's while this waits, and
+            # the edits must match the records that were read.
             snapshot = session.snapshot
             if secrets is None:
                 secrets = await resolve_secrets(statement, self._ask_hidden)
                 statement = await with_records(
                     session.records, session.context, statement, secrets, snapshot, self._kept.append
                 )
-                # Apply the statements before: batches of records are numbered after theirs.
+                # Include the edits of the statements before, so that new batches of records get numbers after theirs.
                 plan = stage(session.plan, before, snapshot).plan if before else session.plan
             made = to_edits(statement, snapshot, selected=selected, plan=plan, secrets=secrets)
             self._made.append((made, snapshot))
@@ -265,7 +284,7 @@ class Executor:
             return
         selected = self._navigator.view.targets()
         if name == keymap.ENTITIES and selected and isinstance(selected[0], ConfigResource):
-            # Open the configs of the selected entity, as the help of the verb says.
+            # With an entity under the cursor or marked, `configs` shows its configs, as the verb's help says.
             self._navigator.open_resource(selected[0])
             return
         await self._navigator.goto(view_place(name))

@@ -1,4 +1,6 @@
-"""The lines around a view: header, panes, message, and footer with the active keys. Only changed lines are painted."""
+"""The lines around a view: header, panes, message, and footer with the active keys. Only lines that differ are
+painted.
+"""
 
 from __future__ import annotations
 
@@ -54,18 +56,18 @@ _KEY_SIGNS = {
 
 
 EVENTS_SHOWN = 3
-"""Maximum number of events at the cursor in time that the message line shows."""
+"""Maximum number of events that the message line shows for the column at the cursor in time."""
 
 
 def sign(key: str) -> str:
-    """Return the label of a Textual key: ``slash`` is ``/``, ``ctrl+r`` is ``^R``."""
+    """Return the label of a Textual key: ``/`` for ``slash``, ``^R`` for ``ctrl+r``."""
     if key.startswith("ctrl+"):
         return "^" + key[5:].upper()
     return _KEY_SIGNS.get(key, key)
 
 
 def signs(keys: str) -> str:
-    """Return the labels of all keys of an action: ``r or ^R``."""
+    """Return the labels of comma-separated Textual keys: ``r or ^R``."""
     return " or ".join(sign(key.strip()) for key in keys.split(","))
 
 
@@ -76,12 +78,12 @@ def tabs(current: int, staged: int, width: int, alarm: int = 0) -> Line:
         current: number of the visible pane.
         staged: number of staged edits.
         width: width of the terminal, in cells.
-        alarm: number of causes that need attention.
+        alarm: number of causes of trouble that are not muted.
 
     Returns:
-        Three spans for each pane; the second has its title (see `tab_at`). The longest form that fits: with long or
-        short titles, with or without blanks between them. The tab of the events is left out before the blanks are,
-        because the footer has its key.
+        The longest form that fits: with long or short titles, with or without blanks between them. Each pane has three
+        spans; the second one is its title (see `tab_at`). A narrow line leaves out the tab of the events, whose key is
+        also in the footer.
     """
     ways = (
         (places.ORDER, 0, " ", " ", " "),
@@ -106,13 +108,15 @@ def _tabs(
     gap: str,
     before: str,
 ) -> Line:
-    """Return one form of the line of panes.
+    """Return the line of panes in one form.
 
     Args:
+        order: the numbers of the panes, from left to right.
         form: index of the titles in `places.Pane.titles`.
+        current: number of the visible pane.
         counts: view -> a sign and a number, shown after the title unless the number is 0.
         between: separator between a pane's key and its title.
-        gap: extra blanks after the title.
+        gap: blanks after the title.
         before: blanks before the key.
     """
     line: Line = []
@@ -126,12 +130,14 @@ def _tabs(
 
 
 def tab_at(piece: int | None) -> int | None:
-    """Return the number of the pane of a span of `tabs`; None for another span."""
+    """Return the number of the pane to which a span of the line of panes belongs; None if there is no such span. piece:
+    the index of the span.
+    """
     return places.ORDER[piece // 3] if piece is not None and piece // 3 < len(places.ORDER) else None
 
 
 class Hint(NamedTuple):
-    """A key in the footer: its sign, its label and the action's id. The lowest rank comes first."""
+    """A key in the footer: its sign, its label and the action's id. Hints with lower ranks stand further left."""
 
     sign: str
     label: str
@@ -140,11 +146,11 @@ class Hint(NamedTuple):
 
 
 def hints(keys: Iterable[keymap.Key], enter: str, keys_of: Callable[[str], str]) -> list[Hint]:
-    """Return the footer's keys in their order.
+    """Return the hints of the footer in their order.
 
     Args:
         keys: the active keys. A key of rank 0 is not in the footer.
-        enter: label of Enter in this view; ``""`` if it does nothing. It replaces a key with the same label.
+        enter: label of Enter in this view; ``""`` if Enter does nothing. A key with the same label is left out.
         keys_of: returns the configured keys of an action.
     """
     shown = [Hint(sign(keys_of(key.id).split(",")[0]), key.label, key.id, key.rank) for key in keys if key.rank]
@@ -155,13 +161,13 @@ def hints(keys: Iterable[keymap.Key], enter: str, keys_of: Callable[[str], str])
 
 
 def footer(shown: Sequence[Hint], width: int) -> tuple[Line, tuple[str, ...]]:
-    """Return the footer: as many hints as fit, and always `?`.
+    """Return the footer: as many hints as fit, and always that of `?`.
 
     Args:
         width: width of the terminal, in cells.
 
     Returns:
-        The line, and the action of each of its spans; ``""`` for a span without one.
+        The line, and for each of its spans the id of its action; ``""`` for a span without an action.
     """
     last = next((hint for hint in shown if hint.action == "help"), None)
     kept: list[Hint] = []
@@ -183,23 +189,24 @@ def _width(hint: Hint) -> int:
 
 
 _ON_COLOR = {"strong": "strong", "failed": "strong", "danger": "strong", "stale": "reverse"}
-"""Meaning -> its style on a context's background colour; all other meanings are plain."""
+"""Meaning -> its style on the background colour of a context; all other meanings have no style there."""
 
 
 class ActiveKeys:
-    """The active keys of the visible view, with the remaps of the settings."""
+    """The keys that work in the visible view, with the remaps of the settings."""
 
     def __init__(self, cluster: ShownCluster, navigator: Navigator, remaps: Mapping[str, KeyRemap]) -> None:
         """Create the active keys.
 
         Args:
+            cluster: the visible session.
             navigator: the navigator, which has the visible view.
             remaps: action -> the keys that replace its defaults.
         """
         self._cluster, self._navigator, self._remaps = cluster, navigator, remaps
 
     def state(self) -> keymap.KeyState:
-        """Return the state that the conditions of keys are checked against."""
+        """Return the present state, against which the conditions of keys are checked."""
         context, plan = self._cluster.session.context, self._cluster.session.plan
         view = self._navigator.view
         return keymap.KeyState(
@@ -213,15 +220,15 @@ class ActiveKeys:
         )
 
     def here(self) -> list[keymap.Key]:
-        """Return the keys of this view and the global keys."""
+        """Return the keys of the visible view and the global keys."""
         return [*keymap.keys_of(self._navigator.place.view), *keymap.GLOBAL]
 
     def reason(self, key: keymap.Key) -> str:
-        """Return the reason why a key is inactive; ``""`` if it works."""
+        """Return the reason why a key does nothing now; ``""`` if it works."""
         return keymap.reason(key, self.state())
 
     def of(self, action: str) -> str:
-        """Return the configured keys of an action, separated by commas."""
+        """Return the configured keys of an action by its id, separated by commas."""
         remap = self._remaps.get(action)
         return ",".join(remap.keys) if remap else keymap.BY_ID[action].keys
 
@@ -229,7 +236,8 @@ class ActiveKeys:
 class Frame:
     """Writes the lines around the view.
 
-    Each method writes one line completely; an unchanged line is not painted. Call the method whose input changed.
+    Each method writes one line completely; a line that did not change is not painted. After a change, call the methods
+    of the lines that show it.
     """
 
     def __init__(
@@ -248,11 +256,11 @@ class Frame:
         self._colored = False
 
     def put_color(self) -> None:
-        """Set the header's background to the context's colour, unless it has no colour or an unknown one, or NO_COLOR
-        is set.
+        """Set the header's background to the context's colour. Leave it unchanged if the context has no colour or an
+        unknown one, or if NO_COLOR is set.
 
         A terminal with 16 colours gets the colour by name, so that its own palette applies; a colour as ``#rrggbb`` is
-        converted.
+        rounded to one of the 16.
         """
         wanted = self._cluster.session.context.color
         if wanted is None or "NO_COLOR" in os.environ:
@@ -272,7 +280,7 @@ class Frame:
         self.write_footer()
 
     def write_header(self) -> None:
-        """Write the header: context, cluster, health and connection state."""
+        """Write the header: context, cluster, health, and whether the data are current."""
         snapshot = self._cluster.session.snapshot
         self._counts = self._counts.after(snapshot.topics)
         context = self._cluster.session.context
@@ -284,11 +292,13 @@ class Frame:
         self.header.set(line)
 
     def _due(self) -> str:
-        """Return the journal's text for the header."""
+        """Return the header's text about the journal, such as edits due to be reverted; ``""`` if there is none."""
         return self._journal.due
 
     def _state(self) -> State:
-        """Return the header's state: whether the data shown is current."""
+        """Return the header's state: whether the data shown are current, as ``live``, ``paused`` or since when they are
+        stale.
+        """
         contact = self._cluster.contact
         if contact.lost is not None:
             since = contact.answered_at
@@ -296,25 +306,26 @@ class Frame:
             return State(f"! STALE since {clock(since)}" if since else never, "stale", current=False)
         if self._cluster.reading.paused:
             return State("paused", "pending")
-        # The first poll may wait for a broker that hangs while others have answered triage.
+        # Also look at the snapshot: the first poll may still wait for a broker that hangs, while others have answered
+        # triage.
         is_answered = contact.answered_at or self._cluster.session.snapshot.read_at
         text = "live" if is_answered else "connecting"
         return State(text, "muted", is_led=self._cluster.triage.is_led)
 
     def write_tabs(self) -> None:
-        """Write the panes, with the numbers of staged edits and causes."""
+        """Write the line of panes, with the numbers of staged edits and of causes of trouble."""
         staged, alarm = len(self._cluster.session.plan), self._cluster.triage.alarm
         self.tabs.set(tabs(self._navigator.place.pane, staged, self.tabs.app.size.width, alarm))
 
     def note(self) -> Line:
-        """Return the text of the message line without a message: the lost connection, the events at the cursor in time,
-        else the view's note.
+        """Return the text that the message line shows while it has no message: a lost connection, else the events at
+        the cursor in time, else the view's own note.
         """
         return self._lost() or self._moment() or self._navigator.view.note()
 
     def _moment(self) -> Line:
-        """Return the first events in the column of the cursor in time, the number of the others, and the key that opens
-        it; empty without a cursor.
+        """Return the first events in the column at the cursor in time, the number of the others, and the key that
+        replays from there. Empty without a cursor in time.
         """
         if (moment := self._cluster.half_hour.moment) is None:
             return []
@@ -325,7 +336,9 @@ class Frame:
         return [(time, "strong"), (said + left, ""), ("  Enter: replay from here", "muted")]
 
     def _lost(self) -> Line:
-        """Return the failure to reach the cluster, some of the brokers, or the view's data; empty without a failure."""
+        """Return a line that the cluster, some of its brokers or the view's data can't be read, with the reason; empty
+        if all can.
+        """
         view, contact = self._navigator.view, self._cluster.contact
         if contact.lost is not None:
             what, then = "not connected", "trying again; r tries now"
@@ -343,7 +356,7 @@ class Frame:
         return []
 
     def write_footer(self) -> None:
-        """Write the active keys for the view's current state."""
+        """Write the footer: the keys that work now."""
         state = self._keys.state()
         keys = [key for key in self._keys.here() if not keymap.reason(key, state)]
         enter = self._navigator.view.ENTER if self._cluster.half_hour.moment is None else "replay"
@@ -351,6 +364,6 @@ class Frame:
         self.footer.set(line)
 
     def action_at(self, x: int) -> str:
-        """Return the action of the footer's key at a column in cells; ``""`` for none."""
+        """Return the id of the action at a cell of the footer; ``""`` if there is none."""
         piece = self.footer.piece_at(x)
         return self._actions[piece] if piece is not None else ""

@@ -1,4 +1,6 @@
-"""The key and the command that write this console's flight record to a file."""
+"""The action behind the key and the command that write this console's flight record (the brokers' answers) to a
+file.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,13 @@ if TYPE_CHECKING:
 async def keep_record(
     recorder: Recorder | None, context: str, cluster_id: str, say: Callable[[str, str], None], path: str = ""
 ) -> None:
-    """Write the record in memory to a file, and report its path or the error.
+    """Write the flight record in memory to a file, and report the file's path or the error.
 
     Args:
         recorder: has the record; None if nothing is recorded.
         context: the name of the context.
         cluster_id: the id of the cluster.
-        say: shows a text and its meaning on the message line.
+        say: shows a message, given with the meaning of its colour.
         path: path of the file; ``""`` for a new file in the state folder.
     """
     try:

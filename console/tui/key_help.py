@@ -1,4 +1,4 @@
-"""The keys as text: for `?`, and as the page docs/keys.md (``python -m console.tui.key_help``)."""
+"""The text about keys that `?` shows, and the page docs/keys.md (``python -m console.tui.key_help`` prints it)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from widgets.columns import ColumnView
 from widgets.line_view import LineView
 
 INDENT = 14
-"""Number of cells for the keys before their text."""
+"""Width in cells of the column of keys, to the left of their descriptions."""
 MOTIONS = (
     ("j k ↓ ↑", "Move by a line; PgUp PgDn (^↑ ^↓) by a window, ^U ^D by half a window"),
     ("g G", "Go to the first and the last line; also Home and End"),
@@ -82,7 +82,9 @@ LETTERS = (
 
 
 def sorts_of(lines: LineView) -> list[tuple[str, str]]:
-    """Return pairs of a key that sorts the lines and the label of its column."""
+    """Return, for each column that a key sorts by, the key and the column's label; empty for a view without sort
+    keys.
+    """
     columns = lines.columns if isinstance(lines, ColumnView) else ()
     return [(column.sort_key, column.label) for column in columns if column.sort_key]
 
@@ -93,7 +95,8 @@ def help_lines(
     """Return the help of a view: its keys, the global keys, moving, sorting, and the letters before rows.
 
     Args:
-        state: decides which keys are active; the others show the reason.
+        keys: the keys of the view and the global keys.
+        state: decides which keys are active; the others show the reason why not.
         keys_of: returns the configured keys of an action.
         sorts: pairs of a key and the label of the column that it sorts by.
     """
@@ -143,7 +146,7 @@ quit = ["ctrl+q"]
 
 
 def keys_page() -> str:
-    """Return the page docs/keys.md."""
+    """Return the Markdown of the page docs/keys.md."""
     return "\n".join(_page()) + "\n"
 
 
@@ -167,7 +170,9 @@ def _page() -> Iterator[str]:
 
 
 def _sorting() -> Iterator[tuple[str, str, str]]:
-    """Yield the sort keys, view by view."""
+    """Yield for each view with sort keys a row of the page's table: the keys with the labels of their columns, the
+    view's title, and ``""``.
+    """
     for view, (title, _) in keymap.VIEWS.items():
         columns = sort_columns(view) if view != keymap.EVERYWHERE else []
         if columns:

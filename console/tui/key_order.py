@@ -1,4 +1,4 @@
-"""Keys in order: a key typed ahead goes to the widget that the key before it led to."""
+"""Keeps keys in order: a key typed ahead waits until the widget that the key before it led to has the focus."""
 
 from __future__ import annotations
 
@@ -21,26 +21,34 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 PASSING = frozenset({"goto", "command", "palette", "check", "apply"})
-"""Names of the workers that run the operator's requests; a key typed ahead waits until they end."""
+"""Names of the workers that run the operator's requests; a key typed ahead waits until they have ended."""
 TYPING = "typing"
 """Name of the worker that reads names to complete a half-typed command."""
 PATIENCE = 1.0
-"""Seconds after which a key counts as handled: its widget may have been removed before it could report that."""
+"""Seconds after which a key counts as handled in any case, since its widget may have been removed before it reported
+that.
+"""
 AHEAD = 0.15
-"""Maximum seconds between two keys for the second to count as typed ahead: the operator can't have seen the effect of
-the first."""
+"""Maximum seconds between two keys for the second to count as typed ahead: in that time the operator can't have seen
+the effect of the first.
+"""
 LONGEST = 5.0
 """Maximum seconds for which a key typed ahead waits for the work of the key before it."""
 ALT = "alt+"
 CHECK_EVERY = 0.01
 """Seconds between two checks while a key waits."""
 RESTS = 8
-"""Number of checks in succession that have to find all widgets waiting, with a round of the loop between two: work that
-a worker or a timer has begun takes some rounds until it sends a message."""
+"""Number of successive checks, with one round of the event loop between two, that must find no widget with messages.
+Work of a worker or a timer takes some rounds until it sends a message.
+"""
 A_LOOK = 0.002
-"""Seconds that count as another such check: a loop that is busy with other work takes as long for a round."""
+"""Seconds of one round that count as one more check, because a loop that is busy with other work takes longer for a
+round.
+"""
 ROUNDS = 20
-"""Number of rounds of messages, each caused by the round before, after which a key is passed on in any case."""
+"""Maximum number of times that `no_messages` waits for messages that earlier messages caused; after it, the next key is
+passed on in any case.
+"""
 
 
 class Typed(NamedTuple):
@@ -48,16 +56,16 @@ class Typed(NamedTuple):
 
     event: events.Key | events.Paste
     ahead: bool
-    """Whether it was typed before the operator can have seen the effect of the key before."""
+    """Whether it was typed before the operator can have seen the effect of the key before it."""
 
 
 class KeysInOrder(App[Result]):
-    """Holds a key back until the work of the key before it is at rest.
+    """An app that holds a key back until the work that the key before it caused is done.
 
     Textual passes keys to the widget that has the focus when they arrive. Over a slow link several arrive at once: the
     letters of ``:set`` would go to the table, as commands, while the colon is still opening the command bar. The work
-    is at rest when the key's handlers have returned and no widget has a message left, since handlers post messages,
-    also to move the focus. For a key typed ahead, `is_busy` must also be False.
+    is done when the key's handlers have returned and no widget has a message left, since handlers post messages, also
+    to move the focus. For a key typed ahead, `is_busy` must also be False.
     """
 
     _held: deque[Typed]
@@ -68,31 +76,33 @@ class KeysInOrder(App[Result]):
     _held_output = False
     """Whether the last key was Ctrl-S."""
     keys_seen = 0
-    """Number of keys passed on."""
+    """Number of keys and pastes that were passed on so far."""
 
     @property
     def keys_under_way(self) -> bool:
-        """Whether a key has arrived and not been handled yet."""
+        """Whether a key has arrived whose work is not done yet; False once the app exits."""
         waiting = self._under_way is not None or self._settling is not None or bool(getattr(self, "_held", ()))
         return waiting and not self._exit
 
     def is_busy(self, event: events.Event) -> bool:  # noqa: ARG002
-        """Return whether work of earlier keys, apart from messages, must end before this key is passed on.
+        """Return whether this key has to wait for work of earlier keys, apart from messages; False by default.
 
         Called for keys typed ahead. Subclasses override it.
         """
         return False
 
     def busy_with(self) -> str:
-        """Return the work that must not be interrupted; ``""`` if no such work is under way. Subclasses override it."""
+        """Return the work that must not be interrupted, as text; ``""``, the default, if there is none. Subclasses
+        override it.
+        """
         return ""
 
     def tell(self, text: str) -> None:
         """Show a text to the operator. Subclasses override it."""
 
     def _is_the_terminals(self, event: events.Event) -> bool:
-        """Handle a key that terminals and shells reserve, on any screen: Ctrl-Z suspends; Ctrl-S, which traditionally
-        stops output, does nothing, and neither does the Ctrl-Q typed to resume it.
+        """Handle a key that terminals and shells reserve. Ctrl-Z suspends kac; Ctrl-S, which stops output elsewhere,
+        and a Ctrl-Q after it only show a message.
 
         Returns:
             Whether the key is one of these.
@@ -111,8 +121,9 @@ class KeysInOrder(App[Result]):
 
     @contextmanager
     def suspend(self) -> Iterator[None]:
-        """Leave the terminal to another program while the block lasts. Its Ctrl-C and Ctrl-\\ do not end kac, which is
-        in the same process group. Raises SuspendNotSupported."""
+        r"""Leave the terminal to another program while the ``with`` block runs. kac ignores Ctrl-C and Ctrl-\ during
+        that time. Raises SuspendNotSupported.
+        """
         from console.programs import OF_KEYS, ignoring
 
         failed: BaseException | None = None
@@ -125,8 +136,8 @@ class KeysInOrder(App[Result]):
             raise failed
 
     def suspend_job(self) -> None:
-        """Stop the job of this process, as Ctrl-Z does for a program that reads no keys; redraw when it continues.
-        While a change is under way, only say so.
+        """Stop this process until the shell continues it, as Ctrl-Z does for a program that reads no keys; then redraw.
+        During an apply, only show a message.
 
         It stops the whole process group, because the parent of this process (make, a script) has to return control to
         the shell. If no shell could continue the job, the kernel does not stop it.
@@ -143,9 +154,7 @@ class KeysInOrder(App[Result]):
             self.tell("this screen can't be suspended")
 
     async def on_event(self, event: events.Event) -> None:
-        """Pass on a key, or hold it back until the work of the keys before is at rest. Other events are passed on at
-        once.
-        """
+        """Pass on a key, or hold it back until the work of the keys before it is done. Pass on other events at once."""
         if not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
             await super().on_event(event)
             return
@@ -161,7 +170,7 @@ class KeysInOrder(App[Result]):
             self._settle()
 
     def _settle(self) -> None:
-        """Pass on the next key once the work is at rest."""
+        """Start a task that passes on the next key once the work of the keys before it is done."""
         self._settling = asyncio.create_task(self._at_rest(), name="keys")
         self._settling.add_done_callback(self._settled)
 
@@ -188,8 +197,8 @@ class KeysInOrder(App[Result]):
         """Wait until no widget has a message left and the layout has placed each widget. Give up after `ROUNDS` rounds
         of messages, or if a widget does not handle a message within `PATIENCE` seconds.
 
-        Each round sends a message to the widgets that still handle others. The wait ends after `RESTS` checks in
-        succession that find all widgets waiting.
+        Each round sends a message to the widgets that still handle others. The wait ends after `RESTS` successive
+        checks that find all widgets waiting.
         """
         began, sent, rested = monotonic(), 0, 0
         while sent < ROUNDS and rested < RESTS:
@@ -210,12 +219,12 @@ class KeysInOrder(App[Result]):
                 rested += 1 + int((monotonic() - looked) / A_LOOK)
 
     def _is_to_be_laid_out(self) -> bool:
-        """Return whether the screen on top has widgets without their places."""
+        """Return whether the topmost screen still has to compose its widgets or lay them out."""
         screen = self.screen_stack[-1] if self.screen_stack else None
         return screen is not None and (screen._layout_required or screen._recompose_required)
 
     def _pumps(self) -> Iterator[MessagePump]:
-        """Yield all message pumps of the screen."""
+        """Yield the objects that handle messages: the app, its screens and all of their widgets."""
         yield self
         for screen in self.screen_stack:
             yield screen
@@ -250,12 +259,14 @@ class KeysInOrder(App[Result]):
         return any(key in bindings.key_to_bindings for _, bindings in self.screen._modal_binding_chain)
 
     def _after_widget(self, event: events.Event) -> None:
-        """Count a key as handled if the focused widget kept it; other keys go up to the app."""
+        """Count a key as handled if the focused widget stopped it, or if it is a paste; any other key goes up to the
+        app.
+        """
         if event._stop_propagation or isinstance(event, events.Paste):
             self._done(event)
 
     async def _on_key(self, event: events.Key) -> None:
-        """Count a key as handled if no widget kept it, after the app's bindings have run."""
+        """Run the app's bindings for a key that no widget stopped, then count the key as handled."""
         await super()._on_key(event)
         # Prevent Textual from calling the handlers of the bases after this one, which has called them already.
         event.prevent_default()
@@ -267,7 +278,7 @@ class KeysInOrder(App[Result]):
 
 
 def waits(pump: MessagePump) -> bool:
-    """Return whether a widget has handled all messages and waits for the next one, or no longer handles any."""
+    """Return whether a widget has no message to handle, or no longer handles messages."""
     ready: Any = pump._message_queue.ready_event
     if ready.is_set() or pump._pending_message is not None:
         return pump._closing or pump._closed
@@ -278,8 +289,8 @@ def waits(pump: MessagePump) -> bool:
 
 
 def _noted(pump: MessagePump) -> asyncio.Future[None] | None:
-    """Send a widget a message. Return the future that is set once the widget handles it; None if it no longer handles
-    any.
+    """Send a widget a message. Return the future that is done once the widget handles it; None if the widget handles no
+    messages any more.
     """
     one: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     return one if pump.call_later(_note, one) else None

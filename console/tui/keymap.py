@@ -1,6 +1,6 @@
 """Every key of the console, declared once, with the conditions under which it works.
 
-Bindings, footer, `?` and docs/keys.md are made from it.
+Bindings, footer, the help of `?` and docs/keys.md are generated from it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ CONNECTORS, CONNECT_WORKERS, CONNECT_PLUGINS = "connectors", "connect-workers", 
 CONNECT_LOGGERS, CONNECTOR, CONNECTOR_OFFSETS = "connect-loggers", "connector", "connector-offsets"
 MIRRORS = "mirrors"
 GRAPHED = (NOW, OVERVIEW, WATCH, TOPICS, TOPIC, GROUPS, GROUP, BROKERS)
-"""The views with graphs of the last half hour, in which the cursor in time can move."""
+"""The views with graphs of the last half hour, in which keys move the cursor in time (the marked column)."""
 KEPT_IN_HISTORY = (BROKERS, TOPICS, TOPIC, ENTITIES, CONFIGS, QUOTAS, GROUPS, DRIFT, USAGE, EVENTS, LINT, CONNECTORS)
-"""The views whose rows have a history."""
+"""The views for whose rows a key shows the history."""
 WATCHABLE = (TOPICS, TOPIC, GROUPS, GROUP, BROKERS, CONNECTORS, CONNECTOR)
-"""The views whose rows can be watched."""
+"""The views whose rows a key can add to the watched entities."""
 OF_CONNECT = (CONNECTORS, CONNECT_WORKERS, CONNECT_PLUGINS, CONNECT_LOGGERS, MIRRORS)
 OF_CONNECTOR = (CONNECTOR, CONNECTOR_OFFSETS)
 OF_NODES = (BROKERS, QUORUM, FEATURES)
@@ -78,12 +78,14 @@ VIEWS = {
     EVENTS: ("What changed", EVENTS),
     FIND: ("What was found", ""),
 }
-"""The views: name -> its title in docs/keys.md, and its pane; ``""`` if the view may be in any pane."""
+"""Name of a view -> its title in docs/keys.md, and the name of its pane; ``""`` as pane if the view may be in any
+pane.
+"""
 _OF_PARTS = {Part.CONNECT: CONNECTORS, Part.CONNECTOR_OFFSETS: CONNECTORS}
 
 
 def view_of(part: Part) -> str:
-    """Return the name of the view that shows a part: mostly that of the part."""
+    """Return the name of the view that shows a part of the snapshot; mostly the two have the same name."""
     return _OF_PARTS.get(part, part.value)
 
 
@@ -103,7 +105,7 @@ class Key(NamedTuple):
     needs: tuple[str, ...] = ()
     """The names of its conditions; see `_REASONS`."""
     rank: int = 0
-    """The position in the footer, 0 for no place in it; the lowest rank stays longest when the footer is narrow."""
+    """The position in the footer; 0 for a key that is not in it. A narrow footer leaves out the highest ranks first."""
 
 
 def _key(id_: str, keys: str, label: str, help_: str, *where: str, needs: Iterable[str] = (), rank: int = 0) -> Key:
@@ -111,13 +113,13 @@ def _key(id_: str, keys: str, label: str, help_: str, *where: str, needs: Iterab
 
 
 _row_key = partial(_key, needs=("row",))
-"""Makes a key for the row under the cursor."""
+"""Makes a key that is active only with a row under the cursor."""
 _change = partial(_key, needs=("writable",))
-"""Makes a key that stages an edit, or begins a command that does."""
+"""Makes a key that stages an edit or begins such a command; active unless the context is read-only."""
 _row_change = partial(_key, needs=("writable", "row"))
-"""Makes a key that stages an edit for the row under the cursor."""
+"""Makes a key that stages an edit for the row under the cursor; active with a row, unless the context is read-only."""
 _replay_key = partial(_key, needs=("replay",))
-"""Makes a key that goes to another time of a record."""
+"""Makes a key that goes to another time of a record; active only in a replay."""
 
 
 KEYS: tuple[Key, ...] = (
@@ -533,7 +535,7 @@ BY_ID: Mapping[str, Key] = {key.id: key for key in KEYS}
 
 
 def keys_of(view: str) -> tuple[Key, ...]:
-    """Return the keys that only some views have, for one view."""
+    """Return the keys of one view, without the global ones."""
     return tuple(key for key in KEYS if view in key.where)
 
 
@@ -543,13 +545,13 @@ PANE_KEYS = PANES
 
 
 class KeyState(NamedTuple):
-    """The state that the conditions of keys check."""
+    """The state of the console against which the conditions of keys are checked."""
 
     read_only: str | None
-    """The name of the context if it is read-only; None otherwise."""
+    """The name of the context if it is read-only; None if it is not."""
     row: bool
     list_key: bool
-    """Whether the value of the config key under the cursor is a list."""
+    """Whether the config under the cursor has a list as value."""
     parts: bool
     staged: bool
     past: bool
@@ -576,7 +578,7 @@ _REASONS: Mapping[str, Callable[[KeyState], str]] = {
 
 
 def reason(key: Key, state: KeyState) -> str:
-    """Return the reason why a key is inactive; ``""`` if it works."""
+    """Return the reason why a key does nothing in this state; ``""`` if it works."""
     for need in key.needs:
         if why := _REASONS[need](state):
             return why

@@ -1,4 +1,6 @@
-"""A replay of this console's own record: the last half hour, shown at a chosen time while the screen is suspended."""
+"""Replays this console's own flight record, about the last half hour, in another process while the screen is
+suspended.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,13 @@ OF_TERMINAL = ("TERM", "COLORTERM", "COLORFGBG", "NO_COLOR", "TERM_PROGRAM", "TM
 
 
 async def look_back(app: App[Any], recorder: Recorder | None, context: str, cluster_id: str, at: datetime) -> str:
-    """Show the record in memory from a time on, in another process. Returns once the operator leaves it.
+    """Show the flight record in memory from a time on, in another process. Returns once the operator leaves it.
 
     Args:
         recorder: has the record; None if nothing is recorded.
         context: the name of the context.
         cluster_id: the id of the cluster.
-        at: an aware time; a time before the record stands for its beginning.
+        at: an aware time; a time before the record means the record's beginning.
 
     Returns:
         The message for the operator: the reason why nothing was shown, or how the replay ended.
@@ -44,7 +46,7 @@ async def look_back(app: App[Any], recorder: Recorder | None, context: str, clus
         time = [] if at.timestamp() * 1000 <= began_ms else ["--at", f"{at.astimezone():%H:%M:%S}"]
         try:
             await write_record(recorder, context, cluster_id, path)
-            # This console's polls and operations continue meanwhile, but it draws nothing.
+            # Draw nothing meanwhile (`batch_update`). This console's polls and operations continue.
             with app.suspend(), app.batch_update():
                 program = programs.python("-m", "console", "replay", path, *time, folder=Path(folder))
                 program = program._replace(environ={**program.environ, **_of_terminal()})

@@ -1,4 +1,4 @@
-"""Shows one view at a time: creates views, keeps each with its cursor, and goes back and forth between them."""
+"""The navigator: shows one view at a time, creates views, keeps each with its cursor, and goes back and forth."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from console.tui.reading import start
 
 
 class Navigator:
-    """The current place and its view.
+    """Shows places: a place is a view, its pane and the entity that it is about.
 
-    A view is created when its place is first shown, and kept with its cursor and filter.
+    A view is created when a place of it is first shown, and kept with its cursor and filter.
     """
 
     def __init__(
@@ -34,10 +34,11 @@ class Navigator:
         """Create the navigator; `show` shows the first place.
 
         Args:
+            first: the first place.
             make_view: returns a new view by name.
             body: container of the views.
             leaving: called before another place is shown, with the old and the new place.
-            arrived: called when another place is shown; writes the lines around the view, and reads for it.
+            arrived: called when another place is shown; writes the lines around the view, and reads the place's data.
         """
         self._make_view, self._body = make_view, body
         self._leaving, self._arrived = leaving, arrived
@@ -67,12 +68,12 @@ class Navigator:
         self._arrived()
 
     def clear_marks(self) -> None:
-        """Clear the marks of all views, after an apply."""
+        """Unmark all rows of all views. Called after an apply."""
         for view in self._views.values():
             view.lines.set_marks(())
 
     async def goto(self, place: places.Place, *, aside: bool = False, row: Hashable | None = None) -> None:
-        """Show a place, and push the current one on the back stack. Do nothing for the place that is shown.
+        """Show a place, and put the current one on the stack of places to go back to. No-op for the current place.
 
         The view is mounted when it is first shown. All changes are painted at once, at the end.
 
@@ -99,14 +100,18 @@ class Navigator:
         start(self._body.app, partial(self.goto, place), group="goto", name="goto")
 
     def open_resource(self, resource: ConfigResource) -> None:
-        """Show an entity inside the current pane: its configs, or the last section shown of a topic."""
-        # From the list of topics, open the section of a topic that was shown last; from elsewhere, open its configs.
+        """Show the configs of an entity inside the current pane. From the list of topics, show the section of a topic
+        that was shown last.
+        """
+        # Keep the section only from the list of topics, so that the operator can go through topics in one section.
         keeps = resource.type == codes.TOPIC and self.stack.place.view == keymap.TOPICS
         section = self._section if keeps else keymap.CONFIGS
         self._start(places.Place(section, self.stack.place.pane, resource))
 
     def open_target(self, target: changes.Target | None) -> None:
-        """Show the entity that an edit changes: in its own pane, or inside this one if it has configs."""
+        """Show the entity that an edit changes: inside the current pane if it has configs, else in its own pane. No-op
+        for None.
+        """
         match target:
             case ConfigResource():
                 self.open_resource(target)
@@ -132,7 +137,7 @@ class Navigator:
 
         Args:
             about: the entity; None for the whole cluster.
-            text: the filter; None to keep the current one.
+            text: the filter to apply; None to keep the view's filter.
 
         Raises:
             ValueError: the filter is invalid. The history is shown nevertheless.
@@ -147,7 +152,9 @@ class Navigator:
         await self.goto(places.view_place(keymap.TRANSACTIONS)._replace(about=about))
 
     async def do_transactions(self) -> None:
-        """Show the open transactions of the topic under the cursor; without one, of all topics."""
+        """Show the open transactions of the topic under the cursor; of all topics if there is no topic under the
+        cursor.
+        """
         target = self.view.target() if self.stack.place.view != keymap.TRANSACTIONS else None
         await self.show_transactions(
             target.name if isinstance(target, ConfigResource) and target.type == codes.TOPIC else None
@@ -158,13 +165,13 @@ class Navigator:
         await self.show_history(self.view.target())
 
     async def show_part(self, view: str) -> None:
-        """Show another part of the topic, or of the brokers pane, by its view's name."""
+        """Show another section of the same topic, connector or pane. view: the name of the section's view."""
         if view in places.SECTIONS:
             self._section = view
         await self.goto(self.stack.place._replace(view=view), aside=True)
 
     async def do_section(self, step: int = 1) -> None:
-        """Show another part of the topic, the connector, the brokers pane or Connect.
+        """Show another section of the same topic, connector, brokers pane or pane of Connect.
 
         Args:
             step: 1 for the next, -1 for the previous; it wraps around.
@@ -173,15 +180,15 @@ class Navigator:
         await self.show_part(views[(views.index(self.stack.place.view) + step) % len(views)])
 
     async def do_section_back(self) -> None:
-        """Show the previous part."""
+        """Show the previous section."""
         await self.do_section(-1)
 
     do_nodes = do_connect = do_section
     do_nodes_back = do_connect_back = do_section_back
 
     async def do_back(self) -> None:
-        """Clear the filter. Without a filter, show all rows again. If all rows are shown, go back to the previous
-        place.
+        """Remove the view's filter. If it has none, show all rows again instead of only those in trouble. If all rows
+        are shown, go back to the previous place.
         """
         if self.view.filter_text:
             self.view.take_filter("")
@@ -191,6 +198,6 @@ class Navigator:
             await self.goto(place)
 
     async def do_last(self) -> None:
-        """Show the place before the current one."""
+        """Show the place that was shown before the current one; no-op if there was none."""
         if (place := self.stack.last()) is not None:
             await self.goto(place)

@@ -1,4 +1,4 @@
-"""Stages the next step of a cause or of a finding: its edits, or those of its command."""
+"""Staging of the next step that triage or lint proposes for a cause or finding: its edits, or those of its command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class NextSteps:
-    """The key that stages the remedy of the cause or finding under the cursor."""
+    """The action of the key that stages the remedy of the cause or finding under the cursor."""
 
     def __init__(self, tools: Tools) -> None:
         self._cluster = tools.cluster
@@ -26,7 +26,7 @@ class NextSteps:
 
     def staging(self, steps: Sequence[Next]) -> Staging | None:
         """Return the effect of the step that the key would stage; None if no step has edits or a command. It is cached
-        until the cluster or the plan changes, since a step may have an edit for each partition.
+        until the cluster or the plan changes, because a step may have an edit for each partition.
         """
         session = self._cluster.session
         known = (steps, session.snapshot, session.plan)
@@ -40,7 +40,7 @@ class NextSteps:
         return self._staging[1]
 
     def take(self, steps: Sequence[Next], app: App[object]) -> None:
-        """Stage the first step with edits or a command; show the steps' text if none has either.
+        """Stage the first step that has edits or a command; if there is none, show the steps' text.
 
         Args:
             app: the app, which runs the command.
@@ -57,7 +57,9 @@ class NextSteps:
             start(app, partial(self._carry_out, step), group="command", name="command")
 
     async def _carry_out(self, step: Next) -> None:
-        """Stage the edits of a command. If it only shows something or can't be parsed, begin it in the command bar."""
+        """Stage the edits of a step's command. If the command only shows something or can't be parsed, open the command
+        bar with it.
+        """
         from console.language.errors import LanguageError
         from console.language.grammar import parse
         from console.language.statements import EditStatement, Where

@@ -1,5 +1,7 @@
-"""Operations from the screen: the forecast and the question before one begins, and its steps while the console is open.
-Once the console is closed, any process of this host can continue: another console, or ``kac moves --continue``."""
+"""Operations (moves in many steps, redrives) from the screen: the forecast and the question before one begins, and its
+steps while the console is open. After that, any process of this host can continue it: another console, or ``kac
+moves --continue``.
+"""
 
 from __future__ import annotations
 
@@ -34,24 +36,27 @@ log = logging.getLogger(__name__)
 BEGINS = "begins, and works on it while kac is open"
 """The text of the answer that begins an operation."""
 MARGIN = 4
-"""Number of columns of a question in addition to its text."""
+"""Number of columns that the frame of a question takes in addition to its text."""
 LAST_ANSWER = 5.0
-"""Seconds for which leaving waits for the response to a step's request; afterwards the next process checks the
-outcome."""
+"""Seconds for which an exit waits for the response to a step's request; if none comes, the next process finds out the
+outcome.
+"""
 
 
 class Operating:
     """Begins operations, and runs one at a time, with its own session, so that the operator's plan is unaffected.
 
-    at_work: the running operation, ``operation 7``; ``""`` without one.
+    at_work: the running operation as text, ``operation 7``; ``""`` if none runs here.
     """
 
     def __init__(self, app: App[Context], cluster: ShownCluster, journal: Journal, message: MessageLine) -> None:
         """Create the runner of operations; no operation runs yet.
 
         Args:
-            app: runs its workers, and shows its questions.
-            journal: has the state of the operation in the header.
+            app: runs the workers, and shows the questions.
+            cluster: the visible session and its reads.
+            journal: shows the state of the operation in the header.
+            message: the message line.
         """
         self._app, self._shown, self._journal, self._message = app, cluster.session, journal, message
         self._session: Session | None = None
@@ -61,11 +66,11 @@ class Operating:
     # -- beginning an operation ----------------------------------------------------------------------------------------
 
     def ask_and_begin(self, goal: Goal, throttle: int | None) -> None:
-        """Show the forecast of a goal and ask; begin the operation if the operator agrees. If no replica has to move,
-        or another operation is open, only say so.
+        """Show the forecast of a goal, ask, and begin the operation if the operator agrees. If no replica has to move,
+        or another operation is open, only show a message.
 
         Args:
-            throttle: rate of the copies, bytes/s; None for no throttle.
+            throttle: limit of the rate at which replicas are copied, bytes/s; None for no limit.
         """
         self._message.say("what it would do is worked out…", "muted")
         self._start_question(partial(self._begin, goal, throttle))
@@ -101,12 +106,12 @@ class Operating:
         await self._begin_if_agreed(goal, Confirm(title, lines, BEGINS, names), partial(begin, session, goal, throttle))
 
     def ask_and_redrive(self, goal: Redrive, most: int | None) -> None:
-        """Show the dead letters of a topic and the letters that would be sent, and ask; begin the operation if the
-        operator agrees. If no letter is chosen, or one can't be sent, only show the letters.
+        """Show the dead letters of a topic and the records that would be sent, ask, and begin the operation if the
+        operator agrees. If no letter matches the goal, or one can't be sent, only show the letters.
 
         Args:
-            goal: the goal without its ends.
-            most: letters a second; None for no limit.
+            goal: the goal, without the end offsets, which are read first.
+            most: maximum letters per second; None for no limit.
         """
         self._message.say("the letters are read…", "muted")
         self._start_question(partial(self._redrive, goal, most))
@@ -154,7 +159,12 @@ class Operating:
     async def _begin_if_agreed(
         self, goal: Goal | Redrive, question: Confirm, begin: Callable[[], Coroutine[Any, Any, int]]
     ) -> None:
-        """Ask, and begin and run the operation if the operator agrees. begin: returns the operation's number."""
+        """Show a question; if the operator agrees, begin the operation and run it. Otherwise show that nothing was
+        sent.
+
+        Args:
+            begin: writes the operation to the journal, and returns its number.
+        """
         if not await self._app.push_screen_wait(question):
             self._message.say("nothing was sent", "muted")
             return
@@ -162,7 +172,9 @@ class Operating:
         self._work(number, f"operation {number} begins: {goal}; w shows it")
 
     async def _planned(self, snapshot: Snapshot, goal: Goal, throttle: int | None) -> tuple[Proposal, Forecast]:
-        """Return the proposal for a goal on the current cluster, and its forecast. Raises UnknownPlace."""
+        """Return the placement that reaches a goal on the current cluster, and its forecast. throttle: bytes/s; None
+        for no limit. Raises UnknownPlace.
+        """
         from console.operations.forecast import forecast
         from console.operations.placement import placement_of
         from console.operations.planner import check_named, propose
@@ -178,7 +190,7 @@ class Operating:
     # -- continuing an operation ---------------------------------------------------------------------------------------
 
     def do_work(self) -> None:
-        """Run the open operation, unless one runs here already or another process works on it; then say so."""
+        """Run the open operation. If one runs here already, or another process runs it, only show a message."""
         if self.at_work:
             self._message.say(f"{self.at_work} is worked on here; w shows it", "muted")
             return
@@ -209,13 +221,15 @@ class Operating:
         give_up: bool = False,
         pause: bool | None = None,
     ) -> None:
-        """Send a request to the process that runs an operation. If no process runs it, cancel the operation here; other
-        requests wait until a process continues it.
+        """Send a request to the process that runs an operation. If no process runs it, a cancellation is done here; any
+        other request waits until a process continues the operation.
 
         Args:
-            throttle: the new rate, as for `ask_of`.
-            give_up: end the operation although silent brokers keep its throttles.
-            pause: whether a redrive waits; None to leave that as it is.
+            number: the number of the operation.
+            cancel: whether to cancel the operation.
+            throttle: the new limit of the rate, as for `ask_of`; None to leave it as it is.
+            give_up: whether to end the operation although the brokers that keep its throttles do not answer.
+            pause: whether to pause a redrive (True) or resume it (False); None to leave that as it is.
         """
         ask = partial(self._ask, number, cancel, throttle, give_up, pause)
         start(self._app, partial(self._reported, ask), group="command", name="command")
@@ -250,7 +264,7 @@ class Operating:
         return Session(shown.client, shown.context, shown.front_end, shown.clock)
 
     def _work(self, number: int, line: str) -> None:
-        """Start to run an operation, unless one runs already.
+        """Start to run an operation, unless one runs here already. line: the message to show.
 
         It runs as a task, not as a worker: workers are cancelled when the app exits, even in the middle of a request.
         """
@@ -300,7 +314,9 @@ class Operating:
         )
 
     async def _reported(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run a coroutine function, and show the reason of a refusal on the message line."""
+        """Run a coroutine function; if it is refused or the cluster does not answer, show the reason on the message
+        line.
+        """
         from console.admin.errors import AdminError
         from console.session.snapshot_reader import Refused
 
@@ -314,8 +330,8 @@ class Operating:
     # -- leaving -------------------------------------------------------------------------------------------------------
 
     async def leave(self) -> None:
-        """Stop the operation's work: wait up to `LAST_ANSWER` for the response to a sent request, and release the
-        lease.
+        """Stop running the operation: wait up to `LAST_ANSWER` seconds for the response to a sent request, then release
+        the lease, so that another process can continue the operation.
         """
         task, session = self._task, self._session
         if task is None or session is None:
@@ -331,5 +347,5 @@ class Operating:
 
 
 async def _shielded(task: asyncio.Task[None]) -> None:
-    """Wait for a task, without cancelling it if the waiter is cancelled."""
+    """Wait for a task. If this wait is cancelled, the task continues."""
     await asyncio.shield(task)

@@ -1,4 +1,4 @@
-"""A pane in lines: its title, its rows with numbers, the details of a row, and their changes."""
+"""A pane as lines of text for ``--plain``: its title, its numbered rows, the details of a row, and changes of rows."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from widgets.diff_view import DiffView
 from widgets.lazy_tree import LazyTree
 
 PAGE = 20
-"""Number of rows that kac writes at once."""
+"""Number of rows that kac prints at once."""
 MOST_CHANGES = 8
-"""Maximum number of changes of rows that kac writes at once."""
+"""Maximum number of changed rows that kac prints at once."""
 TEXT_WIDTH = 400
-"""Number of cells for which texts are made; the terminal folds longer lines itself."""
+"""Width in cells for which the lines of a text are made; the terminal folds them itself."""
 _TOLD = {"lag_seconds": "behind"}
-"""Column -> its name in lines, if another column has the usual name: ``lag`` is a number of records."""
+"""Id of a column -> its printed name, where the usual name would be that of another column: ``lag`` is a number of
+records.
+"""
 HANG = triage.LABEL
-"""Number of blanks at the beginning of a line of details that continues the line before."""
+"""Number of blanks with which a line of details begins if it continues the line before."""
 
 
 class PaneLines:
-    """The visible pane, with the parts of it that the operator has already read. says_changes: whether to report
-    changes.
-    """
+    """Prints the visible pane, and records the rows that it has printed. says_changes: whether to print changes."""
 
     def __init__(self, cluster: ShownCluster, navigator: Navigator, voice: Voice) -> None:
-        """Create the writer of a pane's lines; `tell` writes the visible pane."""
+        """Create the printer; `tell` prints the visible pane."""
         self._cluster, self._navigator, self._voice = cluster, navigator, voice
         self._numbers: dict[Hashable, int] = {}
         self._words: dict[Hashable, dict[str, str]] = {}
@@ -49,7 +49,7 @@ class PaneLines:
         self.says_changes = True
 
     def goes_to(self, number: str) -> bool:
-        """Put the cursor on a row. Return whether that succeeded; if not, say why.
+        """Put the cursor on a row. Return whether that succeeded; if not, print the reason.
 
         Args:
             number: the printed number of the row; ``""`` for the row that was chosen before, or for the only row.
@@ -74,14 +74,14 @@ class PaneLines:
         return False
 
     def sort(self, word: str) -> bool:
-        """Sort the rows by a column, the second time in the opposite order; without a column of that name, print the
-        names.
+        """Sort the rows by a column; if they are sorted by it already, reverse the order. If no column has the name,
+        print the names.
 
         Args:
             word: the printed name of the column, or its title on the screen.
 
         Returns:
-            Whether the rows get another order.
+            Whether a column has the name.
         """
         lines = self._navigator.view.lines
         told, titled = dict[str, str](), dict[str, str]()
@@ -122,8 +122,8 @@ class PaneLines:
         return told
 
     def _rows(self) -> Iterator[tuple[Hashable, dict[str, str]]]:
-        """Yield the key and the words of the first rows, as many as are printed (`_room`); for the plan, of all
-        edits.
+        """Yield for each of the rows to print its key, and its texts by column name. There are at most `_room` rows;
+        for the plan, all edits.
         """
         lines = self._navigator.view.lines
         if isinstance(lines, DiffView):
@@ -141,8 +141,8 @@ class PaneLines:
                 yield lines.key_at(index), {"": text}
 
     def tell(self) -> None:
-        """Print the title of the pane, and its first rows with numbers; for the overview its graphs. Before the data
-        are read, print the reason why there are no rows.
+        """Print the title of the pane and its first rows with numbers; for the overview, its graphs. If the data are
+        not read yet, print the reason why there are no rows.
         """
         view, place = self._navigator.view, self._navigator.place
         title = keymap.VIEWS[view.NAME][0]
@@ -191,7 +191,7 @@ class PaneLines:
         self._words[key] = words
 
     def tell_more(self) -> None:
-        """Print the rest of a long text, else the next rows."""
+        """Print the rest of a long text; if there is none, the next rows."""
         if self._voice.more():
             return
         if self._navigator.view.lines.line_count() <= self._room:
@@ -201,7 +201,9 @@ class PaneLines:
         self._tell_rows()
 
     def tell_details(self) -> None:
-        """Print everything about the chosen row: its columns, the details, its graphs, and the effect of Enter."""
+        """Print everything about the chosen row: its columns, its details, its graphs as sentences, and the effect of
+        Enter.
+        """
         view, key = self._navigator.view, self._row
         columns = self._columns()
         for its, words in self._rows():
@@ -228,8 +230,8 @@ class PaneLines:
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def _tell_row_changes(self) -> None:
-        """Write which rows came, changed or went: at most `MOST_CHANGES`, the worst first, and the number of the
-        others; nothing in the overview, or if the operator wants no changes.
+        """Print which rows are new, changed or gone since they were printed: at most `MOST_CHANGES`, the worst first,
+        and the number of the others. Print nothing for the overview, or if `says_changes` is False.
         """
         view = self._navigator.view
         if view.NAME == keymap.OVERVIEW:
@@ -274,19 +276,21 @@ class PaneLines:
         }
 
     def note_troubles(self) -> None:
-        """Record the present troubles as known to the operator, unless some are recorded: the first pane
-        prints them.
+        """Record the present causes of trouble as known to the operator, unless some are recorded. Called after the
+        first pane was printed, which includes them.
         """
         if self._troubles is None:
             self._troubles = self._causes()
 
     def tell_changes(self) -> None:
-        """Print the changes since the last call: troubles in any pane, and the rows of this pane."""
+        """Print the changes since the last call: causes of trouble, whatever pane is visible, and rows of this pane."""
         self._tell_troubles()
         self._tell_row_changes()
 
     def _tell_troubles(self) -> None:
-        """Write the troubles that began or ended, in any pane, if changes are to be said."""
+        """Print the causes of trouble that are new, changed or gone, unless `says_changes` is False. On Now, its rows
+        report them.
+        """
         now = self._causes()
         before, self._troubles = self._troubles, now
         if now is None or before is None or not self.says_changes:
@@ -308,7 +312,7 @@ PLAN_COLUMNS = tuple(in_words.Told(name, name in ("state", "change")) for name i
 
 
 def _plan_rows(lines: DiffView) -> Iterator[tuple[Hashable, dict[str, str]]]:
-    """Yield the key and the words of each edit."""
+    """Yield for each edit of the plan its key, and its texts by column name."""
     for group in lines.groups:
         title = in_words.spoken(plain(group.title))
         for line in group.lines:

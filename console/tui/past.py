@@ -1,4 +1,4 @@
-"""The past of the cluster on the screen: this host's journal, and the lake.
+"""The past of the cluster, for the screen: this host's journal, and the lake.
 
 Both are read in the background, with modules that the first screen does not load.
 """
@@ -36,18 +36,22 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 60.0
-"""Maximum seconds until the header is written again while an edit is due for reversal at a known time."""
+"""Maximum seconds until the header is written again while an edit will be due to be reverted at a known time."""
 
 
 def operation_text(operation: Operation) -> str:
-    """Return an open operation for the header: ``op 7 running``; ``OP 7 STALLED`` if it is held up."""
+    """Return the text of the header about an open operation: ``op 7 running``, or in capitals ``OP 7 STALLED`` if it
+    can't go on.
+    """
     if operation.progress is None:
         return f"op {operation.number} {operation.state.value}"
     return progress_text(operation.number, operation.progress)
 
 
 def progress_text(number: int, progress: Progress) -> str:
-    """Return the progress of an operation for the header, with the share copied: ``op 7 running 43%``."""
+    """Return the text of the header about the progress of an operation, with the percentage of bytes copied: ``op 7
+    running 43%``; in capitals if it can't go on.
+    """
     whole = progress.copied + progress.left
     share = f" {100 * progress.copied // whole}%" if whole else ""
     text = f"op {number} {progress.state.value}{share}"
@@ -55,7 +59,7 @@ def progress_text(number: int, progress: Progress) -> str:
 
 
 class Journal:
-    """This host's journal of the cluster: unfinished and expiring changes, and operations."""
+    """This host's journal about the cluster: unfinished changes, temporary changes, and operations."""
 
     def __init__(
         self,
@@ -70,6 +74,7 @@ class Journal:
         Args:
             app: runs its workers and timers.
             reading: the reads, which have the session.
+            message: the message line.
             redraw: redraws the visible view.
             changed: called when the value of `due` may have changed.
         """
@@ -83,43 +88,43 @@ class Journal:
 
     @cached_property
     def events(self) -> EventWatch:
-        """The changes since the cluster first answered, by other clients and by this host."""
+        """The recorder of changes since the cluster first answered, by other clients and by this host."""
         from console.tui.event_watch import EventWatch
 
         return EventWatch(self._app, self._reads, self._redraw)
 
     def marks(self) -> list[Mark]:
-        """Return the recorded events as marks on a time axis."""
+        """Return a mark for the time axis of graphs for each recorded event; empty before events are recorded."""
         from console.present.graphs import Mark
 
         record = self.events.record
         return [Mark(each.until, each.trouble) for each in record.events] if record is not None else []
 
     def lines_between(self, begins: datetime, ends: datetime) -> list[str]:
-        """Return the events of a time range, each as a line; its end is not part of it."""
+        """Return the events from `begins` (inclusive) to `ends` (exclusive), each as a line."""
         from console.present.events import line
 
         record = self.events.record
         return [line(each) for each in record.events if begins <= each.until < ends] if record is not None else []
 
     def read_once(self) -> None:
-        """Read the journal when the cluster first answers, and show unfinished and due changes."""
+        """Read the journal when the cluster first answers, and show unfinished changes and edits due to be reverted."""
         if not self._was_read:
             self._was_read = True
             start(self._app, partial(self._read, say=True), group="past", name="past")
 
     def tell(self, at_work: str) -> None:
-        """Show the state of the operation that this console runs; ``""`` if it runs none."""
+        """Set the header's text about the operation that this console runs; ``""`` if it runs none."""
         if at_work != self._at_work:
             self._at_work = at_work
             self._changed()
 
     def read(self) -> None:
-        """Read the journal in the background, for the header."""
+        """Read the journal again in the background, and update the header."""
         start(self._app, partial(self._read, say=False), group="past", name="past")
 
     def snapshot_changed(self, snapshot: Snapshot) -> None:
-        """Read the journal again if a snapshot has the values of a change of unknown outcome: it was applied."""
+        """Read the journal again if the snapshot shows that a change of unknown outcome was applied."""
         known = self._known
         if known is None or known.past is None or self._reading or not (open_ := known.past.unfinished()):
             return
@@ -153,8 +158,8 @@ class Journal:
         self._update()
 
     def _update(self) -> None:
-        """Report a change now, and again when the next edit is due, or after `LONGEST_WAIT`. If an operation is open,
-        also read the journal again after that time.
+        """Report a change of `due`, now and again when the next edit is due, at the latest after `LONGEST_WAIT`
+        seconds. If an operation is open, also read the journal again after that time.
         """
         self._changed()
         now = datetime.now(UTC)
@@ -168,7 +173,7 @@ class Journal:
             self._app.set_timer(min(*waits, LONGEST_WAIT) + 0.1, self._update)
 
     def _read_again(self) -> None:
-        """Read the state of an operation that another process runs."""
+        """Read the journal again, for the state of an operation that another process runs."""
         self._watches = False
         self.read()
 
@@ -178,8 +183,10 @@ class Journal:
 
     @property
     def due(self) -> str:
-        """The header's text: ``NO JOURNAL`` without a journal, ``DUE 2`` for edits overdue for reversal, ``op 7
-        running`` for an operation, ``until 14:05`` for the next reversal; else ``""``."""
+        """The header's text about the journal, the first that applies: ``NO JOURNAL`` if the context keeps none, ``DUE
+        2`` for edits that should have been reverted, ``op 7 running`` for an operation, ``until 14:05`` for the time
+        at which the next edit is due to be reverted; else ``""``.
+        """
         if not self._session.context.journal:
             return "NO JOURNAL"
         if self._known is not None and (late := self._known.due(datetime.now(UTC))):
@@ -194,20 +201,20 @@ class Journal:
 
 
 class OpenLake:
-    """The lake that the panes read: opened when the first of them is shown, and again when a table has a newer version.
+    """The lake that the panes read. It is opened on first use, and again when a table has a newer version.
 
     Attributes:
         where: the path or URI of the lake.
-        problem: the reason why it can't be read, as text for the operator.
+        problem: the reason why it can't be read; ``""`` if it can.
         is_missing: whether there is no lake at `where`.
     """
 
     def __init__(self, given: str | None, setting: str | None) -> None:
-        """Keep the lake's place, without opening the lake.
+        """Find out the path of the lake, without opening the lake.
 
         Args:
             given: the value of ``--lake``; None without the option.
-            setting: the context's setting; None without one.
+            setting: the value in the context; None if it has none.
         """
         self.where = lake_place(given, os.environ, setting, Path.home())
         self.problem = ""
@@ -217,13 +224,13 @@ class OpenLake:
         self._is_closed = False
 
     async def tables(self) -> Tables | None:
-        """Return the tables, opened on another thread; None if they can't be read, with the reason in `problem`, or
-        after `close`.
+        """Open the lake on another thread if necessary, and return its tables. Return None after `close`, and if they
+        can't be read; `problem` then has the reason.
         """
         return await asyncio.to_thread(self._open)
 
     def close(self) -> None:
-        """Close the files permanently, after a query under way has ended."""
+        """Close the files, after a query under way has ended. The lake is not opened again."""
         with self._lock:
             self._is_closed = True
             if self._tables is not None:

@@ -1,4 +1,4 @@
-"""The operator's place: a view, its entity, and the places visited before. Pure."""
+"""Places: a place is a view, its pane and its entity; a stack has the places to go back to. Pure."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Pane(NamedTuple):
-    """A pane, as the line of panes names it."""
+    """A pane, as it appears in the line of panes."""
 
     view: str
-    """The top view of the pane."""
+    """The name of the view that the pane shows first."""
     key: str
     titles: tuple[str, str, str]
     """The titles of the pane: the usual one, one for a narrow terminal, and one for fewer than 64 columns."""
@@ -42,9 +42,11 @@ PANES = (
     Pane(keymap.EVENTS, ",", ("Events", "Event", "Ev")),
 )
 ORDER = (11, *range(1, 11), 12)
-"""The numbers of the panes from left to right; Now is first. A narrow terminal leaves out the last one."""
+"""The numbers of the panes from left to right. A narrow terminal leaves out the last one."""
 SECTIONS = {keymap.CONFIGS: "Configs", keymap.TOPIC: "Partitions", keymap.ACLS: "ACLs"}
-"""The sections of a topic: view -> title, in the order of the Tab key. The ACLs are those that apply to the topic."""
+"""The sections of a topic: view -> title, in the order of the Tab key. The section ACLs has those that affect the
+topic.
+"""
 NODES = {keymap.BROKERS: "Brokers", keymap.QUORUM: "Quorum", keymap.FEATURES: "Features"}
 """The sections of the brokers pane: view -> title."""
 CONNECT_PARTS = dict(zip(keymap.OF_CONNECT, ("Connectors", "Workers", "Plugins", "Loggers", "MM2"), strict=True))
@@ -52,12 +54,14 @@ CONNECTOR_PARTS = {keymap.CONNECTOR: "Tasks", keymap.CONFIGS: "Config", keymap.C
 
 
 class Place(NamedTuple):
-    """A view and the number of its pane."""
+    """A view, and the number of the pane in which it is shown."""
 
     view: str
     pane: int
     about: ConfigResource | QuotaEntity | Records | Analyze | BeginRedrive | str | None = None
-    """The entity, group, records, analysis or dead letters that the view shows; None for the whole pane."""
+    """The entity that the view shows: a config resource, a quota entity, a group by its name, the selection of records,
+    an analysis, or dead letters; None if the view shows the whole pane.
+    """
 
     @property
     def topic(self) -> str | None:
@@ -67,22 +71,22 @@ class Place(NamedTuple):
 
 
 def pane(number: int) -> Place:
-    """Return the top view of a pane. number: counted from 1."""
+    """Return the place of a pane's first view. number: the number of the pane, from 1."""
     return Place(PANES[number - 1].view, number)
 
 
 def pane_named(name: str) -> Place:
-    """Return the top view of a pane by that view's name."""
+    """Return the place of a pane's first view, by the name of that view."""
     return pane([each.view for each in PANES].index(name) + 1)
 
 
 def view_place(view: str) -> Place:
-    """Return the place of a view in its pane, by its name in `keymap.VIEWS`."""
+    """Return the place of a view in its own pane, by the view's name in `keymap.VIEWS`."""
     return pane_named(keymap.VIEWS[view][1])._replace(view=view)
 
 
 def up(place: Place) -> Place | None:
-    """Return the top view of the pane that contains a place; None for a top view."""
+    """Return the place of the first view of a place's pane; None if the place is that one."""
     return None if place == pane(place.pane) else pane(place.pane)
 
 
@@ -106,10 +110,11 @@ def title(place: Place) -> str:
 
 
 def parts_of(place: Place) -> list[tuple[str, str]]:
-    """Return the parts that the tab key cycles through: of a topic, a connector, the brokers pane or Connect.
+    """Return the sections of a place through which the Tab key cycles: of a topic, a connector, the brokers pane or
+    Connect.
 
     Returns:
-        Pairs of a view's name and its title; empty for other places.
+        Pairs of a view's name and its title; empty for a place without sections.
     """
     if place.topic is not None:
         return [*SECTIONS.items()]
@@ -123,24 +128,24 @@ def parts_of(place: Place) -> list[tuple[str, str]]:
 
 
 def part_titled(place: Place, title: str) -> str | None:
-    """Return the view name of the part with a title; None if no part has it."""
+    """Return the name of the view of a place's section, by the section's title; None if there is no such section."""
     return next((view for view, its in parts_of(place) if its == title), None)
 
 
 def records_in(place: Place, wanted: Records) -> Place:
-    """Return the place of records, inside the pane of another place."""
+    """Return the place that shows the selected records, in the pane of another place."""
     return Place(keymap.RECORDS, place.pane, wanted)
 
 
 def analysis_of(place: Place, topic: str) -> Place:
-    """Return the place of the analysis of a topic, inside the pane of another place."""
+    """Return the place that shows the analysis of a topic, in the pane of another place."""
     from console.language.verbs.analyze import Analyze
 
     return Place(keymap.ANALYSIS, place.pane, Analyze(topic))
 
 
 def letters_of(place: Place, topic: str) -> Place:
-    """Return the place of the dead letters of a topic, inside the pane of another place."""
+    """Return the place that shows the dead letters of a topic, in the pane of another place."""
     from console.language.verbs.redrive import BeginRedrive
     from console.model.dead_letters import Redrive
 
@@ -148,7 +153,7 @@ def letters_of(place: Place, topic: str) -> Place:
 
 
 def record_title(about: Records) -> str:
-    """Return the selected range of records as text, for the breadcrumbs."""
+    """Return the selection of records as text, for the breadcrumbs."""
     where = clean(about.topic) if about.partition is None else f"{clean(about.topic)}-{about.partition}"
     word, at = about.begins
     begins = f"{'' if word == 'last' else 'from '}{word} {clean(at)}".rstrip()
@@ -160,12 +165,12 @@ def record_title(about: Records) -> str:
 
 
 LONGEST_CONDITION = 30
-"""Maximum length of a condition in the breadcrumbs in characters."""
+"""Maximum characters of a condition in the breadcrumbs."""
 MOST_PLACES = 50
 
 
 class BackStack:
-    """The current place, the places to go back to, and the place shown before."""
+    """The current place, the stack of places to go back to, and the place that was shown before."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -173,7 +178,8 @@ class BackStack:
         self._last: Place | None = None
 
     def go(self, place: Place, *, aside: bool = False) -> None:
-        """Make another place the current one. If it is already on the stack, go back to it.
+        """Make another place the current one, and put the old one on the stack. If the new place is on the stack
+        already, remove it and all places above it instead.
 
         Args:
             aside: whether the place is another section of the same entity; the stack then stays as it is.
@@ -187,11 +193,13 @@ class BackStack:
         self._last, self.place = self.place, place
 
     def back(self) -> Place | None:
-        """Return the previous place, else the top view of the pane; None if that is the current place."""
+        """Return the place on top of the stack; if the stack is empty, the first view of the pane; None if that is the
+        current place.
+        """
         if self._before:
             return self._before[-1]
         return up(self.place)
 
     def last(self) -> Place | None:
-        """Return the place before the current one; None at the start."""
+        """Return the place that was shown before the current one; None at the start."""
         return self._last

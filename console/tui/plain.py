@@ -1,7 +1,7 @@
-"""``--plain``: the console as lines, for screen readers, braille displays and pipes.
+"""``--plain``: the console as lines of text, for screen readers, braille displays and pipes.
 
 It runs the same app on a driver that draws nothing. The views, their keys, the command language and the apply flow are
-those of the screen; this module reads their rows, messages and questions, and writes them as lines. It writes no escape
+those of the screen; this module reads their rows, messages and questions, and prints them as lines. It writes no escape
 sequence.
 """
 
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from console.tui.tools import Tools
 
 SIZE = (1000, 40)
-"""The size of the invisible screen: wide, so that nothing is cut or wrapped."""
+"""Columns and rows of the invisible screen; it is wide, so that nothing is cut or wrapped."""
 TICK = 0.25
 """Seconds between two checks for changes."""
 PATIENCE = 60.0
-"""Maximum seconds for which the next line waits for the work of the line before."""
+"""Maximum seconds for which the next typed line waits for the work of the line before it."""
 MOST_CANDIDATES = 8
 YES, NO = frozenset({"y", "yes"}), frozenset({"n", "no", "esc", "escape", "back"})
 
@@ -64,16 +64,18 @@ HELP = (
 
 
 _BY_LINES = frozenset({"command", "palette", "suspend", "help", "copy", "filter", "find", "earlier", "later"})
-"""Keys that open an input, or act on a screen or a graph: lines have commands of their own for these."""
+"""Ids of keys that do not work in lines: they open an input, or act on a screen or a graph, and lines have commands
+instead.
+"""
 
 
 _VIEWS = frozenset({keymap.LINT, *places.NODES, *keymap.OF_CONNECT})
-"""Views that the screen reaches from other views by Tab."""
+"""Views that can be opened by name in lines; on the screen, the Tab key leads to them."""
 
 
 class Plain:
-    """Prints the content of the app's views as lines, and passes typed lines to the app. Each run of an app has its
-    own.
+    """Prints the content of the app's views as lines, and passes typed lines to the app. Each run of an app needs a new
+    object.
     """
 
     def __init__(
@@ -90,7 +92,9 @@ class Plain:
 
         Args:
             app: has the screens, and runs the workers.
-            tools: the tools of the panes.
+            tools: the objects that panes use.
+            keys: the keys that work in the visible view.
+            frame: the lines around the view, with messages.
             bar: returns the command bar, created on first use.
             applying: returns the object that applies the plan, created on first use.
             act: runs the action of a key, by the action's id.
@@ -116,7 +120,7 @@ class Plain:
             lines: the lines that the operator types.
 
         Returns:
-            The context to go to; None to end.
+            The context that the operator switched to; None to exit.
         """
         app, self._lines = self._app, lines
         app.driver_class = SilentDriver
@@ -153,8 +157,8 @@ class Plain:
                 await asyncio.sleep(TICK)
 
     def _leave(self) -> None:
-        """Leave at the end of the input, which can't answer a question: with exit code 3 if staged edits are lost.
-        During an apply, wait as for a quit.
+        """Exit at the end of the input, which can't answer a question: with exit code 3 if staged edits are lost, else
+        0. During an apply, wait for it as a quit does.
         """
         app = self._app
         if self._cluster.session.work.is_under_way or self._applying().busy:
@@ -165,7 +169,9 @@ class Plain:
         app.exit(return_code=3 if count else 0)
 
     async def _settled(self) -> None:
-        """Wait until the app is at rest or asks something, at most `PATIENCE` seconds; write its messages meanwhile."""
+        """Wait until the app has no work left or asks something, at most `PATIENCE` seconds; print its messages
+        meanwhile.
+        """
         app, end = self._app, monotonic() + PATIENCE
         while app.is_running and monotonic() < end:
             is_busy = app.is_busy(KeyEvent("enter", None))
@@ -177,14 +183,14 @@ class Plain:
             await asyncio.sleep(TICK / 5)
 
     def _is_asked(self) -> bool:
-        """Return whether a question or an open input line waits for the operator."""
+        """Return whether the app waits for an answer to a complete question, or for the text of an open input line."""
         top = self._app.screen
         if isinstance(top, Confirm):
             return top.whole
         return isinstance(top, Waiting) or self._bar().line.is_open
 
     async def _take(self, line: str) -> None:
-        """Carry out one line: the answer to a question, a secret, the rest of a command, or a command."""
+        """Handle one typed line: as the answer to a question, a secret, the rest of a begun command, or a command."""
         app, bar = self._app, self._bar()
         top = app.screen
         if isinstance(top, Confirm | Waiting):
@@ -280,7 +286,7 @@ class Plain:
             await self._act(key.id)
 
     def _key_of(self, text: str) -> keymap.Key | None:
-        """Return the key of this pane with that letter or that word; None if the pane has none."""
+        """Return the key of the visible view whose sign, id or label is the text; None if there is none."""
         here = [key for key in self._keys.here() if key.id not in _BY_LINES]
         for key in here:
             names = [name.strip() for name in self._keys.of(key.id).split(",")]
@@ -291,7 +297,7 @@ class Plain:
         return by_id or next((key for key in here if word == key.label), None)
 
     def _run(self, text: str) -> None:
-        """Run commands of the language, and report an error in them."""
+        """Execute commands of the language; print the error if one has a mistake."""
         from console.language.errors import LanguageError
         from console.language.grammar import parse
         from console.language.statements import Where
@@ -345,7 +351,7 @@ class Plain:
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def _tell(self) -> None:
-        """Write all that is new: messages, questions, the pane, and changes."""
+        """Print everything that is new: messages, questions, the pane, and changes."""
         app = self._app
         if not app.is_running:
             return
@@ -381,7 +387,9 @@ class Plain:
         self._is_current = is_current
 
     def _tell_question(self, top: Confirm | Waiting) -> None:
-        """Write the lines of a question that are new, and the possible answers once the question is complete."""
+        """Print the lines of a question that were not printed yet; once the question is complete, also the answers that
+        it accepts.
+        """
         if top is not self._question:
             self._question, self._question_lines, self._is_prompted = top, 0, False
         lines = in_words.sentences(top.told, TEXT_WIDTH)
@@ -397,8 +405,8 @@ class Plain:
             self._voice.say(_prompt(top))
 
     def _tell_bar(self) -> None:
-        """Write what an opened input line asks for: a secret, or the rest of a command; only the line of a secret stays
-        open.
+        """Print what to type into an opened input line: a secret, or the rest of a command. Then close the line, unless
+        it waits for a secret.
         """
         line = self._bar().line
         if not line.is_open or self._question is line:
@@ -418,7 +426,7 @@ class Plain:
         line.close()
 
     def _tell_place(self) -> None:
-        """Write the pane if another one is visible now, else the changes in it."""
+        """Print the pane if another one is visible than before; otherwise print the changes in it."""
         view = self._navigator.view
         state = (self._navigator.place, view.filter_text, view.only_trouble)
         if state != self._state or not self._is_pane_said or (view.known() and not self._was_known):
@@ -444,7 +452,7 @@ class Plain:
 
 
 def _prompt(question: Confirm | Waiting) -> str:
-    """Return the answers that a question accepts."""
+    """Return the line that lists the answers which a question accepts."""
     if isinstance(question, Waiting):
         return "leave: do not wait; stay: stay in the console"
     if question.names:

@@ -1,4 +1,6 @@
-"""The plan as commands of the language, for a script or a runbook; secrets stay out of it."""
+"""The plan as commands, of kac's language or of Kafka's own tools, for a script or a runbook. They contain no
+secrets.
+"""
 
 from __future__ import annotations
 
@@ -16,26 +18,26 @@ SCRIPT, RUNBOOK = "the plan as a script", "the plan as commands of Kafka's tools
 
 
 def script_lines(plan: Plan, most: int | None = None) -> list[Line]:
-    """Return the plan as commands of the language, to copy into a script.
+    """Return the plan as commands of kac's language, one in each line, for a screen.
 
     Args:
-        most: the number of commands, from the first; None for all.
+        most: the maximum number of commands, from the first; None for all.
     """
     # Don't cut commands: without its end, a command would be another one.
     return [[(clean(line, len(line) + 1), "")] for line in script(plan, most).split("\n")]
 
 
 def runbook_lines(plan: Plan, snapshot: Snapshot, settings: ConnectionSettings) -> list[Line]:
-    """Return the plan as commands of Kafka's own tools, to copy into a runbook."""
+    """Return the plan as commands of Kafka's own tools, with comments, for a screen."""
     text = runbook_text(plan, snapshot, settings) or "# nothing is staged"
     return [[(clean(line, len(line) + 1), "muted" if line.startswith("#") else "")] for line in text.split("\n")]
 
 
 def script(plan: Plan, most: int | None = None) -> str:
-    """Return the commands of a plan, one per line, in the order of staging.
+    """Return the plan as commands of kac's language, one per line, in the order of staging.
 
     Args:
-        most: the number of commands, from the first; None for all.
+        most: the maximum number of commands, from the first; None for all.
     """
     return "\n".join(command_of(staged.edit) + _lasting(staged) for staged in plan.staged[:most])
 

@@ -1,4 +1,4 @@
-"""Reads for the visible view, on each tick and in between, and finds out which brokers answer."""
+"""The reads for the visible view, on each tick and in between, and the check which brokers answer."""
 
 from __future__ import annotations
 
@@ -29,23 +29,26 @@ if TYPE_CHECKING:
     from console.tui.watch import ShownCluster
 
 PATIENCE = 5.0
-"""Seconds without a response after which kac sends each broker a small request; after the same time without a response
-to that, the cluster counts as silent."""
+"""Seconds without a response after which kac sends each broker a small request. After the same time without a response
+to any of these, the cluster counts as not answering.
+"""
 MORE_AFTER = 0.5
-"""Seconds for which slow reads wait for the rows of the view."""
+"""Seconds for which `View.read_more` of a new view waits, so that the view's rows are read first."""
 LONGEST_POLL = 10.0
-"""Maximum seconds of the previous poll that count; a poll is late after twice the previous one's duration."""
+"""Upper limit, in seconds, of the duration that is remembered of a poll; the next poll counts as late after twice that
+duration.
+"""
 
 log = logging.getLogger(__name__)
 
 
 class ClusterReached(Message):
-    """The cluster answered a poll for a place.
+    """Posted when the cluster answered a poll for a place.
 
     Attributes:
-        silent: the brokers that do not answer.
-        unread: the reason why the place's data could not be read; None if it was read.
-        since: the time of its last read, or of the first attempt, UTC.
+        silent: the ids of the brokers that do not answer.
+        unread: the reason why the place's data could not be read; None if they were read.
+        since: the time of the last successful read of these data, or of the first attempt, UTC.
     """
 
     def __init__(self, silent: frozenset[int], place: Place, since: datetime, unread: Failure | None = None) -> None:
@@ -57,9 +60,9 @@ class ClusterReached(Message):
 
 
 class ClusterLost(Message):
-    """No broker answered a poll and its repetition.
+    """Posted when no broker answered a poll and the requests after it.
 
-    final: an automatic retry would do harm, as wrong credentials lock accounts.
+    final: whether kac must not try again by itself; wrong credentials, for example, may lock the account.
     """
 
     def __init__(self, failure: Failure, final: bool) -> None:
@@ -69,18 +72,21 @@ class ClusterLost(Message):
 
 
 FIRST_ANSWERS = 2.0
-"""Maximum seconds for which other reads, and the import of triage, wait for the prefetched responses and their rows."""
+"""Maximum seconds for which other reads, and the import of triage, wait for the prefetched responses."""
 
 
 class FirstReads:
-    """The first reads of a console: those prefetched before its first frame, then those that run until it exits."""
+    """Starts the first reads of a console: first those of `SessionFactory`, then the reads that run until the console
+    exits.
+    """
 
     def __init__(self, app: App[Any], cluster: ShownCluster, prefetched: SessionFactory | None) -> None:
-        """Create the first reads; `begin` starts them.
+        """Create the object; `begin` starts the reads.
 
         Args:
-            app: the app, which runs its workers.
-            prefetched: the first reads; None for ordinary first reads.
+            app: the app, which runs the workers.
+            cluster: the visible session and its reads.
+            prefetched: begins the first reads; None for ordinary first reads.
         """
         self._app, self._cluster, self._prefetched = app, cluster, prefetched
 
@@ -113,7 +119,7 @@ class FirstReads:
 
 
 class Polling:
-    """Reads for the visible view, as two scheduled parts: its data on every tick (`View.read`), and its slow reads.
+    """Reads for the visible view, as two scheduled parts: `View.read` on every tick, and `View.read_more` less often.
 
     Hidden views read nothing. Failures are shown, and the reads continue.
     """
@@ -133,13 +139,14 @@ class Polling:
         self._silent: frozenset[int] = frozenset()
         self._was_read = (view().place, reading.session.clock.now())
         self._reads_take = 0.0
-        # Don't rest after a poll that waited for silent brokers: the screen should soon show that they answer again.
+        # Use `from_begin`: after a failed poll there is no pause in proportion to its duration. A poll that waited for
+        # silent brokers takes long, and the screen should soon show that they answer again.
         reading.reads.put(Scheduled(VIEW, Pace(reading.refresh, from_begin=True), self._read, in_view=True))
         reading.tick()
 
     async def _read(self) -> None:
-        """Poll the cluster once and post the outcome. Raises AdminError or Refused if the view could not be read, or if
-        no broker answers.
+        """Poll the cluster once for the visible view, and post the outcome. Raises AdminError or Refused if the view
+        could not be read, or if no broker answers.
         """
         if self._was_read[0] != (place := self._view().place):
             self._was_read = place, self._session.clock.now()
@@ -154,8 +161,8 @@ class Polling:
         finally:
             poll.cancel()
         if self._reading.lost and (self._lost_since_asked or self._session.snapshot.read_at is known.read_at):
-            # Neither responses from before the loss nor a view that read no part of the cluster show that brokers
-            # answer again.
+            # Check explicitly whether brokers answer again: the poll's responses may be from before the loss, or the
+            # view may have read nothing from the cluster.
             await self._find_silent()
         elif self._session.snapshot is not known:
             self._reading.lost = False
@@ -166,11 +173,11 @@ class Polling:
                 self._reached()
 
     async def _wait_for(self, poll: asyncio.Future[None]) -> bool:
-        """Wait until a poll ends; while it takes long, check which brokers answer at all.
+        """Wait until a poll has a result or an error. If it is late, check which brokers answer at all.
 
         Returns:
-            False if kac has to give the poll up for another one on new connections: brokers answer again, other brokers
-                than before answer, or the operator refreshed or opened another view.
+            True if the poll has ended. False if it must be given up for another one on new connections: brokers answer
+            again, other brokers than before answer, or the operator refreshed or opened another view.
         """
         from console.admin import cluster
 
@@ -192,7 +199,7 @@ class Polling:
         return True
 
     async def _failed(self, error: BaseException) -> None:
-        """Post why a poll failed, and raise its error."""
+        """Post the reason why a poll failed, and raise its error."""
 
         if isinstance(error, AuthenticationFailed | Refused):
             self._lost(error.failure, final=True)
@@ -203,7 +210,9 @@ class Polling:
         raise error
 
     async def _is_heard(self, unread: Failure | None = None) -> bool:
-        """Find out which brokers answer, as `_find_silent` does. Return whether one answers."""
+        """Check which brokers answer, as `_find_silent` does. Return whether at least one answers; False also after an
+        error.
+        """
 
         try:
             await self._find_silent(unread)
@@ -215,7 +224,7 @@ class Polling:
         return True
 
     async def _find_silent(self, unread: Failure | None = None) -> None:
-        """Find out which brokers answer, and post it. Raises AdminError if all are silent.
+        """Check which brokers answer, and post that. Raises AdminError if none answers.
 
         Args:
             unread: the reason why the poll itself failed; None if it did not.
@@ -225,7 +234,7 @@ class Polling:
         try:
             self._silent = await self._session.client.run(cluster.silent_brokers, PATIENCE)
         except AdminError as error:
-            # The reason why brokers do not answer this request says more than the timeout of a poll.
+            # Prefer the error of this request to the poll's if that is only a timeout, which says less.
             known = unread is not None and unread.name != "TIMED_OUT"
             self._lost(unread if unread and known else error.failure, final=isinstance(error, AuthenticationFailed))
             raise
@@ -240,7 +249,7 @@ class Polling:
         self._post(ClusterReached(self._silent, *self._was_read, unread))
 
     async def _read_view(self) -> None:
-        """Read the view's data, and at first also the cluster's nodes."""
+        """Read the view's data; at the first poll also the cluster's nodes."""
         session, view = self._session, self._view()
         if not (session.snapshot.cluster.brokers or session.snapshot.cluster.controllers):
             await asyncio.gather(session.read_cluster(), view.read())
@@ -251,11 +260,11 @@ class Polling:
 
     @property
     def rests(self) -> bool:
-        """Whether all data of the view has been read, until the next tick."""
+        """Whether all data of the view have been read, and the next tick is not due."""
         return self._reading.resting and self._reading.reads.rests(MORE)
 
     def restart_slow(self) -> None:
-        """Restart the slow reads: for another view, or because the operator refreshed."""
+        """Run `View.read_more` again from the start, because another view is shown or the operator refreshed."""
         view = self._view()
         pace = Pace(self._reading.refresh * view.MORE_EVERY)
         self._reading.reads.put(Scheduled(MORE, pace, view.read_more, in_view=True, may=view.known), MORE_AFTER)

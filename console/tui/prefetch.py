@@ -1,8 +1,8 @@
-"""The first reads of a session: the connection to the first broker opens while the screen loads, and the first requests
-are sent once the first frame is drawn.
+"""The first reads of a session: the first broker is connected while the screen loads, and the first requests are sent
+once the first frame is drawn.
 
-Loading the decoders and decoding responses takes as much interpreter time as the frame. Connecting in between would
-delay the frame and bring the rows no earlier; a name lookup and opening a socket take no interpreter time.
+Loading the decoders and decoding responses takes as much interpreter time as the frame. Doing that before would delay
+the frame and bring the rows no earlier; a name lookup and opening a socket take no interpreter time.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ T = TypeVar("T")
 
 
 class Prefetch:
-    """A client with operations that are submitted together, before anything waits for their results.
+    """A client with a few operations that are submitted early and together.
 
-    The first `run` of the same operation and arguments returns the prefetched result; every other call goes to the
-    client.
+    The first `run` of one of these operations, with the same arguments, returns its prefetched result; every other call
+    goes to the client.
     """
 
     def __init__(
@@ -37,17 +37,17 @@ class Prefetch:
         self._ahead: dict[tuple[Any, ...], Future[Any]] = {}
 
     def begin(self) -> None:
-        """Submit the operations."""
+        """Submit the operations to the client; no-op at later calls."""
         operations, self._operations = self._operations, ()
         self._ahead |= {(operation, *args): self._client.submit(operation, *args) for operation, args in operations}
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
-        """Run an operation of `console.admin`, or return its prefetched result."""
+        """Run an operation of `console.admin`, or return its prefetched result. Raises the operation's errors."""
         ahead = self._ahead.pop((operation, *args), None) if self._ahead and not options else None
         return await asyncio.wrap_future(ahead or self._client.submit(operation, *args, **options))
 
     async def arrived(self, seconds: float) -> bool:
-        """Wait at most `seconds` seconds. Return whether all results have arrived without an error."""
+        """Wait at most `seconds` seconds. Return whether all prefetched results have arrived without an error."""
         ahead = list(self._ahead.values())
         if not ahead:
             return False
@@ -67,7 +67,7 @@ class Prefetch:
 
 
 class SessionFactory:
-    """Creates sessions, and closes the client of the previous one. start: returns a running client for a context."""
+    """Creates sessions, and closes the client of the previous one. start: starts and returns a client for a context."""
 
     def __init__(self, start: Callable[[Context], AdminClient]) -> None:
         self._start = start
@@ -75,7 +75,9 @@ class SessionFactory:
         self._ahead: Prefetch | None = None
 
     def session(self, context: Context) -> Session:
-        """Return a session whose first reads are brokers and topics, or controllers and quorum; `begin` sends them."""
+        """Return a session whose first reads are prefetched once `begin` is called: the cluster with all topics, or,
+        for a context of controllers, the cluster with the quorum.
+        """
         from console.admin import cluster, topics
 
         self.close()
@@ -89,7 +91,7 @@ class SessionFactory:
         return session
 
     def begin(self) -> None:
-        """Send the first reads of the latest session."""
+        """Send the first reads of the latest session; no-op without a session."""
         if self._ahead is not None:
             self._ahead.begin()
 
@@ -98,7 +100,7 @@ class SessionFactory:
         return self._ahead is not None and await self._ahead.arrived(seconds)
 
     def close(self) -> None:
-        """Close the client in use."""
+        """Close the client of the latest session; no-op if there is none."""
         if self._client is not None:
             self._client.close()
             self._client = self._ahead = None

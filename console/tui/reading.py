@@ -1,4 +1,4 @@
-"""The reads of the views, their pace and freshness, and whether the cluster answers.
+"""The reads of the views: their pace, the age of data, and whether the cluster answers.
 
 `console.tui.polling` reads for the visible view.
 """
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 def start(
     node: DOMNode, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
 ) -> Worker[None]:
-    """Run a coroutine function as a worker of this node.
+    """Run a coroutine function as a worker of this node, and return the worker.
 
-    Takes the function, not its coroutine: a worker that is cancelled before its first step, as on exit, would leave a
-    coroutine that was never awaited, for which Python prints a warning.
+    It takes the function, not its coroutine: a worker that is cancelled before its first step, as on exit, would leave
+    a coroutine that was never awaited, for which Python prints a warning.
     """
     # Pass a description: without one, Textual formats the bound object, which may be the whole cluster.
     worker: Worker[None] = node.run_worker(work, group=group, name=name, description=name, exclusive=exclusive)
@@ -44,20 +44,20 @@ def start(
 
 
 class Contact(Struct, frozen=True):
-    """The cluster's answers up to the last poll."""
+    """The contact with the cluster: when and whether brokers answered the last poll."""
 
     answered_at: datetime | None = None
     """The time of the last response, UTC; None before the first."""
     lost: Failure | None = None
-    """The reason why no broker answers; None while one does."""
+    """The reason why no broker answers; None while at least one does."""
     final: bool = False
-    """Whether trying again automatically would do harm."""
+    """Whether kac must not try again by itself; wrong credentials, for example, may lock the account."""
     silent: frozenset[int] = frozenset()
-    """The brokers that do not answer while others do."""
+    """The ids of the brokers that do not answer while others do."""
     unread: Failure | None = None
     """The reason why the visible view can't be read although brokers answer; None if it can."""
     unread_since: datetime | None = None
-    """The time of the view's last read, UTC; None while it can be read."""
+    """The time of the view's last successful read, UTC; None if the view can be read."""
 
     @property
     def is_current(self) -> bool:
@@ -66,18 +66,21 @@ class Contact(Struct, frozen=True):
 
 
 def answered(at: datetime, silent: frozenset[int]) -> Contact:
-    """Return the contact after the cluster answered and the view was read."""
+    """Return the contact after the cluster answered and the view was read. at: the time, UTC."""
     return Contact(answered_at=at, silent=silent)
 
 
 def heard(contact: Contact, at: datetime, silent: frozenset[int], unread: Failure, since: datetime) -> Contact:
     """Return the contact after brokers answered but the view could not be read.
 
-    It keeps the first of several failures of the same name, so that the text does not change with every poll.
+    If the failure has the same name as the one before, keep that one, so that the text does not change with every poll.
 
     Args:
+        contact: the contact before.
         at: time of the response, UTC.
-        since: time of the view's last read, or of the first attempt, UTC.
+        silent: the ids of the brokers that do not answer.
+        unread: the reason why the view could not be read.
+        since: time of the view's last successful read, or of the first attempt, UTC.
     """
     before = contact.unread
     if before is not None:
@@ -89,10 +92,12 @@ def heard(contact: Contact, at: datetime, silent: frozenset[int], unread: Failur
 def lost(contact: Contact, failure: Failure, final: bool, read_at: Iterable[datetime]) -> Contact:
     """Return the contact after no broker answered.
 
-    It keeps the first of several failures of the same name: their messages differ by the broker that was tried last.
+    If the failure has the same name as the one before, keep that one: their messages differ only by the broker that was
+    tried last.
 
     Args:
-        final: whether an automatic retry would do harm.
+        contact: the contact before.
+        final: whether kac must not try again by itself.
         read_at: the read times of the snapshot's parts, UTC.
     """
     if contact.lost is not None and contact.lost.name == failure.name and contact.final == final:
@@ -106,20 +111,21 @@ def lost(contact: Contact, failure: Failure, final: bool, read_at: Iterable[date
 
 
 def elsewhere(contact: Contact) -> Contact:
-    """Return the contact for another view, without the last view's read failure."""
+    """Return the contact for another view: without the read failure of the view before."""
     return replace(contact, unread=None, unread_since=None) if contact.unread is not None else contact
 
 
 def unread_text(contact: Contact, noted: bool, width: int, front_end: str = "console") -> str:
-    """Return the text of a view without data: that it is being read, or since when and why it can't be.
+    """Return the text of a view without data: that it is being read, or since when and why it can't be read.
 
     Args:
-        noted: whether the message line already gives the reason.
+        noted: whether the message line already shows the reason.
         width: width of the screen, in cells.
-        front_end: the session's front end; a ``replay`` does not retry.
+        front_end: the session's front end; a ``replay`` does not try again by itself.
 
     Returns:
-        Lines of text; the last one names the operator's options.
+        Lines of text. After a failure, the last line is whether kac tries again by itself, and the key that tries at
+        once.
     """
     failure = contact.lost or contact.unread
     if failure is None:
@@ -156,29 +162,32 @@ class StatusMessage(Message):
 VIEW, MORE = "view", "more of the view"
 """The scheduled reads of the visible view: on each tick, and between ticks."""
 HEADER = (Part.CLUSTER, Part.QUORUM, Part.VERSIONS, Part.TOPICS)
-"""The parts of the snapshot that the lines around each view show."""
+"""The parts of the snapshot that the lines around each view use."""
 SLOW_EVERY = 12
-"""Number of ticks between two slow reads of a view."""
+"""Number of ticks between two calls of a view's `read_more`."""
 WHOLE_REST = 20
-"""Minimum rest before the metadata of all topics, or all ACLs, are read again, as a multiple of the last read's
-duration."""
+"""Pause before the metadata of all topics, or all ACLs, are read again: at least this many times the duration of their
+last read.
+"""
 
 
 class Reading:
-    """The screen's reads, run by one scheduler, and their freshness.
+    """All reads of the screen, which one scheduler runs, and the age of their data.
 
     Attributes:
-        reads: the scheduler; the view, the half hour and others add their parts to those that it watches for changes.
-        contact: whether the cluster answers.
+        reads: the scheduler; views, graphs and others add the parts that they read.
+        contact: when and whether the cluster answered.
         paused: whether only requested reads run.
         lost: whether no broker answers.
-        held: whether a plan is being applied: half of it must not look like another client's change.
+        held: whether a plan is being applied. Reads wait until the end of an apply, because the effects of a part of
+            the plan would look like another client's change.
     """
 
     def __init__(self, session: Session, refresh: float) -> None:
-        """Create the reads; `console.tui.polling` reads for the visible view.
+        """Create the reads; `console.tui.polling` adds those of the visible view.
 
         Args:
+            session: the session whose snapshot gets the data.
             refresh: seconds between ticks; 0: only requested reads run.
         """
         self.session = session
@@ -192,8 +201,9 @@ class Reading:
         self._whole = {part: Turns(Pace(refresh * 0.9, WHOLE_REST)) for part in (Part.TOPICS, Part.ACLS)}
 
     def _may(self, part: Scheduled, turn: Turn) -> bool:
-        """Return whether a part may be read now: no part during an apply, and parts other than the view only after the
-        cluster's first response. While paused, only requested reads run, and the header is read once.
+        """Return whether a part may be read now: no part during an apply, and parts other than the view's only after
+        the cluster's first response. While paused, only requested reads run, and the parts of `HEADER` are read
+        once.
         """
         if self.held or (self.paused and not turn.asked and (turn.was_read or part.name not in HEADER)):
             return False
@@ -210,11 +220,11 @@ class Reading:
         return self.reads.rests(VIEW)
 
     def age(self, at: datetime | None, ticks: int) -> str:
-        """Return ``as of 09:41:07`` for data whose next read is overdue, or while reads are paused; else ``""``.
+        """Return ``as of 09:41:07`` if the next read of the data is overdue, or while reads are paused; else ``""``.
 
         Args:
-            at: time of the read, UTC; None if it has not been read.
-            ticks: ticks between two reads.
+            at: time of the read, UTC; None if the data have not been read, for which the result is ``""``.
+            ticks: number of ticks between two reads.
         """
         if at is None:
             return ""
@@ -222,22 +232,24 @@ class Reading:
         return f"as of {clock(at)}" if late or self.paused else ""
 
     def tick(self) -> None:
-        """Read the view at once, or when the read under way ends; also while paused."""
+        """Read the view at once, or, if a read of it is under way, after that; also while paused."""
         self.reads.hurry(VIEW)
 
     def now(self) -> None:
-        """Read all visible data at once, regardless of its age."""
+        """Read everything that the screen shows at once, however new it is."""
         for turns in self._whole.values():
             turns.hurry()
         self.reads.hurry(VIEW, *HEADER)
 
     @property
     def at_controllers(self) -> bool:
-        """Whether the context connects to controllers, which know no topics."""
+        """Whether the context connects to controllers, which have no data about topics."""
         return self.session.context.settings.controllers
 
     async def whole(self, part: Part) -> bool:
-        """Read all topics or all ACLs if that is due. Return whether it read them. These requests have no pages."""
+        """Read all topics or all ACLs if that is due. Return whether it read them. Such a request can't be split into
+        pages, so it is costly in a large cluster.
+        """
         turns = self._whole[part]
         turns.note(read_ago(self.session.snapshot, part))
         if not turns.is_due():

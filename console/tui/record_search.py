@@ -1,5 +1,5 @@
-"""The search behind the records on the screen: it runs to its end, Esc stops it, `m` continues it, and it may follow
-new records.
+"""The search behind the records pane. It runs to its end unless Esc stops it; `m` continues it; it may follow new
+records.
 """
 
 from __future__ import annotations
@@ -31,36 +31,37 @@ if TYPE_CHECKING:
     from console.session.record_reading import Collected
 
 SHOWN_EVERY = 0.25
-"""Minimum seconds between two changes of the rows during a search."""
+"""Minimum seconds between two updates of the rows during a search."""
 SHARE = 4
-"""Making the rows again waits at least this many times as long as making them took the last time."""
+"""The rows are made again after at least this many times as long as making them took the last time."""
 SOON = 0.5
-"""Seconds for which a read of the view waits for the end of its search, so that keys typed ahead find its rows."""
+"""Seconds for which the view's read waits for the end of a search, so that keys typed ahead apply to its rows."""
 LIVE = 50
-"""Maximum number of records per second that a search which follows shows."""
+"""Maximum number of records per second that are shown while the search follows new records."""
 LIVE_KEPT = 2_000
-"""Maximum number of records that a search which follows keeps: the newest ones."""
+"""Maximum number of records that are kept while the search follows new records: the newest ones."""
 
 
 class _Run(NamedTuple):
-    """One run of a search."""
+    """One run of a search: the search may be stopped, and continued in another run."""
 
     wanted: Records
     further: model.Start | None
     halt: Halt
     before: model.Progress
-    """The progress of the former runs that this one continues."""
+    """The progress of the earlier runs that this one continues."""
 
 
 class AskedRecords:
-    """The records of a statement, searched once and again only on a key, and the keys that change the statement.
+    """The search for the records that a statement selects, and the keys that change the statement. It runs once, and
+    again only on a key.
 
     Attributes:
         wanted: the statement.
-        answer: the records found so far, in the form that may be shown; None before the first are known.
+        answer: the records found so far, masked if the context hides contents; None before the first result.
         problem: the reason why the search failed; None if it did not.
         is_searching: whether a search runs.
-        left_out: the number of records that arrived too fast to be shown while the search followed.
+        left_out: the number of records that arrived too fast to be shown while the search followed new records.
     """
 
     def __init__(self, tools: Tools) -> None:
@@ -82,21 +83,23 @@ class AskedRecords:
 
     @property
     def left_out(self) -> int:
-        """The number of records that arrived too fast to be shown."""
+        """The number of records that arrived too fast to be shown while the search followed new records."""
         return self._cap.left_out
 
     @property
     def is_at_group(self) -> bool:
-        """Whether the first record is the next one that a group reads."""
+        """Whether the search begins at a group's committed offset, so that its first record is the next one that the
+        group reads.
+        """
         return self.wanted.begins.word == "group"
 
     def take_due(self) -> bool:
-        """Return whether a search has to begin; True only once for each search."""
+        """Return whether a search has to begin; True only at the first call after `begin` or a key requested it."""
         due, self._is_due = self._is_due, False
         return due
 
     def begin(self, wanted: Records) -> None:
-        """Take another statement, and discard the records found."""
+        """Set another statement, discard the records found, and request a search."""
         self.stop()
         self.wanted, self._is_due, self._further = wanted, True, None
         self.answer, self.problem, self._collected, self._run = None, None, None, None
@@ -105,7 +108,7 @@ class AskedRecords:
         self.settled.clear()
 
     def stop(self) -> bool:
-        """Stop the search under way, and keep the records that it found. Return whether a search was under way."""
+        """Stop the search, and keep the records that it found. Return whether a search was under way."""
         if self._run is None or not self.is_searching:
             return False
         self._run.halt.ask()
@@ -113,7 +116,7 @@ class AskedRecords:
         return True
 
     def resume(self) -> None:
-        """Let a search that waits for the end of a pause continue."""
+        """Continue a search that waits for the end of a pause of the live refresh; no-op while paused."""
         if not self._cluster.reading.paused:
             self._resumed.set()
 
@@ -170,7 +173,9 @@ class AskedRecords:
             await self._show(wanted, collected)
 
     def _take(self, portion: Portion, collected: Collected, run: _Run) -> None:
-        """Keep a portion: of a search that follows, the newest records up to the cap."""
+        """Keep a portion of records. If the search follows new records, keep only the newest `LIVE_KEPT`, at most
+        `LIVE` per second.
+        """
         portion = portion._replace(progress=_together(run.before, portion.progress))
         if run.wanted.follow:
             self._live.extend(self._cap.passed(portion.records, time.monotonic()))
@@ -178,17 +183,17 @@ class AskedRecords:
         collected.add(portion)
 
     async def _show(self, wanted: Search, collected: Collected) -> None:
-        """Make the answer from the records found so far."""
+        """Update `answer` from the records found so far."""
         read = collected.read()
         if wanted.follow:
-            # Take the records from `_live`, as `collected` has only the counts: records come and go, up to a limit.
+            # Take the records from `_live`, which drops old ones when new ones come; `collected` has only counts here.
             read = replace(read, records=tuple(reversed(self._live)))
         shown = await self._cluster.session.records.readable(read)
         if self._collected is collected:
             self.answer = shown
 
     async def _learn(self, run: _Run, changed: Callable[[], None]) -> None:
-        """Fetch the schemas that the records name, and decode the records with them."""
+        """Read from the registry the schemas that the records name, and decode the records again with them."""
         collected, reader = self._collected, self._cluster.session.records
         if collected is None or self.answer is None:
             return
@@ -198,7 +203,7 @@ class AskedRecords:
             changed()
 
     async def _pause(self) -> None:
-        """Wait while the screen is paused: then no records are fetched."""
+        """Wait while the live refresh is paused; no records are fetched during that time."""
         if self._cluster.reading.paused:
             self._resumed.clear()
             await self._resumed.wait()
@@ -206,13 +211,13 @@ class AskedRecords:
     # -- keys ----------------------------------------------------------------------------------------------------------
 
     async def do_back(self) -> None:
-        """Stop the search and keep what it found; without one, go back as everywhere."""
+        """Stop the search, and keep the records that it found. If none is under way, go back to the previous place."""
         if not self.stop():
             await self._navigator.do_back()
 
     def do_further(self) -> None:
-        """Continue the search from the position at which it was stopped. If it still runs, or has ended, only say
-        so.
+        """Continue the search from the position at which it was stopped. If it still runs, or has reached its end, only
+        show a message.
         """
         more = self.answer.progress.more if self.answer is not None else None
         if more is None or self.is_searching:
@@ -224,7 +229,7 @@ class AskedRecords:
         self._cluster.reading.now()
 
     def do_refresh(self) -> None:
-        """Search again from the statement's own start."""
+        """Search again from the start that the statement names."""
         self.begin(self.wanted)
         self._cluster.reading.now()
 
@@ -240,28 +245,28 @@ class AskedRecords:
         await self._goto(replace(self.wanted, start=Bound("start"), until=None, follow=False))
 
     async def do_isolation(self) -> None:
-        """Show records of open and aborted transactions as well, or only committed records."""
+        """Switch between committed records only, and all records, including those of open and aborted transactions."""
         await self._goto(replace(self.wanted, committed=not self.wanted.committed))
 
     async def do_follow(self) -> None:
-        """Follow the records that are written from now on, or stop following."""
+        """Show the records that are written from now on, or stop following new records."""
         follow = not self.wanted.follow
         await self._goto(replace(self.wanted, follow=follow, start=None, until=None, latest=False, limit=None))
 
     def do_start_at(self) -> None:
-        """Begin the command that shows records from an offset or a time."""
+        """Open the command bar with the command that shows records from an offset or a time on."""
         partition = "" if self.wanted.partition is None else f"partition {self.wanted.partition} "
         start = "from time " if self.wanted.partition is None else "from offset "
         topics = ",".join(map(quote_pattern, self.wanted.topics))
         self._editing.begin(f"records {topics} {partition}{start}")
 
     def do_ask(self) -> None:
-        """Edit the statement in the command bar."""
+        """Open the command bar with the statement, to change it."""
         self._editing.begin(f"{unparse(self.wanted)} ")
 
 
 def _together(before: model.Progress, now: model.Progress) -> model.Progress:
-    """Return the progress of a search and of the runs that it continues."""
+    """Return the progress of a run and of the earlier runs that it continues, as one."""
     if not before.scanned:
         return now
     spans = {(each.topic, each.partition): each for each in before.scanned}
@@ -281,8 +286,6 @@ def _together(before: model.Progress, now: model.Progress) -> model.Progress:
 
 
 def _joined(was: model.Scanned, now: model.Scanned) -> model.Scanned:
-    """Return two ranges of a partition as one. Leave out a range that was not searched; if neither was, return the
-    second.
-    """
+    """Return two searched ranges of a partition as one. An empty range is ignored; if both are empty, return `now`."""
     ranges = [each for each in (was, now) if each.next > each.first] or [now]
     return now._replace(first=min(each.first for each in ranges), next=max(each.next for each in ranges))

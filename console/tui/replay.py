@@ -1,4 +1,6 @@
-"""The console on a flight record: every pane at a chosen time, with keys to step, jump and play."""
+"""The console on a flight record (the brokers' answers over time): every pane at a chosen time, with keys to go to
+other times and to play.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ SPEEDS = (0, 1, 10)
 
 
 class ScreenClient:
-    """Runs the screen's reads against a record, on its own thread.
+    """Runs the screen's reads against a record instead of a cluster, on its own thread.
 
     If the time changes during a read, the read runs again for the new time.
     """
@@ -56,7 +58,7 @@ class ScreenClient:
         self.at_ms = 0
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
-        """Return the result that the operation had at the current time of the replay. Raises the operation's errors."""
+        """Return the result that the operation had at the time that the replay shows. Raises the operation's errors."""
         while True:
             at_ms = self.at_ms
             try:
@@ -86,34 +88,34 @@ async def _at(
 
 
 class RecordedWatch(Watch):
-    """The verdict of the moment shown."""
+    """The verdict of triage at the time that the replay shows, in place of `Watch`."""
 
     def begin(self) -> None:
-        """Do nothing: `ReplayDiagnosis` computes the verdicts of a record."""
+        """Do nothing: `ReplayDiagnosis` computes all verdicts of the record."""
 
     def take(self, moment: Moment) -> None:
-        """Show the verdict of a moment."""
+        """Show the verdict of a moment (one poll of the record)."""
         self.observations, self.verdict, self.lost = moment.observations, moment.verdict, moment.lost
         self._first.set()
         self._show()
 
     async def _keep_muted(self) -> None:
-        """Keep nothing: what is muted counts again once the record is closed."""
+        """Do nothing: mutes of a replay are not stored."""
 
 
 class RecordedHalfHour(HalfHourWatch):
-    """The half hour before the moment shown."""
+    """The graphs of the half hour before the time that the replay shows."""
 
     def begin(self) -> None:
-        """Do nothing: the samples of a record are computed with its verdicts."""
+        """Do nothing: the samples of a record are computed together with its verdicts."""
 
     def shown(self) -> Shown:
-        """Return the data to draw, up to the moment shown."""
+        """Return the data of the graphs, up to the time shown."""
         # Live, a column waits until its samples are complete; here the operator chose the time.
         return super().shown()._replace(is_exact=True)
 
     def take(self, moment: Moment) -> None:
-        """Show the half hour that ends with a moment, and forget the sentences about another one."""
+        """Show the half hour that ends at a moment, and discard the printed sentences about other times."""
         self._told.clear()
         self.known, seen = moment.half_hour, moment.observations
         if seen is not None:
@@ -121,7 +123,7 @@ class RecordedHalfHour(HalfHourWatch):
 
 
 class RecordedEvents:
-    """The events up to the moment shown, in place of `EventWatch`."""
+    """The events up to the time that the replay shows, in place of `EventWatch`."""
 
     problem = "a record has no journal"
 
@@ -129,28 +131,30 @@ class RecordedEvents:
         self.record: Record | None = None
 
     def gaps(self) -> list[str]:
-        """Return no gaps: a record does not say which parts were not observed."""
+        """Return an empty list: a record does not say in which data changes were not observed."""
         return []
 
     def begin(self) -> None:
-        """Do nothing: the events of a record are computed with its verdicts."""
+        """Do nothing: the events of a record are computed together with its verdicts."""
 
 
 class Opened(NamedTuple):
-    """A record opened for the screen."""
+    """A record that is open for the screen: its session, and the computation of its verdicts."""
 
     session: Session
     client: ScreenClient
     diagnosis: ReplayDiagnosis
 
     def close(self) -> None:
-        """Stop its threads."""
+        """Stop the threads of the session and of the computation."""
         self.diagnosis.close()
         self.client.close()
 
 
 def open_record(replay: Replay) -> Opened:
-    """Return the screen's session on a record, and start to compute the verdicts and events of the whole record."""
+    """Return the screen's session on a record, and start a thread that computes the verdicts and events of the whole
+    record.
+    """
     context = replay.session.context
     client = ScreenClient(replay.tape.beside(), context.settings)
     client.at_ms = replay.times[0]
@@ -161,16 +165,16 @@ def open_record(replay: Replay) -> Opened:
 
 
 class ReplayKeys(ActiveKeys):
-    """The keys that work on a record: only those that change nothing."""
+    """The keys that work in a replay: those that change nothing."""
 
     def state(self) -> KeyState:
-        """Return the state that the conditions of keys are checked against."""
+        """Return the present state, against which the conditions of keys are checked."""
         name = clean(self._cluster.session.context.name, 60)
         return super().state()._replace(read_only=f"the record {name}", replay=True)
 
 
 class ReplayFrame(Frame):
-    """The lines around a view, with the record's time. A record has no journal."""
+    """The lines around a view in a replay. The header shows the record's time; there is no journal."""
 
     def _due(self) -> str:
         return ""
@@ -183,7 +187,7 @@ class ReplayFrame(Frame):
 
 
 class ReplayConsole(Console):
-    """Shows a record, at first its first poll with an answer, or a given time."""
+    """The console on a record. It first shows a given time, or else the first poll that brokers answered."""
 
     WATCH = RecordedWatch
     HALF_HOUR = RecordedHalfHour
@@ -201,8 +205,9 @@ class ReplayConsole(Console):
         """Create the console on a record.
 
         Args:
+            replay: the open record.
             settings: the settings of the console; None for the defaults. A replay ignores `refresh`.
-            history: file of former commands; None to keep no history.
+            history: the file of earlier commands; None to keep no history.
             at_ms: time to show first, milliseconds since 1970; None for the first poll that brokers answered.
         """
         self.record = open_record(replay)
@@ -221,12 +226,12 @@ class ReplayConsole(Console):
         )
 
     def on_mount(self) -> None:
-        """Mount the time line above the message."""
+        """Start as the console does, and mount the time line above the message line."""
         self.mount(self.time_line, before=self.message_line)
         self.set_interval(TICK, self._tick)
 
     async def on_unmount(self) -> None:
-        """Stop the threads."""
+        """Stop the replay's threads."""
         await asyncio.to_thread(self.record.close)
 
     def on_resize(self) -> None:
@@ -244,30 +249,30 @@ class ReplayConsole(Console):
         self._go(lambda: self.record.diagnosis.beside(self.at_ms, -1), "this is the beginning of the record")
 
     def do_next_change(self) -> None:
-        """Show the next poll at which the verdict or the cluster changed."""
+        """Show the next poll at which the verdict or the cluster differs from the poll before it."""
         self._go(lambda: self.record.diagnosis.beside(self.at_ms, 1, jump=True), "nothing changes later in the record")
 
     def do_change_before(self) -> None:
-        """Show the previous poll at which the verdict or the cluster changed."""
+        """Show the previous poll at which the verdict or the cluster differs from the poll before it."""
         self._go(
             lambda: self.record.diagnosis.beside(self.at_ms, -1, jump=True), "nothing changed earlier in the record"
         )
 
     def do_pause(self) -> None:
-        """Change the speed of the replay to the next one: from the pause to normal, to ten times as fast, and to the
-        pause again.
-        """
+        """Switch to the next speed of the replay: paused, normal speed, ten times as fast, paused again."""
         self._speed = SPEEDS[(SPEEDS.index(self._speed) + 1) % len(SPEEDS)]
         self._played_ms = self.at_ms
         self._write_time()
 
     async def look_back(self, at: datetime) -> None:
-        """Show the last poll up to a time."""
+        """Show the last poll at or before a time."""
         wanted = max(self.record.diagnosis.begins_ms, round(at.timestamp() * 1000))
         self._go(lambda: self._moment_at(wanted), "the record has no look at that time")
 
     def go_to_time(self, text: str) -> None:
-        """Show the last poll up to a time, in the forms that an operator types; if the text is no such time, say so."""
+        """Show the last poll at or before a time, which the operator has typed. If the text is no time, show a
+        message.
+        """
         diagnosis = self.record.diagnosis
         try:
             wanted = record_time(text, diagnosis.begins_ms, diagnosis.ends_ms)
@@ -278,21 +283,22 @@ class ReplayConsole(Console):
 
     @property
     def at_ms(self) -> int:
-        """The time shown, milliseconds since 1970."""
+        """The time that the replay shows, milliseconds since 1970."""
         return self.record.client.at_ms
 
     def _first_answered(self) -> Moment | None:
-        """Return the first moment with a verdict, or the first of a record without verdicts.
+        """Return the first moment (poll) with a verdict; the first moment if the whole record has no verdict. A record
+        begins before any response.
 
-        None until that is known: a console's record begins with its connections, before any response.
+        None while the thread that computes verdicts has not got that far, and for a record without moments.
         """
         diagnosis = self.record.diagnosis
         ended, moments = diagnosis.ended, diagnosis.moments
         return next((each for each in moments if each.verdict is not None), moments[0] if ended and moments else None)
 
     def _moment_at(self, at_ms: int) -> Moment | None:
-        """Return the last moment up to a time, or the first moment if all are later; None if the record has no moments,
-        or has not been read up to that time.
+        """Return the last moment at or before a time, or the first moment if all are later; None if the record has no
+        moments, or has not been read up to that time.
         """
         diagnosis = self.record.diagnosis
         known = diagnosis.moments
@@ -300,10 +306,10 @@ class ReplayConsole(Console):
         return diagnosis.at(at_ms) or (known[0] if known else None) if reached else None
 
     def _go(self, find: Callable[[], Moment | None], none: str) -> None:
-        """Show a moment, now or once the record has been read up to it.
+        """Show a moment, now or as soon as the record has been read up to it.
 
         Args:
-            find: returns the moment; None if there is no such moment, or it is not known yet.
+            find: returns the moment; None if there is no such moment, or it has not been read yet.
             none: the message if there is no such moment.
         """
         self._wanted = None
@@ -333,8 +339,8 @@ class ReplayConsole(Console):
         self._write_time()
 
     def _show(self, moment: Moment, *, playing: bool = False) -> None:
-        """Show the cluster at a moment of the record. The visible pane then reads the data that the snapshot lacks,
-        from the same moment.
+        """Show the cluster at a moment of the record. The visible pane then reads from the record, at the same moment,
+        the data that the snapshot lacks.
         """
         self._shown = moment
         self.record.client.at_ms = moment.at_ms

@@ -1,4 +1,4 @@
-"""The keys that act on the screen itself: refresh, pause, copy, help, save the record."""
+"""The actions of keys that act on the screen itself: refresh, pause, copy, help, save the record."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from console.tui.watch import ShownCluster
 
 LONGEST_COPY = 100_000
-"""Maximum number of characters copied; a config value has at most 32,767."""
+"""Maximum number of characters that are copied; for comparison, a config value has at most 32,767."""
 
 
 class ScreenKeys:
-    """Runs the keys that act on the whole screen. Created when the operator presses the first of them."""
+    """Runs the actions of keys that act on the whole screen. Created when the operator presses the first of them."""
 
     def __init__(
         self,
@@ -32,24 +32,28 @@ class ScreenKeys:
         frame: Frame,
         polling: Polling,
     ) -> None:
-        """Create the receiver of the screen's keys.
+        """Create the object.
 
         Args:
             app: shows the help, and has the clipboard.
+            cluster: the visible session and its reads.
+            navigator: the navigator, which has the visible view.
+            keys: the keys that work in the visible view.
             frame: the lines around the view, with the message line.
+            polling: the reads of the visible view.
         """
         self._app, self._cluster, self._navigator = app, cluster, navigator
         self._keys, self._frame, self._polling = keys, frame, polling
 
     def do_refresh(self) -> None:
-        """Read now, and clear the marks of changes."""
+        """Read everything that the screen shows now, and clear the marks of changes."""
         self._cluster.changed.clear()
         self._navigator.view.update()
         self._cluster.reading.now()
         self._polling.restart_slow()
 
     def do_pause(self) -> None:
-        """Stop the live refresh, or resume it."""
+        """Pause the live refresh, or resume it."""
         reading = self._cluster.reading
         reading.paused = not reading.paused
         reading.tick()
@@ -60,11 +64,11 @@ class ScreenKeys:
         self._frame.message.say(text, "muted")
 
     def do_suspend(self) -> None:
-        """Suspend the console and return to the shell until ``fg``."""
+        """Stop kac, and return to the shell until ``fg`` continues it."""
         self._app.suspend_job()
 
     def do_add_watch(self) -> None:
-        """Watch the entity under the cursor, or all marked ones."""
+        """Add the marked entities, or the entity under the cursor, to the watched ones."""
         from console.language.verbs.watch import subject_text
 
         added = self._cluster.watching().add(self._navigator.view.targets())
@@ -73,7 +77,9 @@ class ScreenKeys:
         self._frame.message.say(text, "muted")
 
     async def do_copy(self) -> None:
-        """Copy the view's text, if there is any, and show the outcome."""
+        """Copy the text of `View.copied`, and show a message with the outcome; if there is no text, the message says
+        so.
+        """
         if not (text := self._navigator.view.copied()):
             self._frame.message.say("there is nothing to copy here", "muted")
             return
@@ -83,7 +89,7 @@ class ScreenKeys:
         self._frame.message.say(f"{said}: {clean(text, 200)}", meaning)
 
     def do_help(self) -> None:
-        """Show the keys of this view."""
+        """Show the help about the keys of this view."""
         from console.tui.key_help import INDENT, help_lines, sorts_of
         from console.tui.screens import TextScreen
         from console.tui.text_lines import wrap_all
@@ -95,7 +101,7 @@ class ScreenKeys:
         self._app.push_screen(TextScreen(title, lambda width: wrap_all(lines, width, INDENT)))
 
     async def do_save_record(self) -> None:
-        """Write the record in memory to a new file."""
+        """Write the flight record in memory to a new file."""
         from console.tui.keep_record import keep_record
 
         session = self._cluster.session

@@ -1,4 +1,4 @@
-"""Modal screens above the panes: a text, the question before an apply, and the wait for an answer before leaving."""
+"""Modal screens above the panes: a text, the question before an apply, and the wait for a response before leaving."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from widgets.line_view import LineView
 
 
 class TextView(LineView):
-    """Lines rendered for the current width; rendered again when the width changes."""
+    """A scrolling text, whose lines are made for the current width, and again when the width changes."""
 
     def __init__(self, make: Callable[[int], Sequence[Line]]) -> None:
         super().__init__(markable=False)
@@ -30,22 +30,22 @@ class TextView(LineView):
 
     @property
     def text(self) -> str:
-        """The lines as plain text."""
+        """The lines without styles."""
         return "\n".join(plain(line) for line in self._lines)
 
     def made(self, width: int) -> Sequence[Line]:
-        """Return the lines for a width in cells."""
+        """Return the lines of the text for a width in cells."""
         return self._make(width)
 
     def remake(self) -> None:
-        """Render the lines again because their content changed."""
+        """Make the lines again, because the content changed."""
         held = self._hold()
         self._made_for = self.size.width
         self._lines = self._make(max(20, self.size.width - 4))
         self._restore(held)
 
     def on_resize(self) -> None:
-        """Wrap the lines again."""
+        """Make the lines again for the new width."""
         if self._made_for != self.size.width:
             self.remake()
         super().on_resize()
@@ -55,15 +55,15 @@ class TextView(LineView):
         return len(self._lines)
 
     def key_at(self, index: int) -> Hashable:
-        """Return the line's number as its key."""
+        """Return the line's index as its key."""
         return index
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the line's number, which is its key; None if there is no such line."""
+        """Return the key, which is the line's index; None if there is no such line."""
         return key if isinstance(key, int) and 0 <= key < len(self._lines) else None
 
     def spans(self, index: int, width: int) -> Sequence[Span]:
-        """Return a line cut to a width in cells."""
+        """Return a line, cut to `width` cells."""
         spans: list[Span] = [(" ", "")]
         left = width - 1
         for text, meaning in self._lines[index]:
@@ -73,11 +73,11 @@ class TextView(LineView):
         return spans
 
     def header(self, width: int) -> None:
-        """Return None: the screen has its own title."""
+        """Return None: the screen shows its title outside of this widget."""
 
 
 class TextScreen(ModalScreen[None]):
-    """A title and lines to scroll through; Esc closes it."""
+    """A title and a scrolling text; Esc closes the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter", "close", "Close", show=False),
@@ -92,7 +92,7 @@ class TextScreen(ModalScreen[None]):
         self._keys = TextLines(classes="screen-keys")
 
     def compose(self) -> ComposeResult:
-        """Yield title, text and keys."""
+        """Yield the widgets of title, text and keys."""
         yield self._head
         yield self._body
         yield self._keys
@@ -113,15 +113,15 @@ class TextScreen(ModalScreen[None]):
         self._body.focus()
 
     def remake(self) -> None:
-        """Render the text again because its content changed."""
+        """Make the text again, because the content changed."""
         self._body.remake()
 
     def told(self, width: int) -> Sequence[Line]:
-        """Return the title and the lines for a width in cells, for a front end that does not draw them."""
+        """Return the title and the lines for a width in cells; `--plain` prints them."""
         return [[(self._title, "strong")], *self._body.made(width)]
 
     def action_close(self) -> None:
-        """Return to the panes."""
+        """Close the screen, and return to the panes."""
         self.dismiss(None)
 
     def on_line_view_selected(self) -> None:
@@ -129,7 +129,7 @@ class TextScreen(ModalScreen[None]):
         self.dismiss(None)
 
     async def action_copy(self) -> None:
-        """Copy the text, and show the outcome."""
+        """Copy the text to the clipboard, and show a message with the outcome."""
         from console.tui.clipboard import copy
 
         said, meaning = await copy(self.app, self._body.text, os.environ)
@@ -140,13 +140,13 @@ _NAME = BarMode("name", "", remembers=False)
 
 
 class Confirm(ModalScreen[bool]):
-    """Explains an action and asks for confirmation.
+    """A question before an action. The screen's result is True if the operator agrees.
 
     Attributes:
-        names: the names to type, in this order; if empty, the key `y` confirms.
-        yes: the effect of `y`.
-        whole: False if `complete` may still add to the question; an answer given before then takes effect only at that
-            call.
+        names: pairs of a description and the name that the operator still has to type, in this order; if empty, the key
+            `y` agrees.
+        yes: the effect of `y`, as text.
+        whole: False while `complete` may still add to the question; an earlier answer takes effect only at that call.
     """
 
     AUTO_FOCUS = ""
@@ -161,8 +161,11 @@ class Confirm(ModalScreen[bool]):
         """Create the question.
 
         Args:
+            title: the question itself.
+            lines: the lines below it, which explain the action.
             yes: the effect of the key `y`, as text.
             names: pairs of a description (``the context's name``) and the name to type.
+            whole: False if `complete` will be called.
         """
         super().__init__()
         self._title = title
@@ -175,7 +178,7 @@ class Confirm(ModalScreen[bool]):
         self._bar = CommandBar(classes="answer")
 
     def compose(self) -> ComposeResult:
-        """Yield the question and the input line for names."""
+        """Yield the widget of the question, and the input line for names."""
         yield self._text
         yield self._bar
 
@@ -184,17 +187,18 @@ class Confirm(ModalScreen[bool]):
         self._ask()
 
     def on_resize(self) -> None:
-        """Wrap the question to the new width."""
+        """Wrap the question for the new width."""
         self._ask()
 
     def tell(self, lines: Sequence[Line]) -> None:
-        """Add lines to the question; the input line keeps its text."""
+        """Add lines to the question. The text in the input line stays."""
         self._lines += lines
         self._write()
 
     def complete(self, lines: Sequence[Line], names: Sequence[tuple[str, str]]) -> None:
-        """Add the last lines and names to the question; the input line keeps its text. An earlier answer takes
-        effect."""
+        """Add the last lines and names to the question, which is then `whole`. The text in the input line stays. If the
+        operator has agreed before and no name is left to type, close the screen with True.
+        """
         self.whole = True
         self._lines += lines
         begun = bool(self.names)
@@ -249,14 +253,14 @@ class Confirm(ModalScreen[bool]):
         self._text.set(*shown)
 
     def on_command_bar_submitted(self, message: CommandBar.Submitted) -> None:
-        """Check a typed name; ask for the next one, or take the answer."""
+        """Take a typed name, or show an error if it is not the expected one."""
         message.stop()
         if not self.take_name(message.text):
             self._bar.show_error(f"that is not {self.names[0][0]}")
 
     def take_name(self, text: str) -> bool:
-        """Take the next name; ask for the one after it, or take the answer. Return whether the text was the expected
-        name.
+        """Compare a text with the next name to type. Return False if it differs; otherwise ask for the name after it,
+        or agree if there is none, and return True.
         """
         if text.strip() != self.names[0][1]:
             return False
@@ -268,29 +272,32 @@ class Confirm(ModalScreen[bool]):
 
     @property
     def told(self) -> Sequence[Line]:
-        """The question so far, for a front end that does not draw it."""
+        """The title and the lines of the question so far; `--plain` prints them."""
         return [[(self._title, "strong")], *self._lines]
 
     def on_command_bar_closed(self, message: CommandBar.Closed) -> None:
-        """Answer the question with "no" when the operator leaves the input line with Esc."""
+        """Close the screen with False, because the operator pressed Esc in the input line."""
         message.stop()
         self.dismiss(False)
 
     def action_agree(self) -> None:
-        """Answer the question with "yes", unless it requires a name."""
+        """Agree, unless the question requires a typed name."""
         if not self.names:
             self._agree()
 
     def action_refuse(self) -> None:
-        """Answer the question with "no"."""
+        """Close the screen with False, because the operator refuses."""
         self.dismiss(False)
 
 
 def _cut(lines: Sequence[Line], asked: Sequence[Line], height: int) -> list[Line]:
-    """Return the lines of a question that fit above the prompt, one row each, and the number of lines left out.
+    """Return the lines of a question that fit above the prompt, a line with the number of those left out, and the
+    prompt.
 
     Args:
-        lines: the question, with a blank line at its beginning and end.
+        lines: the lines of the question, wrapped, with a blank line at the beginning and at the end.
+        asked: the lines of the prompt, which are all kept.
+        height: the number of lines on the screen.
     """
     room = max(3, height - len(asked))
     if len(lines) <= room:
@@ -302,8 +309,8 @@ def _cut(lines: Sequence[Line], asked: Sequence[Line], height: int) -> list[Line
 
 
 class Waiting(ModalScreen[bool | None]):
-    """Waits for the responses to sent requests. Its result is True to leave, without the responses or after the last
-    one; False to stay.
+    """A screen that waits for the responses to sent requests before the operator leaves. Its result is True to leave,
+    because the responses have come or the operator does not wait for them; False to stay.
     """
 
     AUTO_FOCUS = ""
@@ -317,7 +324,7 @@ class Waiting(ModalScreen[bool | None]):
 
         Args:
             work: the apply under way.
-            going: the action that follows the answer, as text (``leaves``).
+            going: the action after the wait, as text (``leaves``).
         """
         super().__init__()
         self._work = work
@@ -325,21 +332,21 @@ class Waiting(ModalScreen[bool | None]):
         self._text = TextLines(classes="question")
 
     def compose(self) -> ComposeResult:
-        """Yield the widget with the text."""
+        """Yield the widget of the text."""
         yield self._text
 
     def on_mount(self) -> None:
-        """Update the text every second with the elapsed time."""
+        """Show the text, and update its elapsed time every second."""
         self._write()
         self.set_interval(1.0, self._write)
 
     def on_resize(self) -> None:
-        """Wrap the lines to the new width."""
+        """Wrap the text for the new width."""
         self._write()
 
     @property
     def told(self) -> Sequence[Line]:
-        """The event that kac waits for, and the effect of leaving."""
+        """The request whose response kac waits for, and the effect of leaving, as lines; `--plain` prints them."""
         flying = self._work.in_flight
         if flying is not None:
             what, without = flying.waiting(datetime.now(UTC)), "without the answer: the outcome is unknown then"
@@ -361,7 +368,7 @@ class Waiting(ModalScreen[bool | None]):
         self._text.set(*shown)
 
     def action_leave(self) -> None:
-        """Leave without the answer."""
+        """Leave without waiting for the response."""
         self.dismiss(True)
 
     def action_stay(self) -> None:

@@ -1,4 +1,4 @@
-"""A few lines of styled text that repaint only the lines that changed."""
+"""A few lines of styled text, of which only the lines that changed are painted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BOLD = frozenset({"pending", "failed", "danger", "strong", "stale", "reverse"})
 
 
 class TextLines(Painted):
-    """Styled text lines, as many as the widget's height; longer ones are cut. `set` paints the lines that differ."""
+    """Lines of styled text, as many as the widget is high; lines that are too wide are cut."""
 
     DEFAULT_CSS = """
     TextLines {
@@ -37,7 +37,7 @@ class TextLines(Painted):
     """
 
     class Pressed(Message):
-        """A click on the text at column `x` of line `y`."""
+        """The user clicked on the text at cell `x` of line `y`."""
 
         def __init__(self, lines: TextLines, x: int, y: int) -> None:
             self.lines = lines
@@ -62,17 +62,19 @@ class TextLines(Painted):
         return self._lines
 
     def set(self, *lines: Line) -> None:
-        """Show other lines."""
+        """Show these lines instead. Only the lines that differ are painted."""
         if lines != self._lines:
             self._lines = lines
             self._painter.repaint()
 
     def dim(self, dimmed: bool) -> None:
-        """Remove the colours, or restore them. Without colours the text may be out of date."""
+        """Draw the text without its colours (True), as a sign that it may be out of date, or with them again
+        (False).
+        """
         self._painter.dim(dimmed)
 
     def piece_at(self, x: int) -> int | None:
-        """Return the index of the span at a column of the first line, in cells; None past its end."""
+        """Return the index of the span at cell `x` of the first line; None after its end."""
         left = 0
         for index, (text, _) in enumerate(self._lines[0] if self._lines else ()):
             left += cell_width(text)
@@ -81,12 +83,12 @@ class TextLines(Painted):
         return None
 
     def text_at(self, x: int) -> str:
-        """Return the text of the span at a column of the first line, in cells; ``""`` past its end."""
+        """Return the text of the span at cell `x` of the first line; ``""`` after its end."""
         piece = self.piece_at(x)
         return "" if piece is None else self._lines[0][piece][0]
 
     def on_mount(self) -> None:
-        """Forget the colours when the theme changes, even if this widget's own ground stays the same."""
+        """Subscribe to changes of the theme, after which the styles are computed again."""
         self.app.theme_changed_signal.subscribe(self, self._theme_changed)
 
     def _theme_changed(self, _theme: Theme) -> None:
@@ -98,7 +100,7 @@ class TextLines(Painted):
         self._painter.repaint()
 
     def on_click(self, event: events.Click) -> None:
-        """Post the position of the click."""
+        """Post `Pressed` with the position of the click."""
         event.stop()
         self.post_message(self.Pressed(self, event.x, event.y))
 
@@ -110,7 +112,8 @@ class TextLines(Painted):
     ) -> Style:
         """Return the style of a meaning, directly from the theme.
 
-        A dozen component classes for each of these lines would take longer to style than the rest of the first screen.
+        Textual's own way, a dozen component classes for each of these widgets, would take longer than the rest of the
+        first screen.
         """
         meaning = names[0].partition("--")[2]
         return style_of(self.app.theme_variables, "muted" if self._painter.dimmed else meaning)
@@ -126,14 +129,16 @@ class TextLines(Painted):
 
 
 class MessageLine(TextLines):
-    """The last message, until the operator moves on; without a message, a note. At most `MESSAGE_LINES` lines."""
+    """The line that shows the last message, until the operator moves the cursor or goes to another place; without a
+    message, a note. At most `MESSAGE_LINES` lines.
+    """
 
     def __init__(self, note: Callable[[], Line], keys_seen: Callable[[], int]) -> None:
         """Create the line without a message.
 
         Args:
-            note: returns the text to show without a message.
-            keys_seen: returns the number of keys handled.
+            note: returns the text to show while there is no message.
+            keys_seen: returns the number of keys that the operator has pressed so far.
         """
         super().__init__(id="message")
         self._note, self._keys_seen = note, keys_seen
@@ -143,9 +148,10 @@ class MessageLine(TextLines):
         """The messages that a front end without a screen has yet to take; the latest `MOST_HEARD`."""
 
     def say(self, text: str, meaning: str = "", *, is_progress: bool = False) -> None:
-        """Show a message until the operator moves on.
+        """Show a message, until it is cleared or replaced.
 
         Args:
+            text: the message, without markup.
             meaning: the meaning that sets its colour: ``failed``, ``pending``, ``muted``, or ``""`` for plain.
             is_progress: whether the text only reports a count of finished work, which `--plain` does not print.
         """
@@ -167,7 +173,7 @@ class MessageLine(TextLines):
             self.write()
 
     def write(self) -> None:
-        """Show the message, else the note, in at most `MESSAGE_LINES` lines."""
+        """Show the message; if there is none, the note; in at most `MESSAGE_LINES` lines."""
         lines = wrap(self._said or self._note(), max(20, self.app.size.width - 2))[:MESSAGE_LINES]
         if self.size.height != len(lines):
             self.styles.height = len(lines)
@@ -175,7 +181,9 @@ class MessageLine(TextLines):
 
 
 def style_of(variables: Mapping[str, str], meaning: str) -> Style:
-    """Return the style of a meaning in a theme: its colour, and bold for meanings that must not be missed."""
+    """Return the style of a meaning in a theme: its colour, and bold for the important meanings. variables: the theme's
+    variables.
+    """
     name = {"header": "heading"}.get(meaning, meaning)
     named = variables.get(f"{name}-text-style", "bold" if meaning in _BOLD else "none")
     return Style(
@@ -186,10 +194,10 @@ def style_of(variables: Mapping[str, str], meaning: str) -> Style:
 
 
 def clipped(lines: Sequence[Line], count: int) -> tuple[Line, ...]:
-    """Return the first `count` lines, the last one ending in ``…`` if more were left out.
+    """Return the first `count` lines; if there are more, the last of them ends in ``…``.
 
     Args:
-        count: the number of free lines; it may be below 0 before a view has its size.
+        count: the number of free lines; it may be negative before a view has its size, and the result is then empty.
     """
     if len(lines) <= count:
         return tuple(lines)
@@ -199,9 +207,8 @@ def clipped(lines: Sequence[Line], count: int) -> tuple[Line, ...]:
 
 
 def folded(lines: Sequence[Line], width: int, most: int) -> list[Line]:
-    """Return the lines, with rows of a table placed next to each other if there are more than `most` lines, and the
-    width has space for two rows or more. Rows of a table are recognized by their equal width, as `in_columns` makes
-    them.
+    """Return the lines in at most `most` lines if possible: rows of a table are placed next to each other, two or more
+    in a line of `width` cells. Rows of a table are recognized by their equal width, as `in_columns` makes them.
     """
     runs = [(cells, list(some)) for cells, some in groupby(lines, lambda line: cell_width(plain(line)))]
     cells, rows = max(runs, key=lambda run: len(run[1]), default=(0, []))
@@ -221,13 +228,13 @@ def folded(lines: Sequence[Line], width: int, most: int) -> list[Line]:
 
 
 def rule(title: str, width: int) -> Line:
-    """Return ``── title ─────…``, the heading line of a section."""
+    """Return the heading of a section, `width` cells wide: ``── title ─────…``."""
     text = fit(title, max(0, width - 6)).rstrip()
     return [("── ", "muted"), (text, "strong"), (" " + "─" * max(0, width - 4 - cell_width(text)), "muted")]
 
 
 def wrap_all(lines: Iterable[Line], width: int, indent: int) -> list[Line]:
-    """Return lines, each wrapped as `wrap` does."""
+    """Return all lines, each wrapped as by `wrap`."""
     return [part for line in lines for part in wrap(line, width, indent)]
 
 
@@ -235,7 +242,7 @@ def wrap(line: Line, width: int, indent: int = 0) -> list[Line]:
     """Return a line in pieces of at most `width` cells (two at least), broken at blanks if possible.
 
     Args:
-        indent: blanks before all but the first piece, unless they would take more than half of the width.
+        indent: number of blanks before all but the first piece; fewer if they would take more than half of the width.
     """
     width = max(width, 2)
     indent = indent if indent <= width // 2 and width - indent >= 2 else 0

@@ -1,4 +1,4 @@
-"""The choice of the theme: the configured one, else the one for the terminal's background."""
+"""The choice of the theme: the configured one, or else the one that suits the terminal's background."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ if TYPE_CHECKING:
 
 
 class ThemeChoice:
-    """Applies a theme to the app. On terminals with few colours there is no choice."""
+    """Applies a theme to the app. A terminal with 16 colours or none always gets the theme in its own colours."""
 
     def __init__(self, app: App[Context], chosen: str | None, message: MessageLine) -> None:
         """Create the choice; `show` applies the theme.
 
         Args:
-            chosen: theme of the settings; None if the terminal's background decides.
+            app: the app.
+            chosen: name of the configured theme; None to choose by the terminal's background.
+            message: the message line.
         """
         self._app, self._chosen, self._message = app, chosen, message
         self._is_light = background.from_environment(os.environ)
 
     @property
     def asks(self) -> bool:
-        """Whether the terminal must be queried for its background."""
+        """Whether the theme depends on the terminal's background, and that must be queried from the terminal."""
         return self._chosen in (None, "ansi") and self._is_light is None and background.may_be_asked(os.environ)
 
     def show(self) -> None:
-        """Apply the theme."""
+        """Apply the theme to the app."""
         app = self._app
         colors = app.console.color_system
         app.theme = suitable(self._chosen, color_system=colors, no_color=app.no_color, is_light=self._is_light)
@@ -45,7 +47,9 @@ class ThemeChoice:
             self.show()
 
     def choose(self, name: str) -> None:
-        """Apply a theme, whatever background the terminal reports; a terminal with 16 colours or none keeps its own."""
+        """Apply the theme with this name; a later report of the terminal's background does not change it to another
+        one. On a terminal with 16 colours or none, show a message that its own colours stay.
+        """
         self._chosen = name
         self.show()
         if not self._app.theme.startswith(f"kac-{name}"):

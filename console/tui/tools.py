@@ -1,4 +1,4 @@
-"""The parts of the console that panes use."""
+"""The objects of the console that panes use."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 
 class Tools(NamedTuple):
-    """The arguments of each pane; a pane takes those that it needs."""
+    """The objects that each pane gets at its creation; it uses those that it needs."""
 
     cluster: ShownCluster
     """The visible session, its reads and its contact with the cluster."""
     navigator: Navigator
     """Shows other panes."""
     editing: Editing
-    """Stages edits, or begins their commands in the command bar."""
+    """Stages edits, or opens the command bar with commands that do."""
     message: MessageLine
-    """Shows a line to the operator."""
+    """The message line."""
     journal: Journal
     """This host's journal, and the events since the console began."""
     lake: OpenLake
     contexts: Choice
     """The contexts that the operator can switch to."""
     operating: Callable[[], Operating]
-    """Returns the object that begins operations, created on first use."""
+    """Returns the runner of operations, created on first use."""
     execute: Callable[[Sequence[Statement]], Awaitable[LanguageError | None]]
-    """Executes commands; returns an error of the language, None on success."""
+    """Executes commands. Returns the error if a command has a mistake in the language, else None."""
     look_back: Callable[[datetime], Awaitable[None]]
-    """Shows the cluster at a time of the last half hour."""
+    """Replays the record in memory from a time of the last half hour on."""

@@ -1,4 +1,6 @@
-"""The analyses of topics: each runs in the background, whatever view is shown, and its last result stays."""
+"""The analyses of topics (counts over their records). Each runs in the background, whatever view is visible; the last
+result of each topic is kept.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ class AnalysisRun:
 
     Attributes:
         statement: the statement that began the analysis.
-        found: the analysis so far, with keys that may be shown; None before the first records.
+        found: the counts so far, with record keys masked if the context hides them; None before the first records.
         problem: the reason why the analysis failed; None if it did not.
         is_running: whether it still reads records.
     """
@@ -40,7 +42,7 @@ class AnalysisRun:
         self.halt: Halt = Halt()
 
     def stop(self) -> bool:
-        """Make the analysis end soon, and keep its counts. Return whether it was under way."""
+        """Request the end of the analysis, which then keeps its counts. Return whether it was under way."""
         if not self.is_running:
             return False
         self.halt.ask()
@@ -63,19 +65,19 @@ class TopicAnalyses:
         Args:
             app: the app, which runs the workers.
             reader: returns the session's reader of records.
-            learn: keeps the counts in the session's snapshot.
+            learn: stores the counts in the session's snapshot.
             redraw: redraws the visible view.
-            tell: shows a message to the operator, with its meaning.
+            tell: shows a message, given with the meaning of its colour.
         """
         self._app, self._reader, self._learn, self._redraw, self._tell = app, reader, learn, redraw, tell
         self._runs: dict[str, AnalysisRun] = {}
 
     def of(self, topic: str) -> AnalysisRun | None:
-        """Return the last analysis of a topic; None without one."""
+        """Return the last analysis of a topic, under way or ended; None if there was none."""
         return self._runs.get(topic)
 
     def begin(self, statement: Analyze) -> None:
-        """Begin an analysis, and end the one of the same topic that is under way."""
+        """Begin an analysis in a worker; stop an analysis of the same topic that is under way."""
         if (before := self._runs.get(statement.topic)) is not None:
             before.stop()
         run = self._runs[statement.topic] = AnalysisRun(statement)

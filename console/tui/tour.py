@@ -18,15 +18,15 @@ LINES: tuple[Line, ...] = (
 
 
 class Tour:
-    """The lines that a demo shows below the causes. path: file that marks the tour as seen."""
+    """The lines of the tour, which a demo shows below the causes. path: an empty file that marks the tour as seen."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.is_shown = not path.exists()
 
     def end(self) -> None:
-        """Mark the tour as seen; if that can't be written, kac shows the tour again. Blocks on the file, so call it on
-        a thread.
+        """Create the file that marks the tour as seen. If that fails, log it; the next demo shows the tour again.
+        Blocks, so call it on a thread.
         """
         try:
             private_folder(self._path.parent)

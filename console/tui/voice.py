@@ -1,4 +1,4 @@
-"""The terminal of ``--plain``: lines out and lines in, and a driver that draws nothing."""
+"""The terminal of ``--plain``: output of lines, input of lines, and a driver of Textual that draws nothing."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ from console.present.columns import clock
 from console.terminal import stdout
 
 MOST_LINES = 40
-"""Maximum number of lines of a text that kac writes at once."""
+"""Maximum number of lines of a long text that are printed at once."""
 
 
 class SilentDriver(HeadlessDriver):
-    """A driver that neither draws nor reads. The app reports a crash as on a terminal."""
+    """A driver of Textual that neither draws nor reads keys. After a crash, the app prints the error as on a
+    terminal.
+    """
 
     @property
     def is_headless(self) -> bool:
-        """False: this is an operator's app, not a test's."""
+        """False, so that Textual treats the app as one for a user, not for a test."""
         return False
 
     @property
     def can_suspend(self) -> bool:
-        """Whether another program, such as an editor, can have the terminal: True if standard input and output are a
-        terminal, since kac reads no line before `next`.
+        """Whether another program, such as an editor, can use the terminal: True if standard input and output are a
+        terminal. kac reads standard input only after a call of `InputLines.next`.
         """
         return os.isatty(0) and os.isatty(1)
 
@@ -43,31 +45,31 @@ class SilentDriver(HeadlessDriver):
 
 
 class Voice:
-    """Writes lines to standard output. count: the number of lines so far."""
+    """Prints lines to standard output. count: the number of lines printed so far."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
-        """Create the voice. Do this before the app runs: the app redirects standard output.
+        """Create the printer. It must be created before the app runs, because the app redirects standard output.
 
         Args:
-            now: returns the time of a change.
+            now: returns the time that `say_at` prints.
         """
         self._out, self._now = stdout(), now
         self._rest: Sequence[str] = ()
         self.count = 0
 
     def say(self, text: str) -> None:
-        """Write a line, which the terminal folds; nothing for an empty one."""
+        """Print a line, folded to the terminal's width; nothing for ``""``."""
         if text:
             self.count += 1
             self._out.write(f"{text}\n")
             self._out.flush()
 
     def say_at(self, text: str) -> None:
-        """Write a line about a change, with its time."""
+        """Print a line about a change, after the time of now."""
         self.say(f"{clock(self._now())} {text}")
 
     def say_all(self, lines: Sequence[str]) -> None:
-        """Write the first lines of a long text; `more` writes the next ones."""
+        """Print the first `MOST_LINES` lines of a text; `more` prints the next ones."""
         for each in lines[:MOST_LINES]:
             self.say(each)
         self._rest = lines[MOST_LINES:]
@@ -75,28 +77,30 @@ class Voice:
             self.say(f"{plural(len(self._rest), 'more line')}: type more")
 
     def more(self) -> bool:
-        """Write the next lines of a long text; return False if no lines are left."""
+        """Print the next lines of the text; return False if none were left."""
         rest = self._rest
         self.say_all(rest)
         return bool(rest)
 
     def drop(self) -> None:
-        """Forget the rest of a long text."""
+        """Discard the lines of the text that were not printed."""
         self._rest = ()
 
 
 class InputLines:
-    """Lines of standard input, read one at a time on a thread, so that the terminal's own line editing works."""
+    """Lines of standard input, read one at a time on a thread, so that the user can edit a line with the terminal's own
+    keys.
+    """
 
     def __init__(self) -> None:
-        """Create the reader; it reads nothing before `next`."""
+        """Create the reader; it reads nothing until `next` is called."""
         self._wanted, self._lines = Semaphore(0), deque[str]()
         self._is_asked, self.ended = False, False
         Thread(target=self._read, name="lines", daemon=True).start()
 
     def next(self) -> str | None:
-        """Return the next line without its line end; None if no line was typed yet. At the end of input `ended` is
-        True.
+        """Return the next line without its line end. Return None, and begin to read one, if none has been read; `ended`
+        is True after the end of the input.
         """
         if self._lines:
             self._is_asked = False
@@ -107,7 +111,7 @@ class InputLines:
         return None
 
     def echo(self, on: bool) -> None:
-        """Let the terminal show typed characters, or not."""
+        """Set whether the terminal shows typed characters."""
         with suppress(termios.error, OSError):  # raised if there is no terminal
             flags = termios.tcgetattr(0)
             flags[3] = flags[3] | termios.ECHO if on else flags[3] & ~termios.ECHO

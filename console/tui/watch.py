@@ -1,5 +1,6 @@
-"""Background work of the screen: triage polls every few seconds and computes the verdict; the half hour takes a sample
-every ten; lint counts its findings each minute. `ShownCluster` combines them with the session."""
+"""Background work of the screen: triage polls every few seconds and computes its verdict; the half hour takes a sample
+every ten seconds; lint counts its findings each minute. `ShownCluster` combines these with the session.
+"""
 
 from __future__ import annotations
 
@@ -50,13 +51,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 RESTS = Pace(every=0.0)
-"""The pace of diagnoses, which take processor time."""
+"""The pace of diagnoses: after each, there is a pause of ten times its duration."""
 SAMPLE, OF_SAMPLES = "half hour", "rates and lags"
 """The names of the scheduled part that takes samples of the half hour, and of the part that reads their data."""
 STEP = 1.0
-"""Seconds between two checks for a due sample of the half hour."""
+"""Seconds between two checks whether a sample of the half hour is due."""
 SETTLES = 3.0
-"""Seconds after the first rows without reads for samples: the visible rows go first."""
+"""Seconds after the first rows during which nothing is read for samples, so that the visible rows are read first."""
 READS_EVERY, GROUPS_AT_ONCE = timedelta(seconds=10), 100
 """The time between two reads for samples; lags that another read refreshed in that time are not read again. And the
 number of groups in one of these reads, which take the groups in turn."""
@@ -65,22 +66,24 @@ COUNTS, COUNTS_EVERY, FIRST_AFTER, LAST_AFTER = "lint", 60.0, 10.0, 40.0
 first one: the minimum, which applies once triage has read all its parts, and the maximum, if it can't read some of
 them."""
 OLD_FOR_LINT = timedelta(seconds=30)
-"""The age above which a part is read again for the pane."""
+"""Age of a part of the snapshot above which the pane of lint reads it again."""
 LOOKS = Pace(5.0, rest=20.0)
-"""The pace of linting while the pane is visible: rules over 100,000 topics take seconds of processor time."""
+"""The pace at which the rules of lint run while its pane is visible: rules over 100,000 topics take seconds of CPU
+time.
+"""
 
 
 class Watch:
-    """Triage in the background. It begins when the pane of causes is first shown, and continues under all other panes,
-    so that each cause has a start time.
+    """Triage in the background. It begins when the pane of causes is first shown, and continues while other panes are
+    visible, so that the start time of each cause is known.
 
     Attributes:
         observations, verdict: the state after the last poll; None before the first.
-        lost: the reason why no broker answers; None while one does.
-        muted: cause (`cause_id`) -> the end of its mute, UTC.
-        seen: cause in the verdict -> the time when it was first seen, UTC.
-        tour: the tour of a demo, below the causes; None without one.
-        request_logs: the brokers' request logs, as files on this host.
+        lost: the reason why no broker answers; None while at least one does.
+        muted: id of a cause (`cause_id`) -> the end of its mute, UTC.
+        seen: id of a cause in the verdict -> the time when it was first seen, UTC.
+        tour: the tour of a demo, below the causes; None without a tour.
+        request_logs: the paths of the brokers' request logs, as files on this host.
         reading: the session, and whether its reads are paused.
     """
 
@@ -96,7 +99,7 @@ class Watch:
         Args:
             app: the app, which runs the worker.
             reading: the session, and whether its reads are paused.
-            write_tabs: writes the number of causes into the line of panes.
+            write_tabs: writes the line of panes, which has the number of causes.
             redraw: redraws the visible view.
         """
         self._app, self._session, self.reading = app, reading.session, reading
@@ -114,7 +117,7 @@ class Watch:
         self._first = asyncio.Event()
 
     def begin(self) -> None:
-        """Start to diagnose; if the live refresh is paused, diagnose once."""
+        """Start to poll and diagnose in a worker; while the live refresh is paused, only once."""
         self._is_asked = True
         if not self.is_on:
             self._worker = start(self._app, self._run, group="watch", name="watch")
@@ -125,12 +128,14 @@ class Watch:
         return self._worker is not None and not self._worker.is_finished
 
     async def first(self) -> None:
-        """Wait for the first verdict, or until brokers fail to answer."""
+        """Wait for the first verdict, or until a poll fails."""
         await self._first.wait()
 
     @property
     def is_led(self) -> bool:
-        """Whether the metadata quorum may have a leader: False if the last poll found no leader."""
+        """Whether the metadata quorum may have a leader: False if the last poll found none, True before the first
+        poll.
+        """
         if self.observations is None:
             return True
         from console.triage.symptoms import CLUSTER, NO_QUORUM_LEADER
@@ -139,13 +144,13 @@ class Watch:
 
     @property
     def alarm(self) -> int:
-        """The number of unmuted causes."""
+        """The number of causes of trouble that are not muted; 0 before the first verdict."""
         from console.present.triage import alarms
 
         return alarms(self.verdict, self.muted) if self.verdict is not None else 0
 
     async def mute(self, causes: Collection[str], until: datetime | None) -> None:
-        """Mute causes until a time (UTC), or count them again if `until` is None."""
+        """Mute causes, given by id, until a time (UTC); if `until` is None, end their mutes."""
         rest = {name: when for name, when in self.muted.items() if name not in causes}
         self.muted = rest if until is None else {**rest, **dict.fromkeys(causes, until)}
         self._show()
@@ -185,8 +190,8 @@ class Watch:
                 await poller.rest()
 
     def _has_lost(self, error: AdminError | Refused) -> None:
-        """Keep the verdict, and mark it as old. If contact was not lost before, also read the header at once, to find
-        out whether brokers answer.
+        """Record that a poll failed; the last verdict stays visible. If the poll before did not fail, also read
+        everything that the screen shows now, to find out whether brokers answer.
         """
         if self.lost is None:
             log.warning("triage: %s", error.failure)
@@ -196,8 +201,8 @@ class Watch:
         self._redraw()
 
     async def _take(self, poll: Poll) -> None:
-        """Diagnose a poll, unless the last diagnosis was too recent. If contact was lost before, also read the header
-        at once.
+        """Diagnose a poll, unless the last diagnosis was too recent. If the poll before failed, also read everything
+        that the screen shows now.
         """
         if self.lost is not None:
             self.lost = None
@@ -230,7 +235,9 @@ class Watch:
 
 
 def _steady(before: Verdict | None, now: Verdict) -> Verdict:
-    """Return the verdict with equal parts replaced by the former objects, so that views do not redraw them."""
+    """Return `now`, with each field that equals that of `before` replaced by the same object, so that views do not
+    redraw it.
+    """
 
     known = asdict(before) if before is not None else {}
     same = {name: known[name] for name, value in asdict(now).items() if known.get(name) == value}
@@ -238,11 +245,11 @@ def _steady(before: Verdict | None, now: Verdict) -> Verdict:
 
 
 class Drawn(NamedTuple):
-    """The lines of a chart, each with its graph."""
+    """The lines of a chart, each with the graph that it belongs to."""
 
     lines: Sequence[tuple[Line, Graph | None]] = ()
     seconds: int = 0
-    """The seconds that a column covers; 0 without a chart."""
+    """The number of seconds that a column of the chart covers; 0 without a chart."""
 
 
 NO_GRAPHS = "there is no graph on the screen: a taller one has some, and ^G"
@@ -250,23 +257,25 @@ IN_WORDS = "there are no graphs to move in: with slow_link = true they are sente
 
 
 class HalfHourWatch:
-    """Takes the samples of the last half hour, from the first response on. Reads their data if nothing else does.
+    """Takes samples of the cluster for the graphs of the last half hour, from the first response on. It reads their
+    data if triage does not.
 
     Attributes:
         known: the samples so far; None before the first.
-        usage: throttled client, from the lake -> slot -> requests a minute; None if no lake was read.
-        moment: the column of the cursor in time; None without a cursor.
-        left_at: the column of the cursor in the former place.
+        usage: throttled client, from the lake -> number of a time slot -> requests per minute; None if no lake was
+            read.
+        moment: the column that the cursor in time marks; None without a cursor in time.
+        left_at: the column that it marked in the place before; None if it marked none.
     """
 
     def __init__(self, triage: Watch, journal: Journal, redraw: Callable[[], None], *, in_words: bool = False) -> None:
-        """Create the watch; `begin` adds its samples to the screen's reads.
+        """Create the watch; `begin` adds its reads to those of the screen.
 
         Args:
             triage: has the session, and reads all needed data while it runs.
             journal: the journal's watch, which has the events.
             redraw: redraws the visible view.
-            in_words: whether graphs are sentences: these change only if their meaning changes.
+            in_words: whether sentences replace the graphs; a sentence changes only if its meaning changes.
         """
         self._reading, self._session = triage.reading, triage.reading.session
         self._triage, self._journal, self._redraw = triage, journal, redraw
@@ -282,7 +291,7 @@ class HalfHourWatch:
         """The reason why there are no graphs in which the cursor in time could move."""
 
     def begin(self) -> None:
-        """Start to take samples; if the live refresh is paused, take one. With a connection to controllers, read no
+        """Start to take samples; while the live refresh is paused, only one. On a connection to controllers, read no
         data for them.
         """
         reads = self._reading.reads
@@ -299,7 +308,9 @@ class HalfHourWatch:
         reads.hurry(SAMPLE)
 
     def shown(self) -> Shown:
-        """Return the data to draw."""
+        """Return the data of the cluster's graphs: samples, marks of events, times until disks are full, throttled
+        clients, groups.
+        """
         from console.present.overview import Shown
 
         samples = self.known.samples if self.known is not None else ()
@@ -318,15 +329,15 @@ class HalfHourWatch:
         return known.samples[-1].slot * EVERY if known.samples else known.own[-1].slot * OWN_EVERY
 
     def leave_moment(self) -> None:
-        """Remove the cursor in time, because another place is shown; the next key there puts it on the same time. Also
-        forget the sentences told, since another place shows those of its own time.
+        """Remove the cursor in time, because another place is shown; the first key there puts it on the same time. Also
+        discard the printed sentences.
         """
         self._told.clear()
         self.moment, self.left_at = None, self.moment or self.left_at
 
     def cluster(self, width: int, room: int) -> Drawn:
-        """Return the cluster's chart, in at most `room` lines; no lines before the first sample, or if the chart does
-        not fit.
+        """Return the chart of the cluster, at most `room` lines of `width` cells; no lines before the first sample, or
+        if the chart does not fit.
         """
         if self.in_words:
             return self._in_words(self.sentences(None).values(), width, room)
@@ -335,8 +346,11 @@ class HalfHourWatch:
         return self._drawn(overview_chart(self.shown(), width, room - 2), width, room, "^G")
 
     def own(self, kind: Kind, name: str, width: int, room: int, readers: Collection[str] = ()) -> Drawn:
-        """Return the chart of one topic, group or broker (`console.present.overview.own_chart`), in at most `room`
-        lines; no lines if there are no samples of it, or if the chart does not fit.
+        """Return the chart of one topic, group or broker (`console.present.overview.own_chart`), at most `room` lines
+        of `width` cells; no lines if there are no samples of it, or if the chart does not fit.
+
+        Args:
+            readers: names of the groups that read the topic.
         """
         if self.in_words:
             return self._in_words(self.sentences((kind, name)).values(), width, room)
@@ -348,8 +362,8 @@ class HalfHourWatch:
         return self._drawn(chart, width, room)
 
     def sentences(self, about: tuple[Kind, str] | None) -> Mapping[Any, Sentence]:
-        """Return the half hour of the cluster, or of a topic, group or broker, as sentences; empty before the first
-        sample.
+        """Return sentences about the last half hour of the cluster (`about` is None), or of a topic, group or broker;
+        empty before the first sample.
         """
         from console.present.in_words import cluster_graphs, own_graphs, still_told
 
@@ -378,23 +392,23 @@ class HalfHourWatch:
         return Drawn(lines, chart.axis.seconds)
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the inputs of `shown`; the same objects until one changes."""
+        """Return the objects that graphs are drawn from; each stays the same object until it changes."""
         record = self._journal.events.record
         return self.known and self.known.samples, record and record.events, self.usage
 
     def learn_usage(self, usage: Mapping[str, Mapping[int, float]]) -> None:
-        """Keep the lake's data on throttled clients for the half hour."""
+        """Store which clients were throttled, from the lake: client -> number of a time slot -> requests per minute."""
         if usage != self.usage:
             self.usage = usage
             self._redraw()
 
     async def _take(self) -> None:
-        """Take a sample of the snapshot if one is due. Do nothing before the first read."""
+        """Take a sample of the snapshot if one is due. No-op before the first read."""
         now, snapshot = self._session.clock.now(), self._session.snapshot
         if not snapshot.read_at:
             return
         if self.known is None:
-            # Imported late, once there are rows.
+            # Import only now, because the first rows must not wait for this module.
             from console.model.half_hour import HalfHour
 
             self.known = HalfHour()
@@ -409,7 +423,9 @@ class HalfHourWatch:
         self._redraw()
 
     async def _throttled(self) -> Mapping[Measure, float]:
-        """Return the throttling of kac, from responses, and of other clients, from request logs if they are read."""
+        """Return how much brokers throttled kac, as responses say, and other clients, as request logs say if they are
+        read.
+        """
         from console.admin.cluster import count_throttled
         from console.model.half_hour import throttled_by_log, throttled_kac
 
@@ -419,7 +435,9 @@ class HalfHourWatch:
         return found
 
     async def _read(self) -> None:
-        """Read rates, and the lags of the next groups unless lags were read within `READS_EVERY`."""
+        """Read the log end offsets for rates; if lags were not read within `READS_EVERY`, also the lags of the next
+        groups.
+        """
         session = self._session
         await session.rates.read((), self._reading.contact.silent)
         at = session.snapshot.read_at.get(Part.LAGS)
@@ -430,19 +448,19 @@ class HalfHourWatch:
 
 
 class LintWatch:
-    """The findings of the last look. Rules run on another thread.
+    """The findings of lint's last run. Its rules run on another thread.
 
     Attributes:
-        report: the findings; None before the first look.
-        missing: lines on members of parts that could not be read.
+        report: the findings; None before the first run.
+        missing: lines about entities whose data could not be read.
         problem: the reason why the last read for the pane failed; None if it did not.
     """
 
     def __init__(self, triage: Watch, redraw: Callable[[], None]) -> None:
-        """Create the watch; `begin` starts the counts for Now, `read` runs the rules for the pane.
+        """Create the watch. `begin` starts the counts for the pane Now, `read` runs the rules for the pane of lint.
 
         Args:
-            triage: reads most of what rules need.
+            triage: reads most of the data that the rules need.
             redraw: redraws the visible view.
         """
         self._triage, self._reading, self._redraw = triage, triage.reading, redraw
@@ -457,7 +475,7 @@ class LintWatch:
         self.problem: Failure | None = None
 
     def begin(self) -> None:
-        """Count the findings for Now from time to time."""
+        """Start to count the findings for the pane Now at intervals; no-op at later calls."""
         if self._began is None:
             self._began = time.monotonic()
             pace = Pace(COUNTS_EVERY, rest=30.0)
@@ -476,8 +494,8 @@ class LintWatch:
         await self._look(seen_by(session.snapshot, session.clock.now(), session.context))
 
     async def read(self) -> None:
-        """Read the data that the rules need, and run the rules, if something changed or is old. If the read fails, keep
-        the reason as `problem`, and the former report.
+        """Read the data that the rules need, and run the rules, if something changed or is old. If the read fails,
+        store the reason in `problem`, and keep the last report.
         """
         snapshot = self._session.snapshot
         if not self._looks.is_due() or (self.report is not None and snapshot is self._seen and self._is_fresh()):
@@ -498,7 +516,9 @@ class LintWatch:
                 await self._look(seen)
 
     def readable(self) -> Sequence[Rule]:
-        """Return the rules whose parts the session reads: controllers know few of them. Triage reads certificates."""
+        """Return the rules for which the session can read all data. On a connection to controllers these are few. Rules
+        about certificates are left out, because triage reads these.
+        """
         from console.lint.rules import RULES
         from console.session.lint_reading import absent_parts
 
@@ -514,8 +534,8 @@ class LintWatch:
         return self._rules
 
     def _needed(self) -> frozenset[Part]:
-        """Return the parts that the rules need and that are read as a whole, at one time; in other parts each member
-        has its own time.
+        """Return the parts of the snapshot that the rules need and that are read completely at one time. Parts whose
+        entities are read separately are not returned.
         """
         if not self._parts:
             parts = (part for rule in self.readable() for part in rule.reads)
@@ -523,12 +543,12 @@ class LintWatch:
         return self._parts
 
     def _is_fresh(self) -> bool:
-        """Return whether the session has read every needed part within the last 30 s (`OLD_FOR_LINT`)."""
+        """Return whether every needed part was read within the last 30 s (`OLD_FOR_LINT`)."""
         now, read_at = self._session.clock.now(), self._session.snapshot.read_at
         return all(part in read_at and now - read_at[part] < OLD_FOR_LINT for part in self._needed())
 
     def progress(self) -> tuple[int, int]:
-        """Return the number of read parts among those that rules need, and the number of these."""
+        """Return the number of needed parts that have been read, and the number of needed parts."""
         return sum(part in self._session.snapshot.read_at for part in self._needed()), len(self._needed())
 
     async def _look(self, seen: Seen) -> None:
@@ -548,10 +568,10 @@ def _reported(seen: Seen) -> tuple[Report, Sequence[str]]:
 
 
 def watching_of(context: Context, wanted: str) -> Callable[[], Watching]:
-    """Return a function that returns what the operator watches, created at its first call.
+    """Return a function that returns the watched subjects; its first call creates them.
 
     Args:
-        wanted: the set of the context to begin with; ``""`` for none.
+        wanted: the name of the context's set to begin with; ``""`` for no set.
     """
 
     @cache
@@ -564,20 +584,20 @@ def watching_of(context: Context, wanted: str) -> Callable[[], Watching]:
 
 
 class ShownCluster(NamedTuple):
-    """The cluster as all views see it."""
+    """The cluster as all views use it: the session and the background work about it."""
 
     reading: Reading
     """The session, and its reads."""
     triage: Watch
-    """The causes of problems."""
+    """Triage, which finds the causes of trouble."""
     half_hour: HalfHourWatch
-    """The values of the last half hour."""
+    """The samples of the last half hour."""
     changed: Changed
     """The marks of changes since the operator's last refresh."""
     lint: LintWatch
-    """The findings of lint."""
+    """Lint, with its findings."""
     analyses: Callable[[], TopicAnalyses]
-    """Returns the analyses of topics, created on first use."""
+    """Returns the runner of topic analyses, created on first use."""
     watching: Callable[[], Watching]
     """Returns the watched subjects, created on first use."""
 
@@ -588,11 +608,12 @@ class ShownCluster(NamedTuple):
 
     @property
     def contact(self) -> Contact:
-        """Whether the cluster answers."""
+        """When and whether the cluster answered."""
         return self.reading.contact
 
     def answering(self) -> list[int]:
-        """Return the ids of the brokers that answer; of the controllers if the context connects to these. A read from a
-        silent node would last until its timeout."""
+        """Return the ids of the brokers that answer; on a connection to controllers, the ids of these. A request to a
+        node that does not answer would last until its timeout.
+        """
         silent, cluster = self.contact.silent, self.session.snapshot.cluster
         return [node.id for node in cluster.brokers or cluster.controllers if node.id not in silent]

@@ -1,4 +1,6 @@
-"""The subjects that the operator watches: kept for the pane while the console runs."""
+"""The subjects (entities or patterns) that the operator watches, for the pane of watched entities, while the console
+runs.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,17 @@ _KINDS = {
 
 
 class Watching:
-    """The watched subjects, in the operator's order.
+    """The watched subjects, in the order in which the operator added them.
 
     Attributes:
-        set: the name of the context's set that is watched; ``""`` without one.
-        problem: the reason why a set could not be opened; ``""`` without a problem.
+        subjects: the watched subjects.
+        set: the name of the context's set that is watched; ``""`` if none is.
+        problem: the reason why a set can't be watched; ``""`` without a problem.
     """
 
     def __init__(self, context: Context, wanted: str) -> None:
-        """Begin with a set of a context. wanted: the name of the set. With ``""``, or a name that the context does not
-        have, nothing is watched.
+        """Begin with the subjects of a context's set. wanted: the name of the set; with ``""``, or a name that the
+        context does not have, nothing is watched.
         """
         from console.language.errors import CommandError
 
@@ -45,11 +48,13 @@ class Watching:
             self.problem = clean(f"{error.message}; {error.hint}" if error.hint else error.message, 600)
 
     def begin(self, subjects: Iterable[Watched], set_: str = "") -> None:
-        """Replace the watched subjects. set_: the name of the set that they come from; ``""`` without a set."""
+        """Replace the watched subjects. set_: the name of the set that they come from; ``""`` if they come from no
+        set.
+        """
         self.subjects, self.set, self.problem = tuple(subjects), set_, ""
 
     def add(self, targets: Iterable[ConfigResource | QuotaEntity]) -> list[Watched]:
-        """Also watch these entities. Return the subjects for those that can be watched."""
+        """Also watch these entities. Return the subjects of those that can be watched."""
         found = [subject for each in targets if (subject := subject_of(each)) is not None]
         self.subjects = tuple(dict.fromkeys((*self.subjects, *found)))
         return found
@@ -61,14 +66,14 @@ class Watching:
 
 
 def subject_of(target: ConfigResource | QuotaEntity) -> Watched | None:
-    """Return the subject that matches only this entity; None for an entity that can't be watched."""
+    """Return the subject that matches exactly this entity; None for an entity that can't be watched."""
     if not isinstance(target, ConfigResource) or target.is_default or target.type not in _KINDS:
         return None
     return Watched(_KINDS[target.type], target.name)
 
 
 def subjects_in(context: Context, name: str) -> tuple[Watched, ...]:
-    """Return the subjects of a set of a context. Raises CommandError if its text does not name any."""
+    """Return the subjects of a context's set. Raises CommandError if the set's text is invalid or names no subject."""
     from console.language.errors import CommandError, LanguageError
     from console.language.grammar import parse
     from console.language.verbs.watch import Watch

@@ -1,4 +1,4 @@
-"""A module for each pane."""
+"""The panes: a module for each, imported when it is first shown."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _BESIDE_ANOTHER = {
     **dict.fromkeys((*keymap.OF_CONNECT, *keymap.OF_CONNECTOR), keymap.CONNECTORS),
     keymap.MIRRORS: keymap.MIRRORS,
 }
-"""View -> the view whose module it shares; all other views have a module of their own name."""
+"""Name of a view -> the name of the module that defines it; any other view is in a module of its own name."""
 
 
 def make_view(name: str, tools: Tools) -> View:
     """Create a view by its name in `console.tui.keymap`.
 
-    The module is imported only now, so that the first screen does not wait for the other panes.
+    Its module is imported only now, so that the first screen does not wait for the modules of other panes.
     """
     made: View = _view_class(name)(tools)
     return made
@@ -37,5 +37,5 @@ def _view_class(name: str) -> Any:
 
 
 def sort_columns(name: str) -> list[Column]:
-    """Return the columns of a view that have a sort key, for the documentation."""
+    """Return the columns of a view that have a sort key. The page of keys lists them."""
     return [column for column in getattr(_view_class(name), "COLUMNS", ()) if column.sort_key is not None]

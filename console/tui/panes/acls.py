@@ -1,4 +1,4 @@
-"""Permissions by principal or by resource: all ACLs, or those that affect one topic."""
+"""The pane of ACLs, by principal or by resource: all ACLs, or those that affect one topic."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from console.tui.text_lines import wrap_all
 from console.tui.tools import Tools
 
 LABEL = 18
-"""Number of cells for the labels before the lines of an explanation."""
+"""Width in cells of the column of labels, to the left of the lines of an explanation."""
 MOST = 2_000
-"""Maximum length of an explanation's line in characters."""
+"""Maximum characters of a line of an explanation."""
 
 
 class AclsView(DetailsView[AclRow]):
-    """A table of ACLs, a row for each."""
+    """A table with one row for each ACL."""
 
     NAME = keymap.ACLS
     NEEDS = Part.ACLS
@@ -46,7 +46,7 @@ class AclsView(DetailsView[AclRow]):
         self._explanation: tuple[object, Sequence[Line]] = (None, ())
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the ACLs, the staged edits, the topic, the order and the changes."""
+        """Return the values that the pane is drawn from: ACLs, staged edits, topic, order, and marks of changes."""
         return self.snapshot.acls, self.plan.staged, self.place.about, self._by, self.cluster.changed.version
 
     async def read(self) -> None:
@@ -54,7 +54,7 @@ class AclsView(DetailsView[AclRow]):
         await self.cluster.reading.whole(Part.ACLS)
 
     def rows(self) -> list[AclRow]:
-        """Return all ACLs, or those that affect the topic."""
+        """Return all ACLs, or, in a topic's section, those that affect the topic."""
         topic = self.place.topic
 
         def make() -> list[AclRow]:
@@ -71,7 +71,7 @@ class AclsView(DetailsView[AclRow]):
         return text
 
     def key(self, row: AclRow) -> Hashable:
-        """Return the ACL itself: it has no other key."""
+        """Return the row's key: the ACL itself."""
         return row.acl
 
     def key_text(self, key: Hashable) -> str:
@@ -79,7 +79,7 @@ class AclsView(DetailsView[AclRow]):
         return acl_text(key) if isinstance(key, Acl) else super().key_text(key)
 
     def words(self, row: AclRow) -> str:
-        """Return the ACL's text for the filter."""
+        """Return the text that the filter searches: the ACL as text."""
         return search_text(row.acl)
 
     def cells(self, row: AclRow) -> list[Cell]:
@@ -87,30 +87,30 @@ class AclsView(DetailsView[AclRow]):
         return ACLS[self._by].cells(row)
 
     def status(self) -> Line:
-        """Return the order and the number of ACLs."""
+        """Return the text right of the breadcrumbs: the order and the number of ACLs."""
         return [(f"by {self._by}  ", "muted"), *super().status()]
 
     def target(self) -> ConfigResource | None:
-        """Return the topic whose ACLs are shown; None for the cluster's ACLs."""
+        """Return the topic whose ACLs are shown; None if those of the whole cluster are shown."""
         about = self.place.about
         return about if isinstance(about, ConfigResource) else None
 
     def copied_of(self, row: AclRow) -> str:
-        """Return the ACL in the syntax of commands."""
+        """Return the text that `y` copies: the ACL in the syntax of commands."""
         return acl_text(row.acl)
 
     def do_grouping(self) -> None:
-        """Sort by principal or by resource."""
+        """Switch the order of the rows between principal and resource."""
         self._by = "resource" if self._by == "principal" else "principal"
         self.table.set_columns(ACLS[self._by].layout, self.table.rows)
         self.redraw()
 
     def do_add(self) -> None:
-        """Begin an ``allow`` command in the command bar."""
+        """Open the command bar with the beginning of an ``allow`` command."""
         self._editing.begin("allow User:")
 
     def do_explain(self) -> None:
-        """Show the operations that the ACL under the cursor allows or denies, given all others."""
+        """Show which operations the ACL under the cursor allows or denies, taking all other ACLs into account."""
         row = self.row()
         if row is not None:
             start(self.app, partial(self._explain, row.acl), group="command", name="command")
@@ -120,7 +120,9 @@ class AclsView(DetailsView[AclRow]):
         self.show_text(acl_text(binding), lambda width: wrap_all(lines, width, LABEL))
 
     def details(self, row: AclRow) -> list[Line]:
-        """Return the operations that the ACL allows or denies; only the ACL itself until a thread has computed them."""
+        """Return the operations that the ACL allows or denies; until a thread has computed them, only the ACL as a
+        title.
+        """
         about, lines = self._explanation
         if about != (row.acl, self.snapshot.acls):
             start(self, partial(self._learn, row.acl), group="explanation", name="explanation", exclusive=True)
@@ -134,8 +136,9 @@ class AclsView(DetailsView[AclRow]):
         self._show_details()
 
     def do_revoke(self) -> None:
-        """Stage the deletion of the marked ACLs, or of the one under the cursor; if some are staged, discard those
-        edits."""
+        """Stage the deletion of the marked ACLs, or of the one under the cursor. If the deletion of some is staged
+        already, discard those edits instead.
+        """
         rows, hidden = self.rows_meant(), self.left_out()
         staged = [row for row in rows if row.staged]
         for row in staged:

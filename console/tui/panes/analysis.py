@@ -1,4 +1,4 @@
-"""The pane of a topic's analysis, while it runs and after it, as lines with bars."""
+"""The pane of a topic's analysis (counts over its records), while it runs and after it, as lines with bars."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from console.tui.topic_analyses import AnalysisRun
 
 
 class AnalysisView(View):
-    """The last analysis of a topic. It continues in the background while other views are shown."""
+    """The last analysis of a topic. The analysis continues in the background while other views are shown."""
 
     NAME = keymap.ANALYSIS
 
@@ -36,38 +36,38 @@ class AnalysisView(View):
         self.receivers = (*self.receivers, self._hidden)
 
     def compose(self) -> ComposeResult:
-        """Yield breadcrumbs and lines."""
+        """Yield the breadcrumbs and the widget of the lines."""
         yield self.where
         yield self.lines
 
     @property
     def topic(self) -> str:
-        """The topic."""
+        """The name of the topic; ``""`` if the place is about no topic."""
         about = self.place.about
         return about.topic if isinstance(about, Analyze) else ""
 
     @property
     def run(self) -> AnalysisRun | None:
-        """The last analysis of the topic; None without one."""
+        """The last analysis of the topic; None if there was none."""
         return self.cluster.analyses().of(self.topic)
 
     @property
     def masked(self) -> bool:
-        """Whether keys and names of headers are hidden."""
+        """Whether record keys and header names are hidden."""
         run = self.run
         return run is not None and not self._hidden.are_shown and is_masked(self.session.context, run.statement)
 
     def begin(self) -> None:
-        """Hide contents again."""
+        """Hide record contents again. Called when the place is about another topic."""
         self._hidden.are_shown = False
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the analysis and whether it runs."""
+        """Return the values that the pane is drawn from: the analysis, and whether it runs."""
         run = self.run
         return run, run and run.found, run and run.problem, run is not None and run.is_running, self.masked
 
     def draw(self) -> None:
-        """Make the lines again, and show the progress."""
+        """Draw the lines of the analysis, and its progress."""
         self._text.remake()
         self._message.write()
 
@@ -82,12 +82,14 @@ class AnalysisView(View):
         return analysis_lines(run.found, width, masked=self.masked)
 
     def crumbs(self) -> Line:
-        """Return the statement of the analysis as a title; the topic before the first analysis."""
+        """Return the breadcrumbs: the analysis's statement; the topic before the first analysis."""
         run = self.run
         return [(clean(unparse(run.statement) if run is not None else self.topic, 200), "strong")]
 
     def status(self) -> Line:
-        """Return the time of the analysis, and whether contents are hidden; empty before the analysis."""
+        """Return the text right of the breadcrumbs: the time of the analysis, and whether contents are hidden; empty
+        before the analysis.
+        """
         run = self.run
         if run is None or run.found is None:
             return []
@@ -95,7 +97,7 @@ class AnalysisView(View):
         return [*line, *masking_note(masked=self.masked, has_mask=bool(self.session.context.mask))]
 
     def note(self) -> Line:
-        """Return the progress while the analysis runs."""
+        """Return the text for the message line: the progress while the analysis runs."""
         run = self.run
         if run is None or run.found is None or run.problem is not None:
             return super().note()
@@ -105,33 +107,35 @@ class AnalysisView(View):
         return [(stopped_line(run.found.facts), "pending")] if progress.stopped else super().note()
 
     def target(self) -> ConfigResource | None:
-        """Return the resource of the topic's configs; None without a topic."""
+        """Return the config resource of the topic; None if the place is about no topic."""
         return topic_resource(self.topic) if self.topic else None
 
     def copied(self) -> str:
-        """Return the shown lines as text, for `y` to copy."""
+        """Return the text that `y` copies: the shown lines."""
         return self._text.text
 
     async def do_back(self) -> None:
-        """Stop the analysis and keep its counts; else go back as everywhere."""
+        """Stop the running analysis, and keep its counts. If none runs, go back to the previous place."""
         run = self.run
         if run is None or not run.stop():
             await self._navigator.do_back()
 
     def do_refresh(self) -> None:
-        """Analyze again with the same statement."""
+        """Begin the analysis again, with the same statement."""
         run = self.run
         self.cluster.analyses().begin(run.statement if run is not None else Analyze(self.topic))
         self.redraw()
 
     def do_analyze_again(self) -> None:
-        """Change the statement in the command bar."""
+        """Open the command bar with the statement of the analysis, to change it."""
         run = self.run
         self._editing.begin(f"{unparse(run.statement if run is not None else Analyze(self.topic))} ")
 
 
 async def show_analysis(tools: Tools, place: Place, topic: str) -> None:
-    """Show the analysis of a topic; without one, begin the command that makes it: it may read a large topic."""
+    """Show the last analysis of a topic. If there is none, open the command bar with the command that begins one: it
+    may read a large topic, so the operator has to enter it.
+    """
     if tools.cluster.analyses().of(topic) is not None:
         await tools.navigator.goto(analysis_of(place, topic))
     else:

@@ -1,4 +1,4 @@
-"""The brokers, the quorum's status, and the cluster default."""
+"""The pane of brokers, with the quorum's status and the cluster default of broker configs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class BrokersView(DetailsView[present_brokers.BrokerRow]):
-    """One row for each broker and one for the cluster default; Enter opens its configs."""
+    """One row for each broker, and one for the cluster default of broker configs; Enter opens the row's configs."""
 
     NAME = keymap.BROKERS
     PARTS = frozenset({Part.CLUSTER, Part.LOG_DIRS, Part.VERSIONS, Part.TOPICS})
@@ -41,7 +41,9 @@ class BrokersView(DetailsView[present_brokers.BrokerRow]):
         self._rates = ShownRates(self)
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the cluster, its quorum, the brokers' load, rates and configs, the staged edits and the changes."""
+        """Return the values that the pane is drawn from: the cluster, its quorum, the brokers' load, rates and configs,
+        the staged edits, and the marks of changes.
+        """
         known = self.snapshot
         return (
             known.cluster,
@@ -59,18 +61,20 @@ class BrokersView(DetailsView[present_brokers.BrokerRow]):
         )
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the broker under the cursor; None on the cluster default."""
+        """Return the broker under the cursor as kind and id, for the graphs; None on the cluster default."""
         row = self.row()
         return ("broker", str(row.broker.id)) if row is not None and row.broker is not None else None
 
     def own_chart(self, width: int, room: int) -> Drawn:
-        """Return the chart of the broker; on the cluster default, that of the cluster."""
+        """Return the chart of the broker under the cursor; on the cluster default, that of the cluster. width: in
+        cells; room: maximum lines.
+        """
         if self.subject() is not None:
             return super().own_chart(width, room)
         return self.cluster.half_hour.cluster(width, room)
 
     async def read(self) -> None:
-        """Read brokers and quorum, topics for the counts, and the brokers' own configs.
+        """Read the brokers and the quorum, the topics for their counts per broker, and the brokers' own configs.
 
         Raises:
             AdminError: no broker answered.
@@ -94,33 +98,35 @@ class BrokersView(DetailsView[present_brokers.BrokerRow]):
         )
 
     def key(self, row: present_brokers.BrokerRow) -> Hashable:
-        """Return the name of the config resource: the broker's id as text, ``""`` for the cluster default."""
+        """Return the row's key, the name of its config resource: the broker's id as text, ``""`` for the cluster
+        default.
+        """
         return row.key
 
     def key_text(self, key: Hashable) -> str:
-        """Return ``broker 3``, or the cluster default."""
+        """Return the row's key as text for messages: ``broker 3``, or the cluster default."""
         return f"broker {key or DEFAULT}"
 
     def words(self, row: present_brokers.BrokerRow) -> str:
-        """Return id, host and rack."""
+        """Return the text that the filter searches: id, host and rack."""
         broker = row.broker
         return f"{broker.id} {broker.host} {broker.rack or ''}" if broker else "<default>"
 
     def in_trouble(self, row: present_brokers.BrokerRow) -> bool:
-        """Return whether the broker has a symptom, or triage names the row's configs."""
+        """Return whether triage finds a symptom of the broker, or names the row's configs in a cause."""
         found = self.trouble.found
         return (row.broker is not None and row.broker.id in found.brokers) or row.resource in found.configs
 
     def status(self) -> Line:
-        """Return the quorum's leader and health."""
+        """Return the text right of the breadcrumbs: the quorum's leader and health."""
         return present_brokers.quorum_line(self.snapshot, is_led=self.cluster.triage.is_led)
 
     def target_of(self, row: present_brokers.BrokerRow) -> ConfigResource:
-        """Return the resource of the broker's configs, or the cluster default."""
+        """Return the config resource of the broker or of the cluster default."""
         return row.resource
 
     def copied_of(self, row: present_brokers.BrokerRow) -> str:
-        """Return ``host:port``; ``""`` for the cluster default."""
+        """Return the text that `y` copies: ``host:port``; ``""`` for the cluster default."""
         return f"{row.broker.host}:{row.broker.port}" if row.broker else ""
 
     async def enter(self, row: present_brokers.BrokerRow) -> None:
@@ -128,7 +134,9 @@ class BrokersView(DetailsView[present_brokers.BrokerRow]):
         self._navigator.open_resource(self.target_of(row))
 
     def do_unregister(self) -> None:
-        """Begin the command that unregisters the broker, unless the broker is alive."""
+        """Open the command bar with the command that unregisters the broker; if the broker is alive, only show a
+        message.
+        """
         row = self.row()
         if row is None or row.broker is None:
             self._message.say("the cluster default is no broker", "muted")
@@ -138,15 +146,15 @@ class BrokersView(DetailsView[present_brokers.BrokerRow]):
             self._editing.begin(f"unregister broker {row.broker.id}")
 
     def do_drain(self) -> None:
-        """Begin the command that drains the marked brokers, or the broker under the cursor; on the cluster default, the
-        command that balances all.
+        """Open the command bar with the command that moves all replicas off the marked brokers, or the broker under the
+        cursor; on the cluster default, with the command that balances all brokers.
         """
         brokers = [row.broker.id for row in self.rows_meant() if row.broker is not None]
         self._editing.begin(f"drain broker {commas(brokers)} throttle " if brokers else "balance throttle ")
 
     def do_elect(self) -> None:
-        """Stage elections of the marked brokers, or of the broker under the cursor, as preferred leaders; on the
-        cluster default, of all brokers.
+        """Stage elections of the marked brokers, or of the broker under the cursor, as leaders of the partitions whose
+        preferred leader they are; on the cluster default, of all brokers.
         """
         from console.tui.electing import elect_leaders
 

@@ -1,4 +1,4 @@
-"""The configs of one entity."""
+"""The pane of the configs of one entity."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from console.tui.tools import Tools
 
 
 class ConfigsView(DetailsView[present_configs.ConfigRow]):
-    """A table of config keys, with the details of the key under the cursor below it."""
+    """A table with one row for each config key; the details of the key under the cursor are below it."""
 
     NAME = keymap.CONFIGS
     PARTS = frozenset({Part.CONFIGS})
@@ -41,7 +41,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
 
     @property
     def resource(self) -> ConfigResource:
-        """The resource whose configs are shown; the cluster default if the place has none."""
+        """The resource whose configs are shown; the cluster default of brokers if the place names none."""
         about = self.place.about
         return about if isinstance(about, ConfigResource) else CLUSTER_DEFAULT
 
@@ -50,11 +50,13 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
         return self.resource in self.snapshot.configs
 
     def concerns(self, failure: ReadFailure) -> bool:
-        """Return whether a failure is about this entity or about all."""
+        """Return whether a read failure affects this entity: it is about the entity, or about all configs."""
         return failure.entity in ("", config_label(self.resource))
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the entity's configs, their documentation, the plan, the changes, and the brokers' configs."""
+        """Return the values that the pane is drawn from: the entity's configs, their documentation, the plan, the marks
+        of changes, and the brokers' configs.
+        """
         known = self.snapshot
         return (
             self.resource,
@@ -66,7 +68,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
         )
 
     async def read(self) -> None:
-        """Read the entity's configs, with their documentation if it is unknown. Raises AdminError."""
+        """Read the entity's configs; also their documentation, if it was not read yet. Raises AdminError."""
         resource, known = self.resource, self.snapshot
         entries = known.configs.get(resource)
         documented = entries is not None and all(
@@ -78,7 +80,7 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
         await self.session.read_configs([resource], documentation=asks)
 
     async def read_more(self) -> None:
-        """Read the brokers' configs, from which a topic inherits; nothing for other entities."""
+        """Read the brokers' configs, from which a topic inherits. No-op for other entities."""
         if self.resource.type == TOPIC:
             await self.session.read_configs([*map(broker_resource, self.cluster.answering())])
 
@@ -90,27 +92,27 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
         return present_configs.config_rows(resource, entries, lines, self.plan, overrides_only=self._only_overrides)
 
     def key(self, row: present_configs.ConfigRow) -> Hashable:
-        """Return the config key."""
+        """Return the row's key: the config key."""
         return row.key
 
     def words(self, row: present_configs.ConfigRow) -> str:
-        """Return the key and its value."""
+        """Return the text that the filter searches: the config key and its value."""
         return f"{row.key} {row.entry.value or '' if row.entry else ''}"
 
     def in_trouble(self, row: present_configs.ConfigRow) -> bool:
-        """Return whether triage names the config, or brokers refused its staged edit."""
+        """Return whether triage names the config in a cause, or brokers refused its staged edit."""
         return row.key in self.trouble.found.configs.get(self.resource, ()) or (
             row.outcome is not None and not row.outcome.ok
         )
 
     def shown(self) -> Callable[[present_configs.ConfigRow], present_configs.ConfigLine]:
-        """Return the function that adds to a row the broker that it inherits from, and whether it changed."""
+        """Return the function that adds to a row the broker whose value it inherits, and whether the value changed."""
         resource, when = self.resource, self.cluster.changed.when
         broker = present_configs.described_by(resource, self.snapshot)
         return lambda row: present_configs.ConfigLine(row, broker, when(resource, row.key) is not None)
 
     def status(self) -> Line:
-        """Return ``3 overrides of 33``; for loggers only their number."""
+        """Return the text right of the breadcrumbs: ``3 overrides of 33``; for loggers only their number."""
         entries = self.snapshot.configs.get(self.resource)
         if entries is None:
             return []
@@ -126,21 +128,21 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
     # -- details -------------------------------------------------------------------------------------------------------
 
     def details(self, row: present_configs.ConfigRow) -> list[Line]:
-        """Return the key, and its value, source and documentation."""
+        """Return the key as title, then its value, source and documentation."""
         return [[(clean(row.key), "")], *self._details(row, self.text_width)]
 
     def _details(self, row: present_configs.ConfigRow, width: int) -> list[Line]:
-        """Return the details of a key; its documentation fits into a width in cells."""
+        """Return the details of a key, with its documentation folded to `width` cells."""
         resource, known = self.resource, self.snapshot
         inherits = resource.type == TOPIC and row.entry is not None
         return present_configs.details(resource, row, known, differing(known, row.key) if inherits else {}, width)
 
     async def enter(self, row: present_configs.ConfigRow) -> None:  # noqa: ARG002
-        """Show all details."""
+        """Show all details of the key on a screen above the panes."""
         self.do_details()
 
     def do_details(self) -> None:
-        """Show all details on their own screen."""
+        """Show all details of the key on a screen above the panes."""
         row = self.row()
         if row is not None:
             self.show_text(
@@ -160,29 +162,32 @@ class ConfigsView(DetailsView[present_configs.ConfigRow]):
         return row is not None and row.list_type
 
     def copied_of(self, row: present_configs.ConfigRow) -> str:
-        """Return ``key=value``; without the value if it is hidden."""
+        """Return the text that `y` copies: ``key=value``; the key alone if the value is hidden."""
         value = row.entry.value if row.entry is not None else None
         return row.key if value is None or value == HIDDEN else f"{row.key}={value}"
 
     def do_overrides(self) -> None:
-        """Show all keys, or only overrides."""
+        """Switch between all keys and only those with an override."""
         self._only_overrides = not self._only_overrides
         self.redraw()
 
     def do_edit(self) -> None:
-        """Begin the command that sets the key. For a sensitive key the value is ``?``, which prompts for it."""
+        """Open the command bar with the command that sets the key. For a sensitive key its value is ``?``, which
+        prompts for the secret.
+        """
         row = self.row()
         if row is not None:
             secret = "?" if row.entry is not None and row.entry.sensitive else ""
             self._editing.begin(f"set {subject_text(self.resource)} {quote(row.key)}={secret}")
 
     def do_append(self) -> None:
-        """Begin the command that appends to the list."""
+        """Open the command bar with the command that appends items to the list value."""
         self.begin_command(lambda row: f"append {subject_text(self.resource)} {quote(row.key)}=")
 
     def do_unset(self) -> None:
-        """Discard the staged edits of the marked keys, or of the key under the cursor; else stage to delete the
-        overrides."""
+        """Discard the staged edits of the marked keys, or of the key under the cursor. If they have no staged edits,
+        stage the deletion of their overrides.
+        """
         rows, hidden = self.rows_meant(), self.left_out()
         staged = [row for row in rows if row.line is not None]
         own = [row for row in rows if row.line is None and row.override]

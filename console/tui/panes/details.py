@@ -1,7 +1,7 @@
 """The layout of all tables: the list, the details of the row under its cursor, and graphs of the last half hour.
 
-The details take the lines that the list leaves free below it; on a wide screen they stand next to it, and the graphs
-take those lines. What the list has no space for is in the details.
+The details are drawn in the free lines below the list. On a wide screen they are next to the list, and the graphs are
+below it. Columns that do not fit into the list appear in the details.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from widgets.line_view import LineView
 
     DrawnLines = Sequence[tuple[Line, Graph | None]]
-    """The lines of a chart, each with its graph; None for a line without one."""
+    """The lines of a chart, each with the graph that it belongs to; None for a title or an axis."""
 
 Row = TypeVar("Row")
 
@@ -44,46 +44,50 @@ NUMBER, BEGINNING = 10, 40
 """Maximum length of a value in characters that the details may contain by chance, and the number of characters by which
 a longer value is recognized in the details."""
 UNKNOWN = ("·", NOTHING)
-"""The texts in the cells of unknown values."""
+"""The texts that a cell shows for an unknown value."""
 
 GAP = 2
 """Number of blank cells between a table and the details next to it."""
 LEAST_BELOW = 4
-"""Minimum number of free lines for showing details below a table that gives up no lines for them."""
+"""Minimum number of free lines below a table for showing details there, if the table gives up no lines for them."""
 LEAST_GRAPHS, FEW_GRAPHS = 3, 10
 """Minimum number of lines for showing graphs below details; and the maximum number that they take from details which
 need these too."""
 LEAST_LEFT = 8
-"""Minimum number of free lines below a table, next to its details, for showing graphs there."""
+"""Minimum number of free lines for graphs below a table that has its details next to it."""
 SIDE_BY_SIDE = 150
 """Minimum width of the screen in cells for showing details next to their table; below it, details would be too
 narrow."""
 DETAILS_SHARE = (40, 44)
-"""Minimum and maximum percentage of the width for details next to a table."""
+"""Minimum and maximum width of details next to a table, in percent of the view's width."""
 Takes = tuple[int, int]
-"""The maximum percentage of the height, and the maximum number of lines, for details if the list needs these too."""
+"""The lines that details below a list take even if the list needs them too: maximum percent of the height, maximum
+number.
+"""
 NONE: Takes = (0, 0)
-"""No details: the list is the subject of the view."""
+"""The list gives up no lines for details."""
 FEW: Takes = (15, 3)
-"""Few details: like `NONE`, but a table that fills the screen gives up some lines for two graphs."""
+"""The list gives up at most 3 lines for details, enough for two graphs."""
 DETAILED: Takes = (36, 14)
-"""Both the list and the details are the subject of the view."""
+"""The list gives up at most 14 lines for details, which matter as much as the list."""
 EVIDENCE: Takes = (50, 18)
-"""The details are the subject of the view."""
+"""The list gives up at most 18 lines for details, which matter more than the list."""
 
 
 def arranged(view: View, lines: LineView, below: TextLines, takes: Takes) -> tuple[int, int]:
-    """Put the details next to the list or below it, and set their size.
+    """Place the details next to the list or below it, and set their size.
 
-    They go next to the list on a wide screen, if the list then still shows all of its columns, or if it leaves no lines
-    free below and may lose columns.
+    They are next to the list on a wide screen, if the list then still shows all of its columns, or if it leaves too few
+    lines free below and may lose columns.
 
     Args:
-        lines: the table.
-        below: the details. The view gets the class ``wide`` if they are next to the list.
+        view: the view. It gets the class ``wide`` if the details are next to the list.
+        lines: the list.
+        below: the widget of the details.
+        takes: the lines that details below the list take from it.
 
     Returns:
-        Width and height of the details, in cells. An empty list has no details: the list gets their width.
+        Width and height of the details, in cells. Next to an empty list there are no details: the width is negative.
     """
     width, styles = view.size.width, below.styles
     height = view.size.height - view.where.size.height
@@ -107,20 +111,20 @@ def arranged(view: View, lines: LineView, below: TextLines, takes: Takes) -> tup
 
 
 class TimeCursor:
-    """The keys that move the cursor in time in the graphs of a view.
+    """The keys that move the cursor in time, which marks one column in all graphs of a view.
 
-    Only one place at a time shows the cursor; in another place, the first key puts it on the same time again.
+    Only the visible place has a cursor in time; in another place, the first key puts it on the same time again.
     """
 
     def __init__(self, view: GraphedView[Any], tools: Tools) -> None:
         self._view, self._tools = view, tools
 
     def do_earlier(self) -> None:
-        """Move the cursor a column to the left; without one, put it on the column before the newest."""
+        """Move the cursor in time a column to the left. If there is none, put it on the column before the newest."""
         self._move(-1)
 
     def do_later(self) -> None:
-        """Move the cursor a column to the right."""
+        """Move the cursor in time a column to the right."""
         self._move(1)
 
     def _move(self, step: int) -> None:
@@ -140,7 +144,7 @@ class TimeCursor:
         self._tools.message.forget()
 
     async def do_back(self) -> None:
-        """Remove the cursor in time; without one, go back as everywhere."""
+        """Remove the cursor in time. If there is none, go back to the previous place."""
         half_hour = self._tools.cluster.half_hour
         if half_hour.moment is None:
             await self._tools.navigator.do_back()
@@ -151,10 +155,10 @@ class TimeCursor:
 
 
 class GraphedView(TableView[Row]):
-    """A table with graphs of the topic, group or broker under its cursor, from the second sample on; the keys of the
-    cursor in time move in them.
+    """A table with graphs of the topic, group or broker under its cursor, once there are two samples. The keys of
+    `TimeCursor` mark a column in them.
 
-    column_seconds: the seconds of a column in each chart on the screen.
+    column_seconds: for each chart on the screen, the number of seconds that one of its columns covers.
     """
 
     def __init__(self, tools: Tools) -> None:
@@ -163,55 +167,66 @@ class GraphedView(TableView[Row]):
         self.receivers = (self, TimeCursor(self, tools))
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the subject of the graphs: a topic, a group, or a broker's id; None to draw no graphs."""
+        """Return the kind and the name of the topic, group or broker whose graphs are drawn; None, the default, to draw
+        no graphs.
+        """
         return None
 
     def readers(self) -> Collection[str]:
-        """Return the groups that read the subject, none by default; the group with the highest lag gets a graph."""
+        """Return the names of the groups that read the topic of `subject`; empty by default. The one with the highest
+        lag gets a graph.
+        """
         return ()
 
     def own_samples(self) -> Sequence[OwnSample]:
-        """Return the samples of the graphs, one of the inputs of a view with a subject."""
+        """Return the samples of topics, groups and brokers; empty before the first. A view with graphs is redrawn when
+        they change.
+        """
         known = self.cluster.half_hour.known
         return known.own if known is not None else ()
 
     def drawn(self, found: Drawn) -> DrawnLines:
-        """Return the lines of a chart, and note the length of its columns for the cursor in time."""
+        """Return the lines of a chart, and add the seconds of its columns to `column_seconds`."""
         if found.seconds:
             self.column_seconds.append(found.seconds)
         return found.lines
 
     def own_chart(self, width: int, room: int) -> Drawn:
-        """Return the chart of the subject, in at most `room` lines; empty before the second sample."""
+        """Return the chart of `subject`, at most `room` lines of `width` cells; no lines without a subject or
+        samples.
+        """
         about = self.subject()
         if about is None or not self.own_samples():
             return Drawn()
         return self.cluster.half_hour.own(*about, width, room, self.readers())
 
     def own_graphs(self, width: int, room: int) -> DrawnLines:
-        """Return the lines of `own_chart`, which are then on the screen."""
+        """Return the lines of `own_chart`, to be shown on the screen, and add the seconds of its columns to
+        `column_seconds`.
+        """
         return self.drawn(self.own_chart(width, room))
 
 
 def titled(about: tuple[Kind, str], width: int) -> Line:
-    """Return the line above the graphs of a subject."""
+    """Return the heading above the graphs of a topic, group or broker, `width` cells wide."""
     return [(" ", ""), *rule(clean(" ".join(about)), width - 2)]
 
 
 class Graphs:
-    """The graphs of a view with details, about its subject: below the table if the details are next to it, else below
-    the details.
+    """The graphs of a view with details. They are below the table if the details are next to it, else below the
+    details.
     """
 
     def __init__(self, view: DetailsView[Any]) -> None:
         self._view = view
 
     def left(self, width: int, height: int) -> DrawnLines:
-        """Return the graphs below a table that stands next to its details; empty if fewer than `LEAST_LEFT` lines are
+        """Return the graphs below a table that has its details next to it; empty if fewer than `LEAST_LEFT` lines are
         free there.
 
         Args:
-            height: the height of the table and the graphs.
+            width: the width of the table, in cells.
+            height: the height of the table and the graphs, in lines.
         """
         view = self._view
         about, room = view.subject(), height - view.table.lines_wanted(width) - 1
@@ -219,13 +234,17 @@ class Graphs:
         return [*([(titled(about, width), None)] if about is not None else []), *found] if found else ()
 
     def below(self, width: int, room: int) -> Sequence[Line]:
-        """Return the graphs below the details; empty if they are drawn below the table."""
+        """Return the graphs below the details, at most `room` lines of `width` cells; empty if they are drawn below the
+        table.
+        """
         view = self._view
         return [] if view.is_left_drawn else [line for line, _ in view.own_graphs(width, room)]
 
 
 class Left(Vertical):
-    """A table, with graphs below it if the details stand next to it; a click on a graph opens what it measures."""
+    """The left side of a view: the table, and the graphs below it if the details are next to it. A click on a graph
+    opens the place of the data that it shows.
+    """
 
     def __init__(self, view: DetailsView[Row], navigator: Navigator) -> None:
         super().__init__()
@@ -234,20 +253,20 @@ class Left(Vertical):
         self._graphs: Sequence[Graph | None] = ()
 
     def compose(self) -> ComposeResult:
-        """Yield the table and the lines."""
+        """Yield the table, and the widget of the graphs."""
         yield self._view.table
         yield self._lines
 
     def draw(self, width: int, height: int) -> bool:
-        """Draw the lines that differ; return whether there are graphs.
+        """Draw the graphs; return whether there are any.
 
         Args:
             width: the width of the table, in cells.
-            height: the height of the table and the graphs; 0 to draw no graphs.
+            height: the height of the table and the graphs, in lines; 0 to draw no graphs.
         """
         found = self._view.graphs.left(width, height) if height else ()
         self._graphs = [graph for _, graph in found]
-        # The table gets the remaining height.
+        # Set only the height of the graphs: the layout gives the table the remaining height.
         if len(found) != len(self._lines.lines):
             self._lines.display = bool(found)
             self._lines.styles.height = max(1, len(found))
@@ -256,7 +275,9 @@ class Left(Vertical):
 
     @on(TextLines.Pressed, ".half-hour")
     async def _line_pressed(self, message: TextLines.Pressed) -> None:
-        """Go to the place that the clicked graph measures; without a measure, to all graphs."""
+        """Show the place of the data in the clicked graph; for a click on a line without a graph, the overview of all
+        graphs.
+        """
         message.stop()
         graph = self._graphs[message.y] if message.y < len(self._graphs) else None
         measure = graph.measure if graph is not None else None
@@ -265,14 +286,15 @@ class Left(Vertical):
 
 
 class DetailsView(GraphedView[Row]):
-    """A table with the details of the row under its cursor, and graphs of its subject.
+    """A table with the details of the row under its cursor, and graphs of the row's topic, group or broker.
 
     Details use only data already read: moving the cursor sends no request.
     """
 
     DETAILS_AFTER: ClassVar[float] = 0.12
-    """Seconds for which the cursor has to rest before the details follow it, so that a held key does not draw them for
-    each row."""
+    """Seconds without a move of the cursor after which the details follow it, so that they are not drawn for each row
+    while a key is held down.
+    """
     TAKES: ClassVar[Takes] = NONE
     GRAPHS: ClassVar[type[Graphs]] = Graphs
 
@@ -289,7 +311,7 @@ class DetailsView(GraphedView[Row]):
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """Yield breadcrumbs, the table and the details."""
+        """Yield the breadcrumbs, the table and the widget of the details."""
         yield self.where
         yield self._left
         yield self.below
@@ -300,8 +322,8 @@ class DetailsView(GraphedView[Row]):
         """Return the details of a row.
 
         Returns:
-            The first line has the title as its only span; the others are the text, which is wrapped to the width. Only
-            a title if there is nothing to add to the row. Empty if the row has no details.
+            The first line has the title as its only span; the others are the text, which the caller wraps. Only a title
+            if there is nothing to say beyond the row's cells. Empty if the row has no details.
         """
         return [[(self.key_text(self.key(row)), "")]]
 
@@ -318,12 +340,12 @@ class DetailsView(GraphedView[Row]):
         self._show_details()
 
     def on_resize(self) -> None:
-        """Give table and details their places."""
+        """Set the places and sizes of table, details and graphs."""
         self._show_details()
 
     def on_line_view_highlighted(self) -> None:
-        """Show the details of the row under the cursor. If the cursor has moved within the last `DETAILS_AFTER`
-        seconds, show them once it has rested for as long.
+        """Show the details of the row under the cursor. If the cursor moved before within the last `DETAILS_AFTER`
+        seconds, wait until it has not moved for that time.
         """
         before, self._moved_at = self._moved_at, monotonic()
         if self._timer is not None:
@@ -335,7 +357,7 @@ class DetailsView(GraphedView[Row]):
             self._timer = self.set_timer(self.DETAILS_AFTER, self._show_details)
 
     def _show_details(self) -> None:
-        """Draw the details and the graphs, in their places."""
+        """Place and draw the details and the graphs."""
         self.room = width, height = arranged(self, self.table, self.below, self.TAKES)
         self.column_seconds = []
         is_beside, row = self.has_class("wide"), self.row()
@@ -345,8 +367,8 @@ class DetailsView(GraphedView[Row]):
         self.below.set(*lines)
 
     def _lines(self, row: Row) -> Sequence[Line]:
-        """Return the details, the cells that the table leaves out of the row, and the graphs, as far as they fit; only
-        graphs, if there are any, where there is little room.
+        """Return the lines below or next to the table, as many as fit: details, values that the table leaves out,
+        graphs. In less than `LEAST_BELOW` lines, return only graphs if there are any.
         """
         (width, height), text_width = self.room, self.text_width
         if height < LEAST_BELOW and (few := self.own_graphs(width, height)):
@@ -355,7 +377,7 @@ class DetailsView(GraphedView[Row]):
         found = [*self._unshown(" ".join(map(plain, (title, *found)))), *found]
         about, heading = self.subject(), plain(title)
         is_titled = about is not None and heading not in (about[1], " ".join(about))
-        # Before details are shortened for the graphs, draw these in one line each.
+        # Leave lines for graphs with a height of one line each, before the details take all of them.
         shares = self.TAKES in (NONE, FEW) and not self.is_left_drawn and bool(self.own_chart(width, height).lines)
         least = min(height // 2, FEW_GRAPHS) if shares else 0
         found = folded(found, text_width, max(1, height - 1 - least))
@@ -375,10 +397,11 @@ class DetailsView(GraphedView[Row]):
         return [*shown, *([[]] if text else []), *graphs]
 
     def _unshown(self, told: str) -> list[Line]:
-        """Return a line with the values that the table has no space for, each with the label of its column.
+        """Return a line with the values of the row under the cursor that the table leaves out, each with its column's
+        label; empty if there are none.
 
         Args:
-            told: the text of the details, which have some of them.
+            told: the text of the details; a value that it contains is not repeated.
         """
         line: Line = []
         for column, cell in self.table.left_out(self.table.cursor_index):
@@ -390,7 +413,9 @@ class DetailsView(GraphedView[Row]):
 
 
 def place_of(measure: Measure | None) -> tuple[Place, Hashable | None]:
-    """Return the place of a measure, and the key of its row there; without a measure, the place of the events."""
+    """Return the place of a measure's data, and the key of its row there, None for no certain row. For None, return the
+    place of the events.
+    """
     if measure is None:
         return pane_named(keymap.EVENTS), None
     match measure.what:

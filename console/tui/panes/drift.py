@@ -1,4 +1,6 @@
-"""Drift from the lake: config keys that differ between brokers, between clusters, or from the baseline."""
+"""The pane of drift: config keys whose values differ between brokers, between clusters, or from the baseline. The data
+come from the lake.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,12 @@ from widgets.row_source import ListRows
 
 _TITLES = {"broker": "Brokers", "cluster": "Clusters", "baseline": "Baseline"}
 MANY_PEERS = 12
-"""Number of brokers above which those that differ have the first columns."""
+"""Number of brokers above which the brokers that differ are shown in the first columns."""
 _NAMED = {"broker": "brokers", "cluster": "clusters", "baseline": "the baseline"}
 
 
 class DriftView(LakeView[lake_rows.DriftRow]):
-    """One row for each key that differs; Enter stages the edits that align it."""
+    """One row for each config key whose value differs; Enter stages the edits that make the values equal."""
 
     NAME = keymap.DRIFT
     TABLE = "drift"
@@ -49,17 +51,19 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         self._made_of: tuple[object, ...] = ()
 
     def question(self) -> Hashable:
-        """Return the scope: brokers, clusters or the baseline."""
+        """Return the scope of the comparison: brokers, clusters or the baseline."""
         return self._scope
 
     def find(self, tables: Tables) -> Sequence[lake_rows.DriftRow]:
-        """Return the differences: between clusters for all of them, else for this one. Raises LakeError."""
+        """Return the differences from the lake: for the scope of clusters those of all clusters, else of this one.
+        Raises LakeError.
+        """
         cluster = None if self._scope == "cluster" else self.cluster_id
         return lake_rows.drift_rows(drift(tables, cluster, self._scope), self._scope)
 
     async def without(self) -> None:
-        """Show the current differences between brokers, or the changes since the console began; nothing changes while
-        their inputs are the same.
+        """Show, without a lake, the present differences between brokers, or in the scope of the baseline the changes
+        since the console began. No-op while the data are the same as in the last call.
         """
         record = self._journal.events.record
         of = (self._scope, self.snapshot.configs, self.snapshot.cluster, record, self.is_without)
@@ -75,12 +79,12 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         self.take(LakeAnswer(lake_rows.drift_rows(found, self._scope), None, (), ()), "")
 
     def rows(self) -> Sequence[lake_rows.DriftRow]:
-        """Return the rows of the answer; their peers determine the columns."""
+        """Return the differences that were found last."""
         rows: Sequence[lake_rows.DriftRow] = self._answer.rows  # type: ignore[assignment]
         return rows
 
     def draw(self) -> None:
-        """Set a column for each peer, then draw the rows."""
+        """Set a column for each peer (broker, cluster or baseline), then draw the rows."""
         self._peers = self._names()
         scope = lake_rows.START if self._scope == "baseline" and self.is_without else self._scope
         if (scope, self._peers) != self._drawn:
@@ -90,8 +94,8 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         super().draw()
 
     def _names(self) -> tuple[str, ...]:
-        """Return the peers: all brokers, those that differ first if there are more than a dozen (`MANY_PEERS`); or all
-        clusters of the lake, this one first.
+        """Return the names of the peers, each with a column: all brokers, those that differ first if there are more
+        than a dozen (`MANY_PEERS`); or all clusters of the lake, this one first.
         """
         odd = {name for row in self.rows() for name in row.odd}
         if self._scope == "broker":
@@ -104,17 +108,17 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         return tuple(sorted(odd | set(self._answer.clusters), key=lambda name: (name != self.cluster_id, name)))
 
     def key(self, row: lake_rows.DriftRow) -> Hashable:
-        """Return the entity and the config key."""
+        """Return the row's key: the entity and the config key."""
         return row.entity, row.attr
 
     def words(self, row: lake_rows.DriftRow) -> str:
-        """Return the key, its values and the peers that differ."""
+        """Return the text that the filter searches: the key, its values and the peers that differ."""
         return " ".join(
             (lake_rows.row_name(row), row.majority, *row.odd, *(each.this_value or "" for each in row.odd.values()))
         )
 
     def in_trouble(self, _row: lake_rows.DriftRow) -> bool:
-        """Return True: each row differs."""
+        """Return True: in each row, values differ."""
         return True
 
     def cells(self, row: lake_rows.DriftRow) -> list[Cell]:
@@ -122,11 +126,11 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         return self._columns.cells(row)
 
     def sort_key(self, column: str) -> Callable[[lake_rows.DriftRow], Any]:
-        """Return the sort key of a column."""
+        """Return the function that gives a row's sort key for a column, by the column's id."""
         return self._columns.sort_key(column)
 
     def crumbs(self) -> Line:
-        """Return the three scopes, with the current one highlighted."""
+        """Return the breadcrumbs: the three scopes, with the current one highlighted."""
         line: Line = [("drift", "strong")]
         for scope in SCOPES:
             title = "Since start" if scope == "baseline" and self.is_without else _TITLES[scope]
@@ -134,7 +138,7 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         return line
 
     def empty_text(self) -> str:
-        """Return a text that nothing differs in this scope, or the reason why that is unknown."""
+        """Return the text of a table without rows: that nothing differs in this scope, or why that is unknown."""
         text = super().empty_text()
         if text != self.EMPTY:
             return text
@@ -152,7 +156,7 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         return clock(record.began) if record is not None else "the start"
 
     def details(self, row: lake_rows.DriftRow) -> list[Line]:
-        """Return each peer that differs, and the edits that Enter stages."""
+        """Return the key as title, then each peer that differs, and the edits that Enter stages."""
         texts = [lake_staging.edit_text(wish.edit) for wish in self._wishes(row)]
         more = f"  (+{len(texts) - 1})" if len(texts) > 1 else ""
         does: list[Line] = [[("⏎ ", "strong"), (texts[0] + more, "muted")]] if texts else []
@@ -165,7 +169,9 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         return [[(lake_rows.row_name(row), "")], *lake_rows.drift_lines(row), *does]
 
     def _wishes(self, row: lake_rows.DriftRow) -> list[lake_staging.Wish]:
-        """Return an edit for each peer that differs; for another cluster's peer, a note."""
+        """Return for each peer that differs the wanted edit; for a peer that is another cluster, a note that it can't
+        be staged here.
+        """
         return [self._wish(each) for each in row.odd.values()]
 
     def _wish(self, odd: Drifted) -> lake_staging.Wish:
@@ -187,7 +193,9 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         self.table.set_marks(())
 
     def target_of(self, row: lake_rows.DriftRow) -> ConfigResource | QuotaEntity | None:
-        """Return the entity of the key; None if several brokers differ, or it has neither configs nor quotas."""
+        """Return the entity of the row's key; None if several brokers differ, or the entity has neither configs nor
+        quotas.
+        """
         odd = next(iter(row.odd.values()), None)
         if odd is None or (self._scope == "broker" and len(row.odd) > 1):
             return None
@@ -197,7 +205,7 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         return lake_staging.config_resource(type_, name) if type_ in lake_staging.CONFIG_TYPES else None
 
     def do_scope(self) -> None:
-        """Switch the scope: brokers, clusters, or this cluster and the baseline."""
+        """Switch to the next scope: brokers, clusters, or this cluster and the baseline."""
         self._scope = SCOPES[(SCOPES.index(self._scope) + 1) % len(SCOPES)]
         self.table.set_marks(())
         self._asked = None
@@ -205,5 +213,5 @@ class DriftView(LakeView[lake_rows.DriftRow]):
         self.tell_where()
 
     def copied_of(self, row: lake_rows.DriftRow) -> str:
-        """Return the row as one line."""
+        """Return the text that `y` copies: the row as one line."""
         return self.words(row)

@@ -1,4 +1,4 @@
-"""All entities with configs."""
+"""The pane of all entities with configs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ class EntitiesView(DetailsView[ConfigResource]):
         self._rows: Derived[list[ConfigResource]] = Derived([])
 
     def inputs(self) -> tuple[object, ...]:
-        """Return brokers, topics, connectors, the listed resources, their configs, the staged edits and the changes."""
+        """Return the values that the pane is drawn from: brokers, topics, connectors, the listed resources, their
+        configs, the staged edits, and the marks of changes.
+        """
         known = self.snapshot
         return (
             known.cluster,
@@ -50,7 +52,7 @@ class EntitiesView(DetailsView[ConfigResource]):
         )
 
     async def read(self) -> None:
-        """Read the names, and the configs of the rows on the screen. Raises AdminError."""
+        """Read the names of all entities, and the configs of the rows on the screen. Raises AdminError."""
         session = self.session
         await self.cluster.reading.whole(Part.TOPICS)
         listed = tuple(sorted(await session.list_resources(IN_RESOURCE_LISTS)))
@@ -61,11 +63,13 @@ class EntitiesView(DetailsView[ConfigResource]):
         await session.read_configs(self.visible_rows() or self._everything()[: self.app.size.height])
 
     async def read_more(self) -> None:
-        """Read the brokers' loggers; the configs of all other entities are watched for changes."""
+        """Read the levels of the brokers' loggers. Another reader polls the configs of all other entities."""
         await self.session.read_configs([ConfigResource(BROKER_LOGGER, str(each)) for each in self.cluster.answering()])
 
     def _everything(self) -> list[ConfigResource]:
-        """Return all entities with configs, by kind; the same list until one is added or removed."""
+        """Return all entities with configs, in order of kind; the same list object until an entity is added or
+        removed.
+        """
         known = self.snapshot
         return self._rows.of(
             (known.cluster, known.topics, known.connect, self._listed, self.plan.staged), self._all_of_them
@@ -89,34 +93,38 @@ class EntitiesView(DetailsView[ConfigResource]):
         return rows + sorted(self._staged - there)
 
     def _overrides(self, resource: ConfigResource) -> int | None:
-        """Return the number of an entity's overrides; None if its configs have not been read."""
+        """Return the number of config keys that an entity overrides; None if its configs have not been read."""
         entries = self.snapshot.configs.get(resource)
         return None if entries is None else configs.own_count(entries, resource)
 
     def rows(self) -> list[ConfigResource]:
-        """Return all entities, or those with overrides or staged edits."""
+        """Return all entities; or, after `do_overrides`, only those with overrides or staged edits."""
         rows = self._everything()
         return [row for row in rows if self._overrides(row) or row in self._staged] if self._only_overrides else rows
 
     def key(self, row: ConfigResource) -> Hashable:
-        """Return the resource itself."""
+        """Return the row's key: the resource itself."""
         return row
 
     def key_text(self, key: Hashable) -> str:
-        """Return the entity's kind and name."""
+        """Return a row's key as text for messages: the entity's kind and name."""
         return resource(key) if isinstance(key, ConfigResource) else super().key_text(key)
 
     def words(self, row: ConfigResource) -> str:
-        """Return the entity's kind and name."""
+        """Return the text that the filter searches: the entity's kind and name."""
         return f"{resource_word(row.type)} {row.name or DEFAULT}"
 
     def shown(self) -> Callable[[ConfigResource], configs.EntityRow]:
-        """Return the function that adds override counts, changes and staged marks to an entity."""
+        """Return the function that adds to an entity its number of overrides, its mark of a change and whether edits
+        are staged.
+        """
         facts = configs.EntityFacts(self._overrides, self.cluster.changed.when, self._staged)
         return lambda row: configs.EntityRow(row, facts)
 
     def status(self) -> Line:
-        """Return the age of the overrides, whether the rows are limited to them, and the number of entities."""
+        """Return the text right of the breadcrumbs: the age of the overrides, whether only entities with overrides are
+        shown, and the number of entities.
+        """
         only: Line = [("only those that set something  ", "pending")] if self._only_overrides else []
         return [*self.configs_age(), *only, *super().status()]
 
@@ -125,11 +133,11 @@ class EntitiesView(DetailsView[ConfigResource]):
         return row
 
     def copied_of(self, row: ConfigResource) -> str:
-        """Return the entity's name, for `y` to copy; `DEFAULT` for a cluster default."""
+        """Return the text that `y` copies: the entity's name; `DEFAULT` for a cluster default."""
         return row.name or DEFAULT
 
     def details(self, row: ConfigResource) -> list[Line]:
-        """Return the entity's overrides, including staged ones."""
+        """Return the entity as title, then its overrides, including staged ones."""
         staged = configs.staged_lines(row, self.plan, self.snapshot)
         return [[(resource(row), "")], *configs.set_lines(row, self.snapshot, staged)]
 
@@ -138,6 +146,6 @@ class EntitiesView(DetailsView[ConfigResource]):
         self._navigator.open_resource(row)
 
     def do_overrides(self) -> None:
-        """Show all entities, or those with overrides."""
+        """Switch between all entities and only those with overrides."""
         self._only_overrides = not self._only_overrides
         self.redraw()

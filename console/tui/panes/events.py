@@ -1,4 +1,4 @@
-"""The changes since the console began, the latest first; with a lake, older changes below."""
+"""The pane of events: the changes since the console began, the latest first; with a lake, older changes below them."""
 
 from __future__ import annotations
 
@@ -48,12 +48,14 @@ class EventsView(LakeView[Row]):
     # -- the lake's part -----------------------------------------------------------------------------------------------
 
     def question(self) -> Hashable:
-        """Return the entity, and the end of the time range for the lake."""
+        """Return the entity of the place, and the time at which the console began; from the lake only older changes are
+        read.
+        """
         record = self._journal.events.record
         return self.place.about, record.began if record is not None else None
 
     def find(self, tables: Tables) -> Sequence[Row]:
-        """Return the latest changes before the console began; empty before the events are recorded. Raises
+        """Return the latest changes in the lake before the console began; empty before events are recorded. Raises
         LakeError.
         """
         record, about = self._journal.events.record, self.place.about
@@ -65,7 +67,7 @@ class EventsView(LakeView[Row]):
         return [change_row(change, first) for change in timeline(tables, wanted, PAGE, folded=not of)]
 
     async def without(self) -> None:
-        """Show only the events, which need no lake."""
+        """Show only the events that this console recorded, if there is no lake."""
         self.take(NO_ANSWER, "")
 
     # -- rows and texts ------------------------------------------------------------------------------------------------
@@ -75,16 +77,16 @@ class EventsView(LakeView[Row]):
         return self._journal.events.record is not None
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the events and the lake's answer."""
+        """Return the values that the pane is drawn from: the events, and the rows from the lake."""
         return self._journal.events.record, self._answer
 
     async def read(self) -> None:
-        """Query the lake, and start to record events if no other view has."""
+        """Query the lake; start to record events, unless they are recorded already."""
         await super().read()
         self._journal.events.begin()
 
     def rows(self) -> Sequence[Row]:
-        """Return the events of the selected kinds, with the lake's changes below them."""
+        """Return the events of the kinds that are switched on, then the older changes from the lake."""
         record = self._journal.events.record
         events = record.events if record is not None else ()
         about = self.place.about
@@ -102,17 +104,17 @@ class EventsView(LakeView[Row]):
         return self._rows.of((events, self._answer.rows, self._kinds, about), make)
 
     def key(self, row: Row) -> Hashable:
-        """Return the fields that identify an event; for a change of the lake, its key."""
+        """Return the row's key: the fields that identify an event; for a change from the lake, its own key."""
         return (row.until, row.kind, row.place, row.was, row.became) if isinstance(row, Event) else row.key
 
     def words(self, row: Row) -> str:
-        """Return the text of the row, and the event's places."""
+        """Return the text that the filter searches: the text of the row, and the places of the event."""
         if isinstance(row, Event):
             return present_events.words(row)
         return " ".join((row.when, row.what, row.old, row.new, row.who))
 
     def in_trouble(self, row: Row) -> bool:
-        """Return whether the event makes something worse."""
+        """Return whether the event is a change for the worse."""
         return isinstance(row, Event) and row.trouble
 
     def cells(self, row: Row) -> list[Cell]:
@@ -120,7 +122,7 @@ class EventsView(LakeView[Row]):
         return present_events.EVENTS.cells(row) if isinstance(row, Event) else as_event(row)
 
     def crumbs(self) -> Line:
-        """Return the entity, the start of the recording, and the selected kinds."""
+        """Return the breadcrumbs: the entity, the start of the recording, and the kinds that are switched on."""
         record = self._journal.events.record
         line: Line = [("events", "strong")]
         if self.place.about is not None:
@@ -130,7 +132,9 @@ class EventsView(LakeView[Row]):
         return [*line, (f"  {present_events.GROUPS[self._kinds][0]}", "muted" if not self._kinds else "pending")]
 
     def status(self) -> Line:
-        """Return the parts that are not watched, the number of events, and the number of dropped ones."""
+        """Return the text right of the breadcrumbs: the kinds of data in which changes are not observed, the number of
+        events, and the number of older events that were dropped.
+        """
         record = self._journal.events.record
         line = super().status()
         if record is not None and record.dropped:
@@ -143,7 +147,9 @@ class EventsView(LakeView[Row]):
         return line
 
     def note(self) -> Line:
-        """Return the reason why an author is unknown, or the unobserved parts."""
+        """Return the text for the message line: why kac can't find out who made a change, or the kinds of data that are
+        not observed.
+        """
         if problem := self._journal.events.problem:
             return [(f"who made a change is not known: {clean(problem, 300)}", "pending")]
         if missing := self._journal.events.gaps():
@@ -151,7 +157,7 @@ class EventsView(LakeView[Row]):
         return super().note()
 
     def empty_text(self) -> str:
-        """Return the text without events: nothing has changed, with the start of the recording."""
+        """Return the text of a table without rows: that nothing has changed since the start of the recording."""
         if not self.known():
             return self.nothing_yet()
         if self.filter_text:
@@ -161,7 +167,7 @@ class EventsView(LakeView[Row]):
         return since if not self._kinds else f"{since} in {present_events.GROUPS[self._kinds][0]}; Tab shows others"
 
     def details(self, row: Row) -> list[Line]:
-        """Return the details of an event, and the edit that Enter stages."""
+        """Return the event as title, then its details, and the edit that Enter stages."""
         if isinstance(row, PastRow):
             assert row.change is not None
             edit = lake_wish(row, row.change, self.session.snapshot).edit
@@ -171,11 +177,11 @@ class EventsView(LakeView[Row]):
     # -- actions -------------------------------------------------------------------------------------------------------
 
     async def enter(self, row: Row) -> None:
-        """Stage the edits that revert the event.
+        """Stage the edits that revert the event. If nothing can revert it, show the reason.
 
-        If a refresh put another row under the cursor, the first Enter only names that row.
+        If a refresh put a newer event under the cursor since the operator last moved it, the first Enter only names
+        that event.
         """
-        # If a refresh put another event under the cursor since the operator last looked, only name it.
         if self.newest.has_followed:
             self.newest.has_followed = False
             self._message.say(f"newer: {clean(self.words(row), 40)}; ⏎ again stages its way back", "pending")
@@ -190,7 +196,7 @@ class EventsView(LakeView[Row]):
             self.stage([lake_wish(row, row.change, self.session.snapshot)], ())
 
     def do_kinds(self) -> None:
-        """Show the next group of kinds."""
+        """Switch to the next group of kinds of events."""
         self._kinds = (self._kinds + 1) % len(present_events.GROUPS)
         self.redraw()
         self.newest.has_followed = False
@@ -201,7 +207,7 @@ class EventsView(LakeView[Row]):
         return about if isinstance(about, ConfigResource | QuotaEntity) else None
 
     def copied_of(self, row: Row) -> str:
-        """Return the event as one line."""
+        """Return the text that `y` copies: the event as one line."""
         if isinstance(row, Event):
             sides = f"{present_events.side(row, row.was)} → {present_events.side(row, row.became)}"
             return f"{clock(row.until)} {present_events.what_text(row)} {sides} {present_events.who_text(row)}"
@@ -209,8 +215,8 @@ class EventsView(LakeView[Row]):
 
 
 def events_of(subject: Subject) -> places.Place:
-    """Return the place of the events about the group, connector, topic or broker of a cause; of all events for another
-    subject.
+    """Return the place of the events about a cause's group, connector, topic or broker; about everything if the cause
+    has none of these.
     """
     top = pane_named(keymap.EVENTS)
     if subject.group is not None:

@@ -1,4 +1,4 @@
-"""The features of the cluster, and the levels that each node supports."""
+"""The pane of the cluster's features, and the levels of each that the nodes support."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from console.tui.text_lines import wrap_all
 
 
 class FeaturesView(DetailsView[FeatureRow]):
-    """A row for each feature; Enter shows the effect of its levels."""
+    """One row for each feature; Enter shows what its levels do."""
 
     NAME = keymap.FEATURES
     ENTER = "levels"
@@ -26,20 +26,22 @@ class FeaturesView(DetailsView[FeatureRow]):
     EMPTY = "this server reports no features"
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the features and the plan."""
+        """Return the values that the pane is drawn from: the features and the plan."""
         return self.snapshot.features, self.plan.staged
 
     def rows(self) -> list[FeatureRow]:
-        """Return all features, including those that staged edits add."""
+        """Return all features, including those that staged edits would enable."""
         staged = (each.edit.target for each in self.plan.staged)
         return feature_rows(self.snapshot, [target.name for target in staged if isinstance(target, FeatureTarget)])
 
     def key(self, row: FeatureRow) -> Hashable:
-        """Return the feature's name."""
+        """Return the row's key: the feature's name."""
         return row.name
 
     def status(self) -> Line:
-        """Return the number of queried nodes, and the nodes that could not be queried; empty before the first read."""
+        """Return the text right of the breadcrumbs: the number of nodes that reported their levels, and the nodes that
+        did not; empty before the first read.
+        """
         features = self.snapshot.features
         if features is None:
             return []
@@ -49,7 +51,7 @@ class FeaturesView(DetailsView[FeatureRow]):
         return [(asked, ""), (f"  not {names}", "failed")] if silent else [(asked, "muted")]
 
     def note(self) -> Line:
-        """Return the error of a node that could not be queried."""
+        """Return the text for the message line: the error of a node that did not report its levels."""
         for node in unasked(self.snapshot.features):
             if node.failure is not None:
                 kind = "controller" if node.controller else "broker"
@@ -57,18 +59,18 @@ class FeaturesView(DetailsView[FeatureRow]):
         return super().note()
 
     def details(self, row: FeatureRow) -> list[Line]:
-        """Return the effect of the feature's levels."""
+        """Return the feature as title, then the effects of its levels."""
         first, _, *others = feature_lines(row)
         return [[(plain(first), "")], *others]
 
     async def enter(self, row: FeatureRow) -> None:
-        """Show the effect of the feature's levels."""
+        """Show the effects of the feature's levels on a screen above the panes."""
         self.show_text(clean(row.name, 80), lambda width: wrap_all(feature_lines(row), width, 2))
 
     def do_edit(self) -> None:
-        """Begin the command that sets another level."""
+        """Open the command bar with the command that sets another level of the feature."""
         self.begin_command(lambda row: f"feature set {quote_beside_equals(row.name)}=")
 
     def copied_of(self, row: FeatureRow) -> str:
-        """Return ``name=level``."""
+        """Return the text that `y` copies: ``name=level``."""
         return f"{row.name}={row.level}"

@@ -1,4 +1,4 @@
-"""`find TEXT`: the rows of all panes that contain a text; Enter goes to the row in its pane."""
+"""The pane of `find TEXT`: the rows of all panes that contain a text; Enter goes to the row in its pane."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from widgets.line_view import LineView
 from widgets.row_source import Column
 
 AGAIN = 5.0
-"""Seconds between two searches in newly read data."""
+"""Seconds until newly read data are searched again."""
 TITLES = {"now": "Now", "acls": "ACLs"}
 CALM = "what is found is in no trouble by itself"
 
 
 class FindView(DetailsView[present_find.Hit]):
-    """One row for each row of a pane that contains the text."""
+    """One row for each row of any pane that contains the text."""
 
     NAME = keymap.FIND
     PARTS = frozenset(present_find.READ)
@@ -53,26 +53,28 @@ class FindView(DetailsView[present_find.Hit]):
 
     @property
     def text(self) -> str:
-        """The search text."""
+        """The text that is searched for."""
         about = self.place.about
         return about if isinstance(about, str) else ""
 
     def begin(self) -> None:
-        """Discard the hits of the former text."""
+        """Discard the rows found for the previous text."""
         super().begin()
         self._found, self._rows, self._searched, self._ended = (), [], (), False
         self._turns.hurry()
 
     def known(self) -> bool:
-        """Return whether there is a hit, or the search has ended."""
+        """Return whether a row was found, or the search has ended."""
         return self._ended or bool(self._rows)
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the hits, the search state and the text."""
+        """Return the values that the pane is drawn from: the rows found, the state of the search, and the text."""
         return self._found, self._ended, self.text
 
     async def read(self) -> None:
-        """Search the snapshot; then read its missing parts and search them. Raises AdminError."""
+        """Search the snapshot; then read the parts of the snapshot that are missing, and search again. Raises
+        AdminError.
+        """
         self._search()
         session = self.session
         missing = present_find.unread(self.snapshot)
@@ -102,7 +104,7 @@ class FindView(DetailsView[present_find.Hit]):
         start(self, work, group="find", name="find", exclusive=True)
 
     async def _run(self, text: str, known: present_find.Known) -> None:
-        """Search on another thread, and show the hits of each pane as they are found."""
+        """Search `known` on another thread, and show the rows of each pane as soon as they are found."""
         found: list[present_find.Hits] = []
         each = present_find.find(text, known)
         while (hits := await asyncio.to_thread(next, each, None)) is not None:
@@ -118,15 +120,15 @@ class FindView(DetailsView[present_find.Hit]):
         self.update()
 
     def rows(self) -> Sequence[present_find.Hit]:
-        """Return the hits in order of pane."""
+        """Return the rows found, in order of pane."""
         return self._rows
 
     def key(self, row: present_find.Hit) -> Hashable:
-        """Return the pane and the row's key in it."""
+        """Return the row's key: the name of the pane, and the row's key in that pane."""
         return row.pane, row.row
 
     def words(self, row: present_find.Hit) -> str:
-        """Return the text of the row."""
+        """Return the text that the filter searches: the text of the row."""
         return f"{row.pane} {row.name} {row.shows}"
 
     def cells(self, row: present_find.Hit) -> list[Cell]:
@@ -134,11 +136,11 @@ class FindView(DetailsView[present_find.Hit]):
         return [(TITLES.get(row.pane, row.pane.capitalize()), "muted"), row.name, (row.shows, "muted")]
 
     def sort_key(self, column: str) -> Callable[[present_find.Hit], Any]:
-        """Return a sort key by pane or by name."""
+        """Return the function that gives a row's pane or its name, depending on the column's id."""
         return (lambda hit: (hit.pane, hit.name)) if column == "pane" else (lambda hit: (hit.name, hit.pane))
 
     def empty_text(self) -> str:
-        """Return a text that the search is running, or found nothing."""
+        """Return the text of a table without rows: that the search is running, or found nothing."""
         if not self.known():
             return "looking…"
         if self.filter_text:
@@ -146,11 +148,11 @@ class FindView(DetailsView[present_find.Hit]):
         return f"nothing contains {clean(self.text, 100)}"
 
     def crumbs(self) -> Line:
-        """Return the search text."""
+        """Return the breadcrumbs: the text that is searched for."""
         return [("find ", "muted"), (clean(self.text, 100), "strong")]
 
     def status(self) -> Line:
-        """Return the unread parts and the number of hits."""
+        """Return the text right of the breadcrumbs: the data that are not read yet, and the number of rows found."""
         count = sum(hits.total for hits in self._found)
         listed = len(self._rows)
         missing = [TITLES.get(part, part) for part in present_find.unread(self.snapshot)]
@@ -162,22 +164,22 @@ class FindView(DetailsView[present_find.Hit]):
         return [*line, (f"{listed:,} of {count:,}" if listed != count else f"{count:,}", "muted")]
 
     def do_trouble(self) -> None:
-        """Say that `!` (only trouble) does not apply to hits."""
+        """Show a message that `!` (only trouble) does not apply to rows of a search."""
         self._message.say(CALM, "muted")
 
     def copied_of(self, row: present_find.Hit) -> str:
-        """Return the name under the cursor."""
+        """Return the text that `y` copies: the name in the row."""
         return row.name
 
     async def enter(self, row: present_find.Hit) -> None:
-        """Show the row in its pane."""
+        """Show the row in its own pane."""
         place, key = place_of(row)
         await self._navigator.goto(place)
         self._put_cursor(self._navigator.view, key)
 
     def _put_cursor(self, view: View, key: Hashable) -> None:
-        """Move a view's cursor to a row, without the view's filters. If the view does not list the row, say so."""
-        # Remove the former filter, which could hide the row.
+        """Remove a view's filters, and move its cursor to a row. If the view does not list the row, show a message."""
+        # Remove the filters that the view still has, because they could hide the row.
         if view.filter_text:
             view.take_filter("")
         if view.only_trouble:
@@ -192,7 +194,7 @@ _PARTS = (Part.CLUSTER, Part.TOPICS, Part.CONFIGS, Part.GROUPS, Part.QUOTAS, Par
 
 
 def place_of(hit: present_find.Hit) -> tuple[Place, Hashable]:
-    """Return the place of a hit, and the key of its row there."""
+    """Return the place that shows a row of the search, and the row's key there."""
     if hit.pane == "configs" and isinstance(hit.row, tuple) and isinstance(hit.row[0], ConfigResource):
         return Place(keymap.CONFIGS, pane_named(keymap.ENTITIES).pane, hit.row[0]), hit.row[1]
     if hit.pane == "transactions":

@@ -1,5 +1,5 @@
-"""All contexts at once: a row for each cluster, the worst first. kac reads the clusters of other contexts only while
-the pane is visible.
+"""The pane of all contexts at once: a row for each cluster, the worst first. kac reads the clusters of other contexts
+only while the pane is visible.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 
 class FleetView(DetailsView[present_fleet.FleetRow]):
-    """One row for each context; Enter opens it. The row of this console's cluster has the verdict of Now."""
+    """One row for each context; Enter opens it. The row of this console's own cluster has the verdict of the pane
+    Now.
+    """
 
     NAME = keymap.FLEET
     TITLE = "fleet"
@@ -49,12 +51,16 @@ class FleetView(DetailsView[present_fleet.FleetRow]):
         self._own: Derived[present_fleet.Health | None] = Derived(None)
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the rows of the other clusters, and the data of this cluster's row."""
+        """Return the values that the pane is drawn from: the rows of the other clusters, and the data of this cluster's
+        row.
+        """
         triage, known = self.cluster.triage, self.snapshot
         return self._fleet.rows, triage.verdict, triage.muted, known.topics, known.lags, known.lag_trends
 
     async def read(self) -> None:
-        """Begin the looks that are due, and read this console's cluster. Raises AdminError if that does not answer."""
+        """Begin the reads of other clusters that are due, and read this console's cluster. Raises AdminError if that
+        does not answer.
+        """
         if self._leaving is None or self._leaving.is_finished:
             if not self._is_open:
                 self._is_open = True
@@ -100,19 +106,21 @@ class FleetView(DetailsView[present_fleet.FleetRow]):
         )
 
     def key(self, row: present_fleet.FleetRow) -> Hashable:
-        """Return the context's name."""
+        """Return the row's key: the context's name."""
         return row.name
 
     def words(self, row: present_fleet.FleetRow) -> str:
-        """Return the name, the verdict and the worst cause."""
+        """Return the text that the filter searches: the name, the verdict and the worst cause."""
         return f"{row.name} {row.verdict} {row.cause}"
 
     def in_trouble(self, row: present_fleet.FleetRow) -> bool:
-        """Return whether the cluster is not known to be healthy."""
+        """Return True unless the cluster is known to be healthy."""
         return not row.is_healthy
 
     def status(self) -> Line:
-        """Return the interval of the looks, and the number of contexts that are not healthy."""
+        """Return the text right of the breadcrumbs: the seconds between two reads of a cluster, and the number of
+        contexts that are not healthy.
+        """
         rows = self._all.source.rows
         bad = sum(not row.is_healthy for row in rows)
         return [
@@ -124,15 +132,15 @@ class FleetView(DetailsView[present_fleet.FleetRow]):
         ]
 
     def details(self, row: present_fleet.FleetRow) -> list[Line]:
-        """Return the causes of a cluster's troubles."""
+        """Return the context and its verdict as title, then the causes of the cluster's troubles."""
         return [[(f"{clean(row.name, 100)}: {row.verdict}", "")], *present_fleet.fleet_lines(row)]
 
     def copied_of(self, row: present_fleet.FleetRow) -> str:
-        """Return the context's name."""
+        """Return the text that `y` copies: the context's name."""
         return row.name
 
     async def enter(self, row: present_fleet.FleetRow) -> None:
-        """Open the context; Now for the one that is open."""
+        """Switch to the context; for the context of this console, show the pane Now."""
         if row.is_shown:
             await self._navigator.goto(pane_named(keymap.NOW))
             return

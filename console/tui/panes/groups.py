@@ -25,13 +25,15 @@ if TYPE_CHECKING:
     from console.model.half_hour import Kind
 
 MOST_NAMED = 10
-"""Maximum number of a partition's members, in a share group, that the filter searches."""
+"""Maximum number of clients of a share group that the filter searches for one partition."""
 LEAST_GROWTH = 1.0
-"""Growth of a lag in records/s above which it counts as trouble, as in triage."""
+"""Growth of a lag, in records/s, from which on it counts as trouble, as in triage."""
 OTHERS_AT_ONCE = 100
-"""Number of groups outside the screen that are polled in a turn: 10,000 groups take a hundred turns."""
+"""Number of groups that are not on the screen and are polled in each `read_more`: 10,000 groups take a hundred of
+them.
+"""
 TIMES_AT_ONCE = 100
-"""Number of the group's partitions per turn for which kac reads the timestamp of the next record."""
+"""Number of the group's partitions for which kac reads the timestamp of the next record in each read."""
 
 
 class GroupsView(DetailsView[Group]):
@@ -52,16 +54,16 @@ class GroupsView(DetailsView[Group]):
         self._turn = ""
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the groups, their lags, and the samples of the graphs."""
+        """Return the values that the pane is drawn from: the groups, their lags, and the samples of the graphs."""
         return self.snapshot.groups, self.snapshot.lags, self.own_samples()
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the group under the cursor; None without rows."""
+        """Return the group under the cursor as kind and name; None without rows."""
         group = self.row()
         return ("group", group.name) if group is not None else None
 
     async def read_more(self) -> None:
-        """Read members and lag of the groups on the screen each time, and of `OTHERS_AT_ONCE` others in turn.
+        """Read members and lag of the groups on the screen, and of the next `OTHERS_AT_ONCE` other groups.
 
         With many thousand groups, reading all of them at once would take minutes.
         """
@@ -77,7 +79,9 @@ class GroupsView(DetailsView[Group]):
         await self.session.poll_groups(others)
 
     def status(self) -> Line:
-        """Return the age of the lag, the number of stuck partitions, and the number of groups."""
+        """Return the text right of the breadcrumbs: the age of the lags, the number of stuck partitions, and the number
+        of groups.
+        """
         stuck = sum(len(trend.stuck) for trend in self.snapshot.lag_trends.values())
         return [
             *self.age("lag", self._swept),
@@ -91,37 +95,37 @@ class GroupsView(DetailsView[Group]):
         return [groups[name] for name in in_order(groups)]
 
     def key(self, row: Group) -> Hashable:
-        """Return the group's name."""
+        """Return the row's key: the group's name."""
         return row.name
 
     def words(self, row: Group) -> str:
-        """Return the group's name, state and type."""
+        """Return the text that the filter searches: the group's name, state and type."""
         return f"{row.name} {row.state} {row.type}"
 
     def shown(self) -> Callable[[Group], groups.GroupRow]:
-        """Return the function that adds lag and trend to a group."""
+        """Return the function that adds to a group its lag and the lag's trend."""
         lags, trends = self.snapshot.lags, self.snapshot.lag_trends
         return lambda group: groups.GroupRow(group, lags.get(group.name), trends.get(group.name))
 
     def details(self, row: Group) -> list[Line]:
-        """Return the group's condition, and its partitions with the highest lag."""
+        """Return the group as title, then its state and problems, and its partitions with the highest lag."""
         lag, trend = self.snapshot.lags.get(row.name), self.snapshot.lag_trends.get(row.name)
         return [[(clean(row.name), "")], *groups.group_lines(row, lag, trend, self.app.size.height)]
 
     def target_of(self, row: Group) -> ConfigResource:
-        """Return the resource of the group's configs."""
+        """Return the config resource of the group."""
         return ConfigResource(GROUP, row.name)
 
     def do_reset(self) -> None:
-        """Begin the command that sets the group's offsets."""
+        """Open the command bar with the command that sets the group's committed offsets."""
         self.begin_command(lambda row: f"reset group {quote(row.name)} to ")
 
     def do_delete_group(self) -> None:
-        """Begin the command that deletes the group."""
+        """Open the command bar with the command that deletes the group."""
         self.begin_command(lambda row: f"delete group {quote(row.name)}")
 
     def copied_of(self, row: Group) -> str:
-        """Return the group's name."""
+        """Return the text that `y` copies: the group's name."""
         return row.name
 
     async def enter(self, row: Group) -> None:
@@ -130,8 +134,9 @@ class GroupsView(DetailsView[Group]):
 
 
 class GroupView(DetailsView[PartitionLag]):
-    """One row for each partition that the group reads, with its committed offset; for a streams group, also the
-    task."""
+    """One row for each partition that the group reads, with its committed offset; for a streams group, also the task
+    that reads it.
+    """
 
     NAME = keymap.GROUP
     MARKS = False
@@ -160,85 +165,93 @@ class GroupView(DetailsView[PartitionLag]):
         return self.lag is not None
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the group, its lag and the samples of its graphs."""
+        """Return the values that the pane is drawn from: the group, its lag and the samples of its graphs."""
         return self.group, self.lag, self.snapshot.groups.get(self.group), self.own_samples()
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the group as the subject of the graphs."""
+        """Return the group as kind and name, for the graphs."""
         return "group", self.group
 
     async def read(self) -> None:
-        """Read members and lag; once the lag is shown, also the timestamps of the next records. Raises AdminError."""
+        """Read members and lag of the group; if the lag has been read before, also the timestamps of the next records.
+        Raises AdminError.
+        """
         await self.session.poll_groups([self.group], times=TIMES_AT_ONCE if self.known() else 0)
 
     def rows(self) -> Sequence[PartitionLag]:
-        """Return the partitions in order of topic and number."""
+        """Return the partitions in order of topic and partition number."""
         return self.lag.partitions if self.lag else ()
 
     def shown(self) -> Callable[[PartitionLag], groups.PartitionRow]:
-        """Return the function that adds trend and members to a partition."""
+        """Return the function that adds to a partition the trend of its lag and the members that read it."""
         made_of = self.snapshot.groups.get(self.group), self.snapshot.lag_trends.get(self.group)
         return self._row_maker.of(made_of, lambda: groups.partition_rows(*made_of))
 
     def key(self, row: PartitionLag) -> Hashable:
-        """Return topic and partition."""
+        """Return the row's key: topic and partition number."""
         return row.topic, row.partition
 
     def words(self, row: PartitionLag) -> str:
-        """Return topic, partition, member, the first `MOST_NAMED` clients, and trend."""
+        """Return the text that the filter searches: topic, partition, member, the first `MOST_NAMED` clients, and
+        trend.
+        """
         shown = self.shown()(row)
         owners = " ".join(f"{member.client_id}@{member.host}" for member in shown.owners[:MOST_NAMED])
         return f"{row.topic} {row.partition} {row.member} {owners} {shown.word or ''}"
 
     def in_trouble(self, row: PartitionLag) -> bool:
-        """Return whether the partition has a symptom, or its lag grows by at least `LEAST_GROWTH`."""
+        """Return whether triage finds a symptom of the partition, or its lag grows by `LEAST_GROWTH` records/s or
+        more.
+        """
         rate = self.shown()(row).rate
         grows = rate is not None and rate >= LEAST_GROWTH
         return grows or (self.group, row.topic, row.partition) in self.trouble.found.group_partitions
 
     def details(self, row: PartitionLag) -> list[Line]:
-        """Return the task of a streams group that reads the partition; for another group, only the partition."""
+        """Return the partition as title; for a streams group, also the task that reads the partition."""
         task = groups.task_lines(self.snapshot.groups.get(self.group), row.topic, row.partition)
         return task or [[(f"{clean(row.topic)}-{row.partition}", "")]]
 
     def status(self) -> Line:
-        """Return the group's state, members and total lag."""
+        """Return the text right of the breadcrumbs: the group's state, number of members and total lag in records."""
         group = self.snapshot.groups.get(self.group)
         return groups.group_line(group, self.lag, self.snapshot.lag_trends.get(self.group))
 
     def target(self) -> ConfigResource | None:
-        """Return the resource of the group's configs."""
+        """Return the config resource of the group."""
         return ConfigResource(GROUP, self.group)
 
     async def do_records(self) -> None:
-        """Show the records from the group's committed offset; without one, the last records."""
+        """Show the partition's records from the group's committed offset on; if it has none, the last records."""
         row = self.row()
         if row is not None:
             start = Bound("group", self.group) if row.committed >= 0 else None
             await self._navigator.goto(records_in(self.place, Records((row.topic,), row.partition, start)))
 
     def do_reset(self) -> None:
-        """Begin the command that resets the group's offset for the partition."""
+        """Open the command bar with the command that sets the group's committed offset of the partition."""
         if place := self._place():
             self._editing.begin(f"reset {place} to ")
 
     def do_skip(self) -> None:
-        """Begin the command that skips the record at the committed offset."""
+        """Open the command bar with the command that moves the committed offset past the next record."""
         if place := self._place():
             self._editing.begin(f"skip {place}")
 
     def do_delete_group(self) -> None:
-        """Begin the command that deletes the group's offset for the partition."""
+        """Open the command bar with the command that deletes the group's committed offset of the partition."""
         if place := self._place():
             self._editing.begin(f"delete {place}")
 
     def _place(self) -> str:
-        """Return the group's partition in the syntax of commands; ``""`` without a row."""
+        """Return the group and the partition under the cursor in the syntax of commands; ``""`` if there are no
+        rows.
+        """
         row = self.row()
         if row is None:
             return ""
         return f"group {quote(self.group)} topic {quote(row.topic)} partition {row.partition}"
 
     def copied_of(self, row: PartitionLag) -> str:
-        """Return ``topic-partition``."""
+        """Return the text that `y` copies: ``topic-partition``."""
         return f"{row.topic}-{row.partition}"

@@ -1,4 +1,4 @@
-"""Contents of records that a context hides until the operator shows them, in one view."""
+"""The key that shows the contents of records in one view, if the context hides them at first."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class HiddenContents:
-    """A receiver of the key that shows contents.
+    """The receiver of the key that shows contents.
 
     Attributes:
-        are_shown: whether the operator shows them; a view hides them again when it begins.
+        are_shown: whether the operator has shown the contents; a view resets this when it shows another entity.
     """
 
     def __init__(self, view: View, message: MessageLine) -> None:
@@ -23,7 +23,7 @@ class HiddenContents:
         self.are_shown = False
 
     def do_reveal(self) -> None:
-        """Show hidden contents, or hide them again; in a context that hides none, only say so."""
+        """Show the contents, or hide them again. In a context that does not hide contents, only show a message."""
         if self._view.session.context.records != HIDDEN:
             self._message.say("nothing is hidden in this context", "muted")
             return

@@ -1,4 +1,4 @@
-"""The changes of an entity or the cluster: the lake's timeline, or this host's journal without a lake."""
+"""The pane of the changes of an entity or of the cluster: from the lake, or from this host's journal without a lake."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from console.tui.tools import Tools
 from widgets.row_table import TextSearch
 
 SHOWN = frozenset({*Kind} - {Kind.LEADER, Kind.ISR, Kind.GROUP, Kind.OFFSET})
-"""The kinds of events that are shown: lasting changes. The events pane shows all kinds."""
+"""The kinds of events that are shown: lasting changes, such as of configs. The events pane shows all kinds."""
 NEAR_THE_END = 50
-"""Number of rows from the last row at which the view requests the next page."""
+"""When the cursor is at most this many rows before the last row, the view requests the next page."""
 
 
 class HistoryView(LakeView[PastRow]):
@@ -66,13 +66,13 @@ class HistoryView(LakeView[PastRow]):
         return self.place.about, self._wanted, self._pages, self._only_journal
 
     def begin(self) -> None:
-        """Show another entity from its top, without the filter."""
+        """Show the history of another entity: from the latest change on, without a filter."""
         super().begin()
         self._pages, self._wanted = 1, LakeFilter()
         self._asked, self._is_known, self._answer = None, False, NO_ANSWER
 
     def find(self, tables: Tables) -> Sequence[PastRow]:
-        """Return the latest changes that match the filter. Raises LakeError."""
+        """Return the latest changes from the lake that match the filter. Raises LakeError."""
         asked, about = self._wanted, self.place.about
         plain = asked.text if not asked.text.startswith(("/", "!")) else ""
         entities = lake_entities(about) if isinstance(about, ConfigResource | QuotaEntity) else ()
@@ -82,15 +82,15 @@ class HistoryView(LakeView[PastRow]):
         return [change_row(change, first) for change in changes]
 
     async def ask(self) -> None:
-        """Query the lake, or read the journal."""
+        """Query the lake; if only the journal is shown, read that."""
         if self._only_journal:
             await self.without()
         else:
             await super().ask()
 
     async def without(self) -> None:
-        """Show the cluster's changes in this host's journal, if it can be read, and the events that this console
-        saw.
+        """Show, without a lake, the cluster's changes in this host's journal, if it can be read, and the events that
+        this console recorded.
         """
         from console.session.journal_changes import read_history_table
 
@@ -111,10 +111,10 @@ class HistoryView(LakeView[PastRow]):
             self.take(LakeAnswer(passing, None, (), ()), "")
 
     def _seen(self) -> list[tuple[str, PastRow]]:
-        """Return the events that this console saw and the journal does not have.
+        """Return the changes by others that this console recorded.
 
         Returns:
-            Local time and row of each event; empty if only the journal is shown.
+            Local time as text, and the row of each change; empty if only the journal is shown.
         """
         record, about = self._journal.events.record, self.place.about
         if record is None or self._only_journal:
@@ -126,7 +126,7 @@ class HistoryView(LakeView[PastRow]):
         ]
 
     def note(self) -> Line:
-        """Return the reason why the journal could not be read, else the lake's note."""
+        """Return the text for the message line: why the journal could not be read, else the lake's note."""
         return [(self._unread, "failed")] if self._unread else super().note()
 
     def _passes(self, words: str) -> bool:
@@ -137,26 +137,26 @@ class HistoryView(LakeView[PastRow]):
 
     @property
     def is_journal(self) -> bool:
-        """Whether the view shows this host's journal instead of a lake's timeline."""
+        """Whether the view shows this host's journal instead of changes from the lake."""
         return self._only_journal or self.is_without
 
     def rows(self) -> Sequence[PastRow]:
-        """Return the rows of the answer that match a pattern filter."""
+        """Return the rows that were found. A filter with a regular expression or a negation is applied here."""
         rows: Sequence[PastRow] = self._answer.rows  # type: ignore[assignment]
         if not self._wanted.text.startswith(("/", "!")):
             return rows
         return [rows[hit] for hit in TextSearch(map(self.words, rows)).hits(self._wanted.text)]
 
     def key(self, row: PastRow) -> Hashable:
-        """Return the key of the change: its time and place."""
+        """Return the row's key: the time and the place of the change."""
         return row.key
 
     def words(self, row: PastRow) -> str:
-        """Return the time, the change, its old and new value, and its author."""
+        """Return the text that the filter searches: the time, the change, its old and new value, and its author."""
         return " ".join((row.when, row.what, row.old, row.new, row.who))
 
     def crumbs(self) -> Line:
-        """Return the entity of the history, and the source."""
+        """Return the breadcrumbs: the entity, and whether the changes are from the lake or the journal."""
         about = self.place.about
         whose = clean(subject_text(about)) if isinstance(about, ConfigResource | QuotaEntity) else "cluster"
         source = "seen by this console, applied from this host" if self.is_without else "lake"
@@ -165,7 +165,7 @@ class HistoryView(LakeView[PastRow]):
         return [("history of ", "muted"), (whose, "strong"), (f"  {source}", "muted")]
 
     def empty_text(self) -> str:
-        """Return the reason why no changes are shown."""
+        """Return the text of a table without rows: why no changes are shown."""
         if self.known() and self.is_journal and not self._problem and not self.filter_text:
             record = self._journal.events.record
             since = (
@@ -175,14 +175,16 @@ class HistoryView(LakeView[PastRow]):
         return super().empty_text()
 
     def status(self) -> Line:
-        """Return the age of the lake's data, and ``+`` if there are more pages."""
+        """Return the text right of the breadcrumbs: the age of the lake's data and the number of rows, with ``+`` if
+        there may be more pages.
+        """
         line = super().status()
         if len(self._answer.rows) >= self._pages * reader.PAGE and not self.is_journal:
             line.append(("+", "muted"))
         return line
 
     def details(self, row: PastRow) -> list[Line]:
-        """Return the details of a change, and the edit that Enter stages."""
+        """Return the change as title, then its details, and the edit that Enter stages."""
         title: Line = [(row.what, "")]
         if row.event is not None:
             return event_lines(row.event, self.session.snapshot)
@@ -199,10 +201,11 @@ class HistoryView(LakeView[PastRow]):
     # -- filter --------------------------------------------------------------------------------------------------------
 
     def take_filter(self, text: str) -> None:
-        """Show only changes that match a filter, which the lake applies.
+        """Show only changes that match a filter. The lake applies it, except for a regular expression or a negation.
 
         Args:
-            text: words and ``since=2h key=retention.* by=alice``, or a pattern.
+            text: words and ``since=2h key=retention.* by=alice``; or a regular expression after ``/``, or either after
+                ``!``.
 
         Raises:
             BadQuery: the filter is invalid.
@@ -217,11 +220,11 @@ class HistoryView(LakeView[PastRow]):
         self.tell_where()
 
     def do_trouble(self) -> None:
-        """Say that `!` (only trouble) does not apply to changes."""
+        """Show a message that `!` (only trouble) does not apply to changes."""
         self._message.say("what changed is in no trouble by itself: Events shows what makes something worse", "muted")
 
     def _sift(self) -> None:
-        """Show all rows: the lake has already applied the filter."""
+        """Show all rows without filtering them: `find` and `rows` have applied the filter."""
         self.table.empty = self.empty_text()
         was_near_top = self.table.is_near_top
         self.table.set_rows(self._all.source)
@@ -232,7 +235,7 @@ class HistoryView(LakeView[PastRow]):
     # -- actions -------------------------------------------------------------------------------------------------------
 
     def on_line_view_highlighted(self) -> None:
-        """Show the details; near the end request the next page."""
+        """Show the details of the row under the cursor; near the last row, request the next page."""
         super().on_line_view_highlighted()
         rows = self._answer.rows
         near = self.table.cursor_index >= len(rows) - NEAR_THE_END
@@ -252,7 +255,9 @@ class HistoryView(LakeView[PastRow]):
         self.stage([lake_wish(row, row.change, self.session.snapshot)], ())
 
     async def _take_back(self, number: int) -> None:
-        """Stage the edits that revert a change of the journal, or show the reason why not."""
+        """Stage the edits that revert a change of the journal; if that is refused, show the reason. number: of the
+        change.
+        """
 
         try:
             await self._editing.revert(str(number), None)
@@ -262,20 +267,23 @@ class HistoryView(LakeView[PastRow]):
             self._message.say("nothing was staged", "muted")
 
     def do_journal(self) -> None:
-        """Switch between the lake's timeline and this host's journal."""
+        """Switch between the changes from the lake and those in this host's journal."""
         self._only_journal = not self._only_journal
         self._asked, self._is_known = None, False
         self.redraw()
         self.ask_again()
 
     def copied_of(self, row: PastRow) -> str:
-        """Return the change as one line."""
+        """Return the text that `y` copies: the change as one line."""
         return f"{row.when} {row.what} {row.old} → {row.new} {row.who}"
 
 
 def lake_wish(row: PastRow, change: reader.Change, known: Snapshot) -> Wish:
-    """Return the edit that undoes a change of the lake, with a note if the key was changed again since. known: a
-    snapshot with the brokers' descriptions of config keys.
+    """Return the edit that undoes a change from the lake. If the key was changed again since, add a note that the edit
+    undoes that too.
+
+    Args:
+        known: a snapshot with the brokers' descriptions of config keys.
     """
     if change.is_current:
         return Wish(_undo(row, change, known), None if change.is_deleted else change.new_value)
@@ -290,7 +298,7 @@ def _undo(row: PastRow, change: reader.Change, known: Snapshot) -> Edit | NoEdit
 
 
 def lake_entities(about: ConfigResource | QuotaEntity) -> tuple[tuple[str, str], ...]:
-    """Return the lake's types and names for an entity."""
+    """Return the (type, name) pairs by which the lake identifies an entity."""
     if isinstance(about, QuotaEntity):
         return (("quota", quota_key(about.as_dict())),)
     if about.is_cluster_default:

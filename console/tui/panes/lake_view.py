@@ -1,4 +1,6 @@
-"""The base class of the panes of the past: a table of a lake's answer, read in the background, with its freshness."""
+"""The base class of the panes about the past: a table of rows from the lake, read in the background, with the age of
+the lake's data.
+"""
 
 from __future__ import annotations
 
@@ -40,29 +42,29 @@ log = logging.getLogger(__name__)
 
 
 class LakeAnswer(NamedTuple):
-    """The answer of a lake to the question of a pane."""
+    """The result of a query to the lake: rows, age and gaps of the data."""
 
     rows: Sequence[object]
     fresh: Freshness | None
     gaps: Sequence[Gap]
     clusters: Sequence[str]
-    """All clusters in the lake."""
+    """The ids of all clusters in the lake."""
 
 
 NO_ANSWER = LakeAnswer((), None, (), ())
 
 
 class LakeView(DetailsView[Row]):
-    """A table over a lake, with the details of the row under the cursor below it.
+    """A table of rows from the lake, with the details of the row under the cursor below it.
 
-    The view queries the lake again if a run has written newer versions of the tables, or if its question changed.
-    Subclasses override `question`, `find` and `without`.
+    The view queries the lake again if the tables have newer versions, or if `question` changed. Subclasses override
+    `question`, `find` and `without`.
     """
 
     TABLE: ClassVar[str] = ""
     """The name of the lake's table that the view shows."""
     ADDS: ClassVar[str] = ""
-    """The note if there is no lake: the rows that a lake would add."""
+    """The text, shown if there is no lake, about the rows that a lake would add."""
     OF_CLUSTER = False
     TAKES = DETAILED
     DETAILS_AFTER = 0.0
@@ -79,11 +81,13 @@ class LakeView(DetailsView[Row]):
     # -- methods of each pane ------------------------------------------------------------------------------------------
 
     def question(self) -> Hashable:
-        """Return the parameters of the answer, apart from the lake and the cluster. Compared by equality."""
+        """Return the parameters of the query, apart from the lake and the cluster. The view queries again if they
+        differ (`!=`).
+        """
         raise NotImplementedError
 
     def find(self, tables: Tables) -> Sequence[Row]:
-        """Return the rows of the answer. Called on another thread: it may take long, and must not touch widgets.
+        """Query the lake, and return the rows. Called on another thread: it may take long, and must not touch widgets.
 
         Raises:
             LakeError: a table is missing or can't be read.
@@ -91,7 +95,7 @@ class LakeView(DetailsView[Row]):
         raise NotImplementedError
 
     async def without(self) -> None:
-        """Show the data available without a lake, if the lake is missing or can't be read."""
+        """Show the data that are available without the lake. Called if the lake is missing or can't be read."""
         raise NotImplementedError
 
     @property
@@ -100,8 +104,8 @@ class LakeView(DetailsView[Row]):
         return self._is_known and bool(self._lake.problem)
 
     def note(self) -> Line:
-        """Return a text on the rows that a lake would add, if there is no lake; the reason why the lake can't be read,
-        if it can't; else the note of any view.
+        """Return the text for the message line: the rows that a lake would add, if there is no lake; why the lake can't
+        be read; else the usual note.
         """
         if not self.is_without:
             return super().note()
@@ -112,19 +116,21 @@ class LakeView(DetailsView[Row]):
 
     @property
     def cluster_id(self) -> str:
-        """The cluster's id; while the cluster does not answer, the id in its context. ``""`` if unknown."""
+        """The cluster's id: as read, else as recorded in the context; ``""`` if unknown."""
         return self.snapshot.cluster.cluster_id or self.session.context.cluster_id or ""
 
     def known(self) -> bool:
-        """Return whether the lake has answered, or is missing."""
+        """Return whether a query of the lake has ended, or there is no lake."""
         return self._is_known
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the answer, the problem and the staged edits."""
+        """Return the values that the pane is drawn from: the rows from the lake, the failure of the query, and the
+        staged edits.
+        """
         return self._answer, self._problem, self.plan.staged
 
     async def read(self) -> None:
-        """Query the lake, in its own worker, not at the pace of the cluster's reads.
+        """Query the lake in a worker, so that the reads of the cluster do not wait for it.
 
         Raises:
             AdminError: the cluster's id is unknown and could not be read.
@@ -135,11 +141,13 @@ class LakeView(DetailsView[Row]):
             self.ask_again()
 
     def ask_again(self) -> None:
-        """Query the lake in a worker, which replaces one still running."""
+        """Query the lake in a worker. A query that is still running is cancelled."""
         self._asking = start(self, self._ask, group="lake", name="lake", exclusive=True)
 
     def on_mount(self) -> None:
-        """Check every `CHECK_EVERY` seconds for newer versions of the tables, which costs one look at a file."""
+        """Check every `CHECK_EVERY` seconds whether the tables have newer versions; that reads the metadata of one
+        file.
+        """
         super().on_mount()
         self.set_interval(CHECK_EVERY, self._ask_if_idle)
 
@@ -156,7 +164,7 @@ class LakeView(DetailsView[Row]):
             self.take(NO_ANSWER, INTERNAL)
 
     async def ask(self) -> None:
-        """Query the lake, unless tables and question are the same as for the last answer."""
+        """Query the lake; no-op if the versions of the tables and `question` are the same as in the last query."""
 
         tables = await self._lake.tables()
         if tables is None:
@@ -189,9 +197,10 @@ class LakeView(DetailsView[Row]):
         return LakeAnswer(rows, fresh, unobserved, tables.clusters(*SHOWN))
 
     def take(self, answer: LakeAnswer, problem: str) -> None:
-        """Show an answer.
+        """Show the result of a query.
 
         Args:
+            answer: the rows, with the age of the data.
             problem: the reason why the query failed; ``""`` if it succeeded.
         """
         self._answer, self._problem, self._is_known = answer, problem, True
@@ -200,7 +209,9 @@ class LakeView(DetailsView[Row]):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def empty_text(self) -> str:
-        """Return the reason why no rows are shown: no lake, no data of this cluster, or no row that matches."""
+        """Return the text of a table without rows: why the query failed, that the lake has no data of this cluster, or
+        that no row matches.
+        """
         if not self.known():
             return self.nothing_yet()
         if self._problem:
@@ -215,11 +226,13 @@ class LakeView(DetailsView[Row]):
         return super().empty_text()
 
     def wrapped(self, text: str) -> str:
-        """Return a text in lines that fit an empty table."""
+        """Return a text, folded to the width of the empty table."""
         return "\n".join(textwrap.wrap(clean(text, 900), max(20, self.app.size.width - 6)))
 
     def status(self) -> Line:
-        """Return freshness, coverage gaps and the number of rows, in as much detail as fits."""
+        """Return the text right of the breadcrumbs: the age of the lake's data, gaps in them, and the number of rows,
+        in as much detail as fits.
+        """
 
         now, unobserved, fresh = datetime.now(UTC), self._answer.gaps, self._answer.fresh
         rest = super().status()
@@ -238,7 +251,7 @@ class LakeView(DetailsView[Row]):
 
     @staticmethod
     def parsed(text: str) -> LakeFilter:
-        """Return the terms of a filter that the lake applies, and the rest of its text. Raises BadQuery."""
+        """Parse a filter into the terms that the lake applies, and the remaining text. Raises BadQuery."""
         try:
             wanted = lake_filter(text, datetime.now(UTC))
         except ValueError as error:
@@ -249,10 +262,11 @@ class LakeView(DetailsView[Row]):
     # -- staging -------------------------------------------------------------------------------------------------------
 
     def stage(self, wishes: Iterable[Wish], left_out: Sequence[str]) -> None:
-        """Stage edits against the cluster's current state, and report on the message line.
+        """Stage edits in a worker, compared with the cluster's present state, and report on the message line.
 
         Args:
-            left_out: names of marked rows that are hidden.
+            wishes: the wanted edits, each with the value that the lake has for it.
+            left_out: names of marked rows that are hidden, and so not edited.
         """
         start(self, partial(self._stage, tuple(wishes), left_out), group="command", name="command")
 

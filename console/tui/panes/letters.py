@@ -1,4 +1,6 @@
-"""The pane of a dead-letter topic: a row for each original topic, exception and age, before anything is sent again."""
+"""The pane of a dead-letter topic: a row for each combination of original topic, exception and age of the letters,
+which the operator may inspect before sending any again.
+"""
 
 from __future__ import annotations
 
@@ -33,18 +35,18 @@ if TYPE_CHECKING:
     from console.tui.panes.view import View
 
 DRAWN_EVERY = 0.25
-"""Minimum seconds between two drawings while letters are read."""
+"""Minimum seconds between two redraws while letters are read."""
 
 
 class LettersReading:
-    """One reading of the letters of a topic.
+    """One read of all letters (records) of a dead-letter topic.
 
     Attributes:
-        goal: the redrive of all letters, with its ends once these are known.
-        found: the letters so far; None before the first are known.
+        goal: the redrive of all letters; its end offsets are added once they are read.
+        found: the letters read so far; None before the first.
         problem: the reason why the letters can't be read; None if they can.
-        is_stopped: whether the operator stopped the reading early.
-        is_read: whether all letters were read.
+        is_stopped: whether the operator stopped the read early.
+        is_read: whether the read has ended by itself.
     """
 
     def __init__(self, goal: Redrive) -> None:
@@ -56,27 +58,34 @@ class LettersReading:
 
     @property
     def is_due(self) -> bool:
-        """Whether the reading has not begun."""
+        """Whether the read has not begun."""
         return self._worker is None
 
     @property
     def is_running(self) -> bool:
-        """Whether the reading is under way."""
+        """Whether the read is under way."""
         return self._worker is not None and not self.is_read and not self.is_stopped
 
     @property
     def mark(self) -> tuple[object, ...]:
-        """A value that changes while letters are read, since the survey grows in place."""
+        """A value that differs whenever more letters were read or the state changed; `found` itself stays the same
+        object.
+        """
         count = self.found.count if self.found is not None else -1
         return self, count, self.is_running, self.is_stopped, self.problem
 
     def begin(self, view: View, desk: Desk, changed: Callable[[], None]) -> None:
-        """Begin to read the letters. changed: called repeatedly while it reads, and at the end."""
+        """Begin to read the letters, in a worker of `view`.
+
+        Args:
+            desk: the session's access to the cluster.
+            changed: called repeatedly during the read, and at its end.
+        """
         work = partial(self._survey, desk, changed)
         self._worker = start(view, work, group="letters", name="letters", exclusive=True)
 
     def stop(self) -> bool:
-        """Stop the reading, and keep the letters found so far. Return whether it was under way."""
+        """Stop the read, and keep the letters found so far. Return whether it was under way."""
         if self._worker is None or not self.is_running:
             return False
         self._worker.cancel()
@@ -107,7 +116,9 @@ class LettersReading:
 
 
 class LettersView(DetailsView[dead_letters.PileRow]):
-    """The letters that a redrive of the whole topic has not looked at, read when the view opens and again on a key."""
+    """The letters that no redrive of the whole topic has read yet. They are read when the view opens, and again on a
+    key.
+    """
 
     NAME = keymap.LETTERS
     ENTER = "send these"
@@ -124,28 +135,28 @@ class LettersView(DetailsView[dead_letters.PileRow]):
 
     @property
     def topic(self) -> str:
-        """The dead-letter topic."""
+        """The name of the dead-letter topic."""
         about = self.place.about
         return about.goal.topic if isinstance(about, BeginRedrive) else ""
 
     @property
     def masked(self) -> bool:
-        """Whether exceptions are hidden: they are contents of records."""
+        """Whether exceptions are hidden, because they are contents of records."""
         return self.session.context.records == HIDDEN and not self._hidden.are_shown
 
     def begin(self) -> None:
-        """Discard the letters of the former topic, and hide contents again."""
+        """Discard the letters of the previous topic, and hide contents again."""
         super().begin()
         self._hidden.are_shown = False
         self._reading.stop()
         self._reading = LettersReading(Redrive(self.topic))
 
     def known(self) -> bool:
-        """Return whether letters were read or can't be read, or the operator stopped the reading."""
+        """Return whether letters were read, the read failed, or the operator stopped it."""
         return self._reading.found is not None or self._reading.problem is not None or self._reading.is_stopped
 
     async def read(self) -> None:
-        """Begin to read the letters, once."""
+        """Begin to read the letters; no-op if that has begun."""
         from console.session.redriving import desk_of
 
         if self._reading.is_due and self.topic:
@@ -158,27 +169,29 @@ class LettersView(DetailsView[dead_letters.PileRow]):
             self._message.write()
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the letters so far, and whether exceptions are hidden."""
-        # Keep the former tuple: `mark` returns a new one each time, and inputs are compared by identity.
+        """Return the values that the pane is drawn from: the letters so far, and whether exceptions are hidden."""
+        # Return the same tuple while it is equal: `mark` makes a new one each time, and `update` compares identities.
         if self._mark != self._reading.mark:
             self._mark = self._reading.mark
         return self._mark, self.masked
 
     def rows(self) -> Sequence[dead_letters.PileRow]:
-        """Return a row for each original topic, exception and age."""
+        """Return a row for each combination of original topic, exception and age; empty before the first letters are
+        read.
+        """
         found = self._reading.found
         return dead_letters.pile_rows(found, masked=self.masked) if found is not None else ()
 
     def key(self, row: dead_letters.PileRow) -> Hashable:
-        """Return the place of the row's example."""
+        """Return the row's key: partition and offset of its example letter."""
         return row.pile.example
 
     def words(self, row: dead_letters.PileRow) -> str:
-        """Return topic, exception, age and tool."""
+        """Return the text that the filter searches: topic, exception, age, and the tool that wrote the letters."""
         return f"{row.pile.topic} {row.exception} {row.pile.age.value} {row.pile.convention}"
 
     def empty_text(self) -> str:
-        """Return the reason why no letters are shown."""
+        """Return the text of a table without rows: why no letters are shown."""
         if self._reading.problem is not None:
             return wrapped(failure_text(self._reading.problem), self.app.size.width)
         if self.filter_text:
@@ -195,14 +208,18 @@ class LettersView(DetailsView[dead_letters.PileRow]):
         return f"{topic} has no letters: no record is in it"
 
     def status(self) -> Line:
-        """Return the number of letters, and whether contents are hidden; empty before the first read."""
+        """Return the text right of the breadcrumbs: the number of letters, and whether contents are hidden; empty
+        before the first letters are read.
+        """
         if self._reading.found is None:
             return []
         line: Line = [(dead_letters.count_text(self._reading.found), "muted")]
         return [*line, *masking_note(masked=self.masked, has_mask=False)]
 
     def note(self) -> Line:
-        """Return the progress of the reading, the reason why it ended early, or the letters that would stay."""
+        """Return the text for the message line: the progress of the read, why it ended early, or which letters a
+        redrive would not send.
+        """
         if self._reading.is_running:
             count = self._reading.found.count if self._reading.found is not None else 0
             return [(f"{count:,} letters are read…; Esc stops", "pending")]
@@ -218,22 +235,22 @@ class LettersView(DetailsView[dead_letters.PileRow]):
         return [(clean("; ".join(lines), 400), "muted")] if lines else super().note()
 
     def target(self) -> ConfigResource | None:
-        """Return the resource of the topic's configs; None without a topic."""
+        """Return the config resource of the topic; None if the place is about no topic."""
         return topic_resource(self.topic) if self.topic else None
 
     def details(self, row: dead_letters.PileRow) -> list[Line]:
-        """Return the properties that the letters of the row share."""
+        """Return the row as title, then the properties that all of its letters share."""
         title = f"{clean(row.pile.topic, 100)}  {row.pile.age.value}"
         return [[(title, "")], *dead_letters.pile_lines(row, self.topic)]
 
     def copied_of(self, row: dead_letters.PileRow) -> str:
-        """Return the place of the row's example."""
+        """Return the text that `y` copies: topic, partition and offset of the row's example letter."""
         partition, offset = row.pile.example
         return f"{self.topic}-{partition} offset {offset}"
 
     def _condition(self, row: dead_letters.PileRow) -> str | None:
-        """Return the condition that selects the letters of a row; None, with a message, if their exception is hidden or
-        no condition selects exactly these letters.
+        """Return the condition of a redrive that selects the letters of a row. If their exception is hidden, or no
+        condition selects exactly these letters, show a message and return None.
         """
         assert self._reading.found is not None
         if self.masked:
@@ -246,25 +263,25 @@ class LettersView(DetailsView[dead_letters.PileRow]):
             return None
 
     async def enter(self, row: dead_letters.PileRow) -> None:
-        """Begin the command that sends the letters of the row again."""
+        """Open the command bar with the command that sends the letters of the row again to their original topic."""
         if (where := self._condition(row)) is None:
             return
         text = unparse(BeginRedrive(Redrive(self.topic, where)))
         self._editing.begin(f"{text} " if row.pile.topic else f"{text} to ")
 
     def do_redrive(self) -> None:
-        """Begin the command that sends all letters again."""
+        """Open the command bar with the command that sends all letters again."""
         self._editing.begin(f"redrive topic {quote(self.topic)} ")
 
     async def do_records(self) -> None:
-        """Show the letters of the row under the cursor."""
+        """Show the records that are the letters of the row under the cursor."""
         row = self.row()
         if row is not None and (where := self._condition(row)) is not None:
             wanted = Records((self.topic,), start=Bound("start"), where=where)
             await self._tools.navigator.goto(records_in(self.place, wanted))
 
     async def do_back(self) -> None:
-        """Stop the reading and keep the found letters; else go back as everywhere."""
+        """Stop the read, and keep the letters found so far. If none is under way, go back to the previous place."""
         if self._reading.stop():
             self._changed()
         else:

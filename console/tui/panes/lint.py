@@ -1,4 +1,4 @@
-"""The pane of lint's findings: states that are wrong before they do harm."""
+"""The pane of lint's findings: faults in the present state that may cause trouble later."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from console.tui.tools import Tools
 
 
 class LintView(DetailsView[lint_rows.LintRow]):
-    """A row for each finding, the worst first; Enter goes to its subject, F stages its remedy."""
+    """One row for each finding, the worst first; Enter shows the entity that it is about, F stages its remedy."""
 
     NAME = keymap.LINT
     ENTER = "go to it"
@@ -41,7 +41,9 @@ class LintView(DetailsView[lint_rows.LintRow]):
         self._rows: tuple[object, Sequence[lint_rows.LintRow]] = (None, ())
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the report and the plan; before the first report, the parts that have been read."""
+        """Return the values that the pane is drawn from: the report and the plan; before the first report, the parts of
+        the snapshot that have been read.
+        """
         watch = self.cluster.lint
         return watch.report, watch.problem, self.plan, watch.progress()[0] if watch.report is None else None
 
@@ -50,8 +52,8 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return self.cluster.lint.report is not None
 
     async def read(self) -> None:
-        """Read the data that rules need, if it is old, and apply the rules: in a worker, since many parts take longer
-        than a poll.
+        """Start a worker that reads the data that the rules need, if they are old, and then applies the rules. A
+        worker, because reading many parts takes longer than a poll.
         """
         self.cluster.triage.begin()
         if self._looking is None or self._looking.is_finished:
@@ -67,36 +69,40 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return self._rows[1]
 
     def key(self, row: lint_rows.LintRow) -> Hashable:
-        """Return the rule, the subject and its key."""
+        """Return the row's key: the rule, the entity, and the config key of the finding."""
         return row.key
 
     def words(self, row: lint_rows.LintRow) -> str:
-        """Return the rule, the subject, the wrong state, and the remedy."""
+        """Return the text that the filter searches: the rule, the entity, the fault, and the remedy."""
         rule, found, _ = row.finding
         words = rule.name, row.finding.severity.value, target(found.subject), found.key, found.what, found.advice
         return " ".join((*words, *(step.command for step in row.next)))
 
     def in_trouble(self, row: lint_rows.LintRow) -> bool:
-        """Return whether the finding is not accepted and more severe than information."""
+        """Return whether the operator has not accepted the finding, and it is more severe than information."""
         return not row.accepted and row.finding.severity is not Severity.INFO
 
     def crumbs(self) -> Line:
-        """Return the parts of the pane."""
+        """Return the breadcrumbs: the sections of the pane."""
         return [("now", "muted"), ("  lint", "strong")]
 
     def status(self) -> Line:
-        """Return the number of findings, and of the rules that ran."""
+        """Return the text right of the breadcrumbs: the number of findings, and of the rules that ran."""
         report = self.cluster.lint.report
         return lint_rows.lint_counts(report) if report is not None else []
 
     def note(self) -> Line:
-        """Return a line on members of parts that could not be read."""
+        """Return the text for the message line: the first of the entities that could not be read, and the number of the
+        others.
+        """
         missing = self.cluster.lint.missing
         more = f"; and {len(missing) - 1} more" if len(missing) > 1 else ""
         return [(clean(f"{missing[0]}{more}", 400), "failed")] if missing else super().note()
 
     def nothing_yet(self) -> str:
-        """Return the number of parts that have been read for the rules, or the reason why the cluster can't be read."""
+        """Return the text before the first report: how many of the needed parts of the snapshot have been read, or why
+        the cluster can't be read.
+        """
         if not self.cluster.contact.is_current:
             return super().nothing_yet()
         if (problem := self.cluster.lint.problem) is not None:
@@ -106,15 +112,15 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return f"reading what {rules} look at: {read} of {of} parts so far…"
 
     def empty_text(self) -> str:
-        """Return the number of rules that ran, and the rules that could not run."""
+        """Return the text of a table without rows: the number of rules that ran, and the rules that could not run."""
         report = self.cluster.lint.report
         if report is None or self.filter_text:
             return super().empty_text()
         return wrapped(lint_rows.nothing_found(report, self.cluster.lint.missing), self.app.size.width)
 
     def details(self, row: lint_rows.LintRow) -> list[Line]:
-        """Return the finding's reason and remedy, the effect of the key that stages the remedy, and the rules that
-        could not run; empty before the first report.
+        """Return the finding as title, then its reason and remedy, the effect of the key that stages the remedy, and
+        the rules that could not run; empty before the first report.
         """
         report = self.cluster.lint.report
         if report is None:
@@ -122,12 +128,12 @@ class LintView(DetailsView[lint_rows.LintRow]):
         return lint_rows.lint_details(row, report, None if row.accepted else self._steps.staging(row.next))
 
     def target_of(self, row: lint_rows.LintRow) -> ConfigResource | QuotaEntity | None:
-        """Return the entity of the finding if it has configs or quotas, else None."""
+        """Return the entity of the finding if it has configs or quotas; else None."""
         subject: Target = row.finding.found.subject
         return subject if isinstance(subject, ConfigResource | QuotaEntity) else None
 
     async def enter(self, row: lint_rows.LintRow) -> None:
-        """Show the subject of the finding."""
+        """Show the entity that the finding is about."""
         subject = row.finding.found.subject
         if isinstance(subject, ScramUser):  # no pane shows SCRAM users
             self._editing.begin("list scram")
@@ -135,17 +141,19 @@ class LintView(DetailsView[lint_rows.LintRow]):
             self._navigator.open_target(subject)
 
     async def do_lint(self) -> None:
-        """Show the causes again."""
+        """Go back to the pane Now, which shows the causes of trouble."""
         await self._navigator.goto(pane_named(keymap.NOW))
 
     def do_fix(self) -> None:
-        """Stage the remedy of the finding, or begin it in the command bar."""
+        """Stage the remedy of the finding; if it has only a command that can't be staged at once, open the command bar
+        with it.
+        """
         row = self.row()
         if row is not None:
             self._steps.take(row.next, self.app)
 
     def copied_of(self, row: lint_rows.LintRow) -> str:
-        """Return the statements that mend the finding, else the finding as a line."""
+        """Return the text that `y` copies: the statements of the remedy; the finding as a line if it has none."""
         found = row.finding.found
         statements = "\n".join(remedy(found))
         return statements or f"{row.finding.rule.name}: {target(found.subject)}: {found.what}"

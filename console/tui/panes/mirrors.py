@@ -1,4 +1,4 @@
-"""The flows of MirrorMaker 2 to this cluster."""
+"""The pane of the flows of MirrorMaker 2 to this cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from console.tui.text_lines import wrap_all
 
 
 class MirrorsView(DetailsView[mirrors.MirrorRow]):
-    """One row for each flow; Enter shows its groups. kac reads the records of flows while the view is visible."""
+    """One row for each flow (source cluster → this cluster); Enter shows the groups whose offsets it translates. kac
+    reads the flows' heartbeats and checkpoints while the view is visible.
+    """
 
     NAME = keymap.MIRRORS
     PARTS = frozenset({Part.MIRRORS, Part.TOPICS})
@@ -30,42 +32,44 @@ class MirrorsView(DetailsView[mirrors.MirrorRow]):
     MARKS = False
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the flows with the time of their read, and the data of their details."""
+        """Return the values that the pane is drawn from: the flows with the time of their read, and the data of their
+        details.
+        """
         known = self.snapshot
         return known.mirrors, known.read_at.get(Part.MIRRORS), known.log_ranges, known.connect
 
     async def read(self) -> None:
-        """Read the records of the flows, and before them the topics if these were not read yet."""
+        """Read the heartbeats and checkpoints of the flows; before that the topics, if they were not read yet."""
         if Part.TOPICS not in self.snapshot.read_at:
             await self.session.read_topics()
         await super().read()
 
     async def read_more(self) -> None:
-        """Read the topics, among which new ones of MirrorMaker may be, and the ends of the copies."""
+        """Read the topics, since MirrorMaker may have created new ones, and the end offsets of the mirrored topics."""
         session = self.session
         await session.read_topics()
         await session.keep(read_mirrored_ends(session.client, self.snapshot))
 
     def rows(self) -> Sequence[mirrors.MirrorRow]:
-        """Return the flows by name."""
+        """Return the flows in order of name."""
         return [*mirrors.mirror_rows(self.snapshot)]
 
     def key(self, row: mirrors.MirrorRow) -> Hashable:
-        """Return the name of the flow."""
+        """Return the row's key: the name of the flow."""
         return row.flow.name
 
     def words(self, row: mirrors.MirrorRow) -> str:
-        """Return the name, the state, the connectors, the groups and the topics."""
+        """Return the text that the filter searches: the name, the state, the connectors, the groups and the topics."""
         flow = row.flow
         return " ".join((flow.name, row.state, *flow.connectors, *flow.groups, *flow.topics))
 
     def in_trouble(self, row: mirrors.MirrorRow) -> bool:
-        """Return whether heartbeats have stopped."""
+        """Return whether the flow's heartbeats have stopped."""
         return row.state == mirrors.SILENT
 
     def status(self) -> Line:
-        """Return the number of silent flows, the number of rows, and the time of the read; empty before the first
-        read.
+        """Return the text right of the breadcrumbs: the number of flows without heartbeats, the number of flows, and
+        the time of the read; empty before the first read.
         """
         if not self.known():
             return []
@@ -78,14 +82,16 @@ class MirrorsView(DetailsView[mirrors.MirrorRow]):
         return [[(_title(row), "")], *mirrors.mirror_lines(row, self.snapshot)]
 
     async def enter(self, row: mirrors.MirrorRow) -> None:
-        """Show the details of the flow, with the records behind each checkpoint."""
+        """Show the details of the flow on a screen above the panes, with the number of records after each
+        checkpoint.
+        """
         with suppress(AdminError):  # without an answer the details omit these records
             await self.session.keep(read_mirrored_ends(self.session.client, self.snapshot))
         lines = mirrors.mirror_lines(row, self.snapshot)
         self.show_text(_title(row), lambda width: wrap_all(lines, width, 2))
 
     def copied_of(self, row: mirrors.MirrorRow) -> str:
-        """Return the name of the flow."""
+        """Return the text that `y` copies: the name of the flow."""
         return row.flow.name
 
 

@@ -1,4 +1,4 @@
-"""Moves in progress and the operations that make them: progress, rate, and causes of delay."""
+"""The pane of replica moves in progress, and of the operations that make them: progress, rate, and causes of delay."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ NONE: Mapping[present_moves.Replica, Copy] = {}
 
 
 class MovesView(DetailsView[present_moves.MoveRow]):
-    """One row for each open operation, moving partition, and replica that a broker copies to another directory."""
+    """One row for each open operation, for each moving partition, and for each replica that a broker copies to another
+    of its directories.
+    """
 
     NAME = keymap.MOVES
     PARTS = frozenset({Part.REASSIGNMENTS, Part.LOG_DIRS})
@@ -53,24 +55,30 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         self._was_read = False
 
     def known(self) -> bool:
-        """Return whether moves and operations have been read: operations come first, where the cursor starts."""
+        """Return whether both moves and operations have been read. Rows of operations come first, so they must not be
+        added later above the cursor.
+        """
         return self._was_read and super().known()
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the moves, their progress, the operations, the configs and the topics."""
+        """Return the values that the pane is drawn from: the moves, their progress, the operations, the configs and the
+        topics.
+        """
         snapshot = self.snapshot
         moves = snapshot.reassignments, self._copies, self._within
         return *moves, self._operations, snapshot.configs, snapshot.topics
 
     async def read(self) -> None:
-        """Read the journal and the moves; then the sizes of the copies, and the throttles. Raises AdminError."""
+        """Read the journal and the moves; while replicas move, also the sizes of the copies, and the throttles. Raises
+        AdminError.
+        """
 
         session = self.session
         before = self._polled if self._polled is not None else self.snapshot
         await self._read_operations()
         await session.read_whole(Part.REASSIGNMENTS)
         moves = self.snapshot.reassignments
-        # Read sizes only while replicas move: this pane shows no others.
+        # Read sizes of replicas only while some move, because the pane shows no others.
         if moves or self._copies_within():
             await session.read_log_dirs()
             copying = {broker for _, _, broker in dir_copies(self.snapshot.log_dirs)}
@@ -84,7 +92,9 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         self.update()
 
     def _copies_within(self) -> bool:
-        """Return whether brokers may copy between their directories: DescribeLogDirs is costly in a large cluster."""
+        """Return whether some broker may be copying a replica between its directories; only then is DescribeLogDirs
+        sent, which is costly in a large cluster.
+        """
         known = self._operations
         mine = known is not None and any(within_a_broker(each.goal) for each in known.open)
         return mine or not self._was_read or bool(dir_copies(self.snapshot.log_dirs))
@@ -107,7 +117,7 @@ class MovesView(DetailsView[present_moves.MoveRow]):
             self.redraw()
 
     def rows(self) -> Sequence[present_moves.MoveRow]:
-        """Return operations first, then stuck moves, then the other moves; empty before the first read."""
+        """Return the operations, then the stuck moves, then the other moves; empty before the first read."""
         if not self._was_read:
             return ()
         known = self._operations
@@ -120,11 +130,11 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         return present_moves.move_rows(self.snapshot, self._copies, self._within, open_, worker)
 
     def key(self, row: present_moves.MoveRow) -> Hashable:
-        """Return the name of the partition or operation."""
+        """Return the row's key: the partition or the operation."""
         return row.name
 
     def words(self, row: present_moves.MoveRow) -> str:
-        """Return the name, the brokers, the directories and the goal."""
+        """Return the text that the filter searches: the name, the brokers, the directories and the goal."""
         goal = str(row.operation.goal) if row.operation is not None else ""
         within = f"{row.within[1]} {row.within[2]}" if row.within is not None else ""
         return f"{row.name} {row.before} {row.after} {within} {goal} {'stuck' if row.stuck else ''}"
@@ -134,28 +144,30 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         return row.stuck
 
     def crumbs(self) -> Line:
-        """Return the number of moves."""
+        """Return the breadcrumbs: the number of moves."""
         return present_moves.summary(self.rows()) if self.known() else [("moves", "strong")]
 
     def status(self) -> Line:
-        """Return the throttles of the moves."""
+        """Return the text right of the breadcrumbs: the throttles of the moves."""
         return [(present_moves.limit_text(self.rows()), "muted")] if self.known() else []
 
     def details(self, row: present_moves.MoveRow) -> list[Line]:
-        """Return the reason why a move makes no progress, and the effect of the keys."""
+        """Return the row as title, then why a move makes no progress, and the effect of the keys."""
         return present_moves.detail_lines(row, self.snapshot)
 
     def target(self) -> ConfigResource | None:
-        """Return the topic of the partition under the cursor; None on an operation, and without rows."""
+        """Return the topic of the partition under the cursor; None for an operation, and without rows."""
         row = self.row()
         return topic_resource(row.place[0]) if row is not None and row.place is not None else None
 
     def copied_of(self, row: present_moves.MoveRow) -> str:
-        """Return ``topic-partition``, or the command that continues the operation."""
+        """Return the text that `y` copies: ``topic-partition``, or the command that continues the operation."""
         return f"{row.place[0]}-{row.place[1]}" if row.place is not None else "kac moves --continue"
 
     def do_cancel_move(self) -> None:
-        """Stage the cancellation of a move; cancel an operation if the key is pressed twice."""
+        """Stage the cancellation of the move under the cursor; for an operation, cancel it on the second press of the
+        key.
+        """
         row = self.row()
         if row is None:
             return
@@ -165,7 +177,9 @@ class MovesView(DetailsView[present_moves.MoveRow]):
             self._cancel(row.operation.number)
 
     def _stage_cancel(self, place: TopicPartition, row: present_moves.MoveRow) -> None:
-        """Stage the cancellation of a move. For a copy within a broker, stage the assignment of the old directory."""
+        """Stage the cancellation of a move. For a copy between two directories of a broker, stage a move to the old
+        directory.
+        """
         if row.within is None:
             self._editing.stage([CancelMove(*place)])
         else:
@@ -181,17 +195,19 @@ class MovesView(DetailsView[present_moves.MoveRow]):
             self._operating.do_ask(number, cancel=True)
 
     def do_throttle(self) -> None:
-        """Begin the command that sets another throttle of the operation."""
+        """Open the command bar with the command that sets another throttle of the operation."""
         if (operation := self._operation()) is not None:
             self._editing.begin(f"operation {operation.number} throttle {_rate_word(operation.throttle or 0)}")
 
     def do_give_up(self) -> None:
-        """Begin the command that ends the operation although silent brokers keep its throttles."""
+        """Open the command bar with the command that ends the operation although the brokers that keep its throttles do
+        not answer.
+        """
         if (operation := self._operation()) is not None:
             self._editing.begin(f"operation {operation.number} give-up")
 
     def _operation(self) -> Operation | None:
-        """Return the operation of the row under the cursor; without one, say so and return None."""
+        """Return the operation under the cursor. If the row is no operation, show a message and return None."""
         row = self.row()
         operation = row.operation if row is not None else None
         if operation is None:
@@ -199,7 +215,9 @@ class MovesView(DetailsView[present_moves.MoveRow]):
         return operation
 
     def do_fix(self) -> None:
-        """Stage or begin the fix of a stuck move: a cancellation, or a higher throttle."""
+        """Fix a stuck move: stage its cancellation if its target is dead or nothing limits it, else open the command
+        bar with the command that raises its throttle. If the move is not stuck, only show a message.
+        """
         row = self.row()
         if row is None or row.place is None or not row.stuck:
             self._message.say("it is not stuck", "muted")
@@ -213,13 +231,13 @@ class MovesView(DetailsView[present_moves.MoveRow]):
             self._editing.begin(raised_throttle(*min(row.limits, key=lambda limit: limit[1]), key))
 
     def do_move(self) -> None:
-        """Begin the command that moves the partition."""
+        """Open the command bar with the command that moves the partition."""
         row = self.row()
         place = row.place if row is not None else None
         self._editing.begin(f"move topic {quote(place[0])} partition {place[1]} to " if place else "move topic ")
 
     def do_begin(self) -> None:
-        """Begin the command that drains a broker."""
+        """Open the command bar with the command that moves all replicas off a broker."""
         self._editing.begin("drain broker ")
 
     def do_elect(self) -> None:
@@ -228,6 +246,6 @@ class MovesView(DetailsView[present_moves.MoveRow]):
 
 
 def _rate_word(rate: int) -> str:
-    """Return bytes per second in the syntax of commands: ``50MB/s``."""
+    """Return a rate, given in bytes per second, in the syntax of commands: ``50MB/s``."""
     text = byte_rate(rate)
     return str(rate) if text.startswith("≈") else text.replace(" ", "")

@@ -1,4 +1,4 @@
-"""The first pane of the console: the causes of current problems, the worst first."""
+"""The pane Now, the first of the console: the causes of present trouble, the worst first."""
 
 from __future__ import annotations
 
@@ -37,27 +37,32 @@ if TYPE_CHECKING:
 
 
 WHOLE = 12
-"""Maximum number of lines about ruled-out causes next to the table, or in a large place below it; elsewhere there is
-one."""
+"""Maximum number of lines about ruled-out causes in details that are next to the table, or have many lines below it;
+elsewhere there is one line.
+"""
 SHARE, OF_CLUSTER = 60, 6
 """Minimum percentage of the height for the cluster's graphs below a table that is next to its evidence; and the minimum
 number of free lines for showing them below the graphs of the row's subject."""
 UNREAD = 2.0
-"""Seconds that an operator needs to read a cause that has just appeared under the cursor."""
+"""Seconds for which a cause that appeared under the cursor counts as unread: a key that changes something does not act
+on it.
+"""
 
 
 class WithCluster(Graphs):
-    """The graphs of the cause's subject below the evidence, and those of the cluster: below the causes on a wide
-    screen, else below all other lines.
+    """The graphs of the pane: those of the cause's topic, group or broker below the evidence, and those of the cluster
+    below the causes on a wide screen, else below all other lines.
     """
 
     def left(self, width: int, height: int) -> DrawnLines:
-        """Return the graphs of the cluster."""
+        """Return the graphs of the cluster, for the lines below the table."""
         room = max(height * SHARE // 100, height - self._view.table.lines_wanted(width)) - 1
         return self._view.drawn(self._view.cluster.half_hour.cluster(width, room))
 
     def below(self, width: int, room: int) -> Sequence[Line]:
-        """Return the graphs of the row's subject; if the cluster's are not on the left, those below them."""
+        """Return the graphs of the topic, group or broker of the row under the cursor; on a screen that is not wide,
+        also those of the cluster, if they fit.
+        """
         view = self._view
         found = [line for line, _ in view.own_graphs(width, room)]
         left = room - len(found) - 1
@@ -68,8 +73,9 @@ class WithCluster(Graphs):
 
 
 class NowView(DetailsView[present_triage.CauseRow]):
-    """One row for each cause; Enter shows the evidence. Graphs of its subject stand below the evidence; a wide screen
-    draws the last half hour of the cluster below the causes."""
+    """One row for each cause; Enter shows the evidence. Graphs of the cause's topic, group or broker are below the
+    evidence; on a wide screen, graphs of the cluster are below the causes.
+    """
 
     NAME = keymap.NOW
     ENTER = "evidence"
@@ -88,13 +94,15 @@ class NowView(DetailsView[present_triage.CauseRow]):
 
     @cached_property
     def _steps(self) -> NextSteps:
-        """The key of the fix, created once there is a cause."""
+        """The action of the key that stages a fix; created on first use."""
         from console.tui.next_steps import NextSteps
 
         return NextSteps(self._tools)
 
     def compose(self) -> ComposeResult:
-        """Yield breadcrumbs, the table above the last half hour, and details; in a demo also the tour."""
+        """Yield the breadcrumbs, the table above the graphs of the cluster, and the details; in a demo also the lines
+        of the tour.
+        """
         yield from super().compose()
         if (tour := self.cluster.triage.tour) is not None and tour.is_shown:
             from console.tui.tour import LINES
@@ -104,11 +112,11 @@ class NowView(DetailsView[present_triage.CauseRow]):
             yield lines
 
     def draw(self) -> None:
-        """Draw the causes. The cursor stays on the worst cause until the operator moves it; then it follows its
-        subject, even if another cause now has that subject.
+        """Draw the causes. The cursor stays on the worst cause until the operator moves it. Then it stays on its cause;
+        if that is gone, it moves to another cause of the same entity.
 
-        If the subject is gone, the cursor is on a row that the operator did not choose. The next key that would change
-        something for that row then only says so.
+        If there is no such cause, the cursor is on a row that the operator did not choose. The next key that would
+        change something for that row then only shows a message.
         """
         before = self.row()
         is_led = before is None or self.key(before) == self._worst
@@ -128,7 +136,9 @@ class NowView(DetailsView[present_triage.CauseRow]):
         self._worst = self.table.cursor_key if is_led and self.table.cursor_index == 0 else None
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the kind and name of the cause's subject; None for another subject, such as a listener."""
+        """Return the kind and name of the cause's topic, group or broker; None for any other subject, such as a
+        listener.
+        """
         row = self.row()
         about = row.claim.subject if row is not None else None
         if about is None:
@@ -140,10 +150,10 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return ("broker", str(about.broker)) if about.broker is not None else None
 
     def on_key(self, event: Key) -> None:
-        """End the tour on any key, which also does its own work.
+        """Update the state of the cursor for a pressed key, and hide the tour; the key then does its own work.
 
-        A key that changes nothing shows that the operator has seen the cursor's row. A key that moves the cursor
-        chooses a row, even if it is the only one.
+        After a key that changes nothing, the cursor's row counts as seen. After a key that moves the cursor, its row
+        counts as chosen, even if it is the only one.
         """
         if event.key in MOVES:
             self._worst, self._came_at = None, -inf
@@ -154,12 +164,14 @@ class NowView(DetailsView[present_triage.CauseRow]):
             return
         tour.is_shown = False
         self.query(".tour").set(display=False)
-        # End it in a thread: this writes a file.
+        # Write the file of the tour in a thread, so that a slow disk does not delay keys.
         start(self.app, partial(asyncio.to_thread, tour.end), group="tour", name="tour")
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the verdict without its time, the muted and unread parts, and the inputs of the last half hour; before
-        the first verdict, the cluster and the topics."""
+        """Return the values that the pane is drawn from: the verdict without its time, the muted causes, the unread
+        parts of the snapshot, and the samples of the last half hour; before the first verdict, the cluster and the
+        topics.
+        """
         watch = self.cluster.triage
         verdict, observations = watch.verdict, watch.observations
         if verdict is None or observations is None:
@@ -169,7 +181,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return (*parts, last.unread, watch.muted, watch.lost, self.plan, lint, *self.cluster.half_hour.inputs())
 
     def known(self) -> bool:
-        """Return whether triage has reached a verdict."""
+        """Return whether triage has computed a verdict."""
         return self.cluster.triage.verdict is not None
 
     async def read(self) -> None:
@@ -188,8 +200,8 @@ class NowView(DetailsView[present_triage.CauseRow]):
         await self.cluster.triage.first()
 
     def rows(self) -> Sequence[present_triage.CauseRow]:
-        """Return the causes, muted ones last, then the summary of lint if there is one; empty before the first
-        verdict.
+        """Return the causes, muted ones last, then a row that counts the findings of lint if there are any; empty
+        before the first verdict.
         """
         watch = self.cluster.triage
         if watch.verdict is None:
@@ -198,37 +210,37 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return found if (row := lint_row(self.cluster)) is None else [*found, row]
 
     def key(self, row: present_triage.CauseRow) -> Hashable:
-        """Return the cause and its subject."""
+        """Return the row's key: the cause and the entity that it is about."""
         return row.claim.cause, row.claim.subject
 
     def words(self, row: present_triage.CauseRow) -> str:
-        """Return the cause and its subject as text."""
+        """Return the text that the filter searches: the cause, and the entity that it is about."""
         return f"{row.claim.cause} {row.claim.title} {present_triage.subject_text(row.claim.subject)}"
 
     def in_trouble(self, row: present_triage.CauseRow) -> bool:
-        """Return whether the cause counts as trouble."""
+        """Return whether the cause counts as trouble: it is certain, not muted, and more severe than information."""
         return row.counts
 
     def nothing_yet(self) -> str:
-        """Return the reads under way, or the reason why the cluster can't be read."""
+        """Return the text before the first verdict: the reads under way, or why the cluster can't be read."""
         contact = self.cluster.contact
         return present_triage.polling_text(self.snapshot) if contact.is_current else super().nothing_yet()
 
     def empty_text(self) -> str:
-        """Return the text of a healthy cluster: that kac found no problem, and the checks that ran."""
+        """Return the text of a table without rows: that kac found no trouble, and the checks that ran."""
         observations = self.cluster.triage.observations
         if observations is None or self.filter_text:
             return super().empty_text()
         return wrapped(present_triage.healthy_text(observations), self.app.size.width)
 
     def crumbs(self) -> Line:
-        """Return the number of causes, or the pane's name before the first verdict."""
+        """Return the breadcrumbs: the number of causes; the pane's name before the first verdict."""
         watch = self.cluster.triage
         return present_triage.counts(watch.verdict, watch.muted) if watch.verdict is not None else [("now", "strong")]
 
     def status(self) -> Line:
-        """Return the time since which triage has observed the cluster; if the cluster does not answer, the time of the
-        last observation. Empty before the first poll.
+        """Return the text right of the breadcrumbs: how long triage has observed the cluster; if the cluster does not
+        answer, the time of the last observation. Empty before the first poll.
         """
         watch = self.cluster.triage
         if watch.observations is None:
@@ -238,7 +250,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return present_triage.watched(watch.observations)
 
     def details(self, row: present_triage.CauseRow) -> list[Line]:
-        """Return the evidence, the symptoms that the cause explains, and the next steps."""
+        """Return the cause as title, then its evidence, the symptoms that it explains, and the next steps."""
         verdict = self.cluster.triage.verdict
         width = self.text_width
         staging = self._steps.staging(row.claim.next) if not self._fell_from else None
@@ -249,17 +261,17 @@ class NowView(DetailsView[present_triage.CauseRow]):
         observations = self.cluster.triage.observations
         if row.claim.cause != present_triage.LINT_ROW or not verdict.is_calm or observations is None:
             return lines
-        # An empty table would list the checks of triage. Lint's row fills it, so list them in its details.
+        # Without causes, an empty table would list the checks of triage. As lint's row is in the table, list them here.
         return [*lines, *([(text, "")] for text in present_triage.healthy_text(observations).split("\n"))]
 
     def target(self) -> ConfigResource | None:
-        """Return the topic of the cause; None for another subject."""
+        """Return the config resource of the cause's topic; None if the cause is not about a topic."""
         row = self.row()
         topic = row.claim.subject.topic if row is not None else None
         return topic_resource(topic) if topic is not None else None
 
     def copied(self) -> str:
-        """Return the report as Markdown."""
+        """Return the text that `y` copies: the report of triage as Markdown; ``""`` before the first verdict."""
         from console.answers.triage import markdown
 
         verdict, observations = self.cluster.triage.verdict, self.cluster.triage.observations
@@ -268,9 +280,8 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return ""
 
     def _chosen(self) -> present_triage.CauseRow | None:
-        """Return the row under the cursor; None without rows, or if the operator did not choose the row.
-
-        In the second case the message line says so once; the next key applies to the row.
+        """Return the row under the cursor; None without rows. If the row came under the cursor without a move by the
+        operator, show a message and return None once; the next key applies to the row.
         """
         row = self.row()
         if row is not None and monotonic() - self._came_at < UNREAD:
@@ -285,7 +296,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         return row
 
     async def do_mute(self) -> None:
-        """Mute the cause for an hour, or count it again."""
+        """Mute the cause under the cursor for an hour; a muted cause counts again."""
         row = self._chosen()
         if row is None:
             return
@@ -294,7 +305,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
         self._message.say(f"muted until {clock(until)}; m ends it" if until is not None else "counted again", "muted")
 
     async def do_events_of(self) -> None:
-        """Show the events of the cause's subject."""
+        """Show the events about the cause's topic, group, connector or broker."""
         from console.tui.panes.events import events_of
 
         row = self.row()
@@ -302,7 +313,9 @@ class NowView(DetailsView[present_triage.CauseRow]):
             await self._navigator.goto(events_of(row.claim.subject))
 
     def do_fix(self) -> None:
-        """Stage the first step of the fix; if it only shows something, begin it in the command bar."""
+        """Stage the first step of the fix that has edits or a command; if its command only shows something, open the
+        command bar with it.
+        """
         row = self._chosen()
         if row is None:
             return
@@ -312,7 +325,7 @@ class NowView(DetailsView[present_triage.CauseRow]):
             self._steps.take(row.claim.next, self.app)
 
     async def enter(self, row: present_triage.CauseRow) -> None:
-        """Show the evidence."""
+        """Show the place with the evidence of the cause."""
         subject = row.claim.subject
         if row.claim.cause.startswith(present_triage.UNEXPLAINED) and row.named.examples:
             subject = row.named.examples[0]
@@ -325,11 +338,11 @@ MOVES = frozenset(
 )
 """The keys that move the cursor of the table."""
 CHANGING = ("F", "m")
-"""The keys that stage or store something for the row under the cursor."""
+"""The characters of keys that stage an edit or mute, for the row under the cursor."""
 
 
 def lint_row(cluster: ShownCluster) -> present_triage.CauseRow | None:
-    """Return the row that counts the findings of lint; None before its first look, or if it finds nothing."""
+    """Return the row that counts the findings of lint; None before lint has run, or if it found nothing."""
     report = cluster.lint.report
     if report is None or not report.open:
         return None
@@ -339,7 +352,9 @@ def lint_row(cluster: ShownCluster) -> present_triage.CauseRow | None:
 
 
 def is_about(one: Subject, other: Subject) -> bool:
-    """Return whether two subjects have the same broker, partition, group or other place, whatever else differs."""
+    """Return whether two subjects are the same broker, partition, group or other entity, whatever config key or other
+    attributes they have. False if they name no entity.
+    """
     places = [
         (s.broker, s.topic, s.partition, s.group, s.rack, s.dir, s.listener, s.entity, s.connector, s.task)
         for s in (one, other)
@@ -348,7 +363,7 @@ def is_about(one: Subject, other: Subject) -> bool:
 
 
 def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
-    """Return the place of a cause's evidence, and the key of the row to show there; None for the first row."""
+    """Return the place that shows the evidence of a cause, and the key of the row there; None for no certain row."""
     if cause == present_triage.LINT_ROW:
         return view_place(keymap.LINT), None
     if cause == "access-changed":
@@ -362,7 +377,8 @@ def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
     if cause in _OF_CONNECT:
         return view_place(_OF_CONNECT[cause]), None
     if subject.topic is not None and cause in _OF_TRANSACTIONS:
-        # Only open the view: the row's key is a producer, which the view reads itself; hanging transactions come first.
+        # Name no row: its key would contain the producer's id, which the cause does not have. The view shows hanging
+        # transactions first.
         return Place(keymap.TRANSACTIONS, pane_named(keymap.TOPICS).pane, topic_resource(subject.topic)), None
     if subject.topic is not None:
         view = keymap.CONFIGS if cause in _OF_CONFIGS else keymap.TOPIC
@@ -383,7 +399,7 @@ def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
 
 
 def _view_of_rule(name: str) -> str:
-    """Return the view of the part that a rule of lint judges; ``""`` if no rule has the name."""
+    """Return the name of the view that shows the data of a rule of lint; ``""`` if no rule has the name."""
     from console.lint.rules import BY_NAME
 
     return keymap.view_of(BY_NAME[name].reads[0]) if name in BY_NAME else ""
@@ -393,7 +409,7 @@ _OF_CONFIGS = {
     "min-isr-impossible": "min.insync.replicas",
     "replication-throttled": "leader.replication.throttled.replicas",
 }
-"""Cause -> the key of a topic's configs that is its evidence."""
+"""Cause -> the config key of a topic that is its evidence."""
 _OF_CONNECT = {
     "worker-gone": keymap.CONNECT_WORKERS,
     "connect-unreachable": keymap.CONNECT_WORKERS,
@@ -403,9 +419,9 @@ _OF_CONNECT = {
     "mirror-stopped": keymap.MIRRORS,
     "mirror-halted": keymap.MIRRORS,
 }
-"""Cause -> the table of Connect with its evidence, unless its subject is a single connector."""
+"""Cause -> the name of the view about Connect with its evidence, for a cause that is not about a single connector."""
 _OF_TRANSACTIONS = frozenset({"transaction-hanging", "transaction-undelivered", "transaction-open"})
-"""Causes whose evidence is a transaction in a topic."""
+"""Causes whose evidence is an open transaction in a topic."""
 _OF_GROUPS = frozenset(
     {
         "consumer-slow",
@@ -418,11 +434,11 @@ _OF_GROUPS = frozenset(
         "quota-exceeded",
     }
 )
-"""Causes whose evidence is in the groups pane, unless their subject is a single group."""
+"""Causes whose evidence is in the groups pane, unless they are about a single group."""
 _SCHEMA = "schema "
-"""Prefix of an entity that is a subject of the schema registry."""
+"""Prefix of the name of an entity that is a subject in the schema registry."""
 _OF_FEATURES = frozenset({"feature-behind", "metadata-version-behind"})
-"""Causes whose evidence is the level of a feature."""
+"""Causes whose evidence is the finalized level of a feature."""
 _OF_QUORUM = frozenset(
     {
         "broker-stopped",

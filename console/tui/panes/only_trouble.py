@@ -1,4 +1,4 @@
-"""`!`: the filter for rows in trouble, with the rules of triage, and the text of a view without such rows."""
+"""`!`: the filter that keeps only rows in trouble, by the rules of triage, and the text of a view without such rows."""
 
 from __future__ import annotations
 
@@ -25,14 +25,17 @@ if TYPE_CHECKING:
 
 
 class OnlyTrouble:
-    """The entities in trouble, computed once for each state of the cluster; with many topics, on another thread."""
+    """The entities in trouble. They are computed once for each state of the cluster; in a cluster with many topics, on
+    another thread.
+    """
 
     def __init__(self, node: DOMNode, cluster: ShownCluster, redraw: Callable[[], None]) -> None:
         """Create the filter; this computes nothing yet.
 
         Args:
             node: the node that runs its worker.
-            cluster: has the silent brokers, and the throttles of open operations, which are not trouble.
+            cluster: the session, with the brokers that do not answer, and the throttles of open operations, which are
+                not trouble.
             redraw: redraws the view when a result arrives.
         """
         self._node, self._cluster, self._redraw = node, cluster, redraw
@@ -44,7 +47,9 @@ class OnlyTrouble:
 
     @property
     def found(self) -> Troubles:
-        """Everything in the cluster that is in trouble; the former result while another thread computes."""
+        """The keys of everything in the cluster that is in trouble. While another thread computes, the previous result;
+        empty if there is none.
+        """
         cluster = self._cluster
         snapshot, beside = cluster.session.snapshot, (cluster.contact.silent, cluster.triage.observations)
         # Compare identities: this is called for each of 100,000 rows.
@@ -54,7 +59,7 @@ class OnlyTrouble:
         return self._found or _nothing()
 
     def _look(self, snapshot: Snapshot, silent: frozenset[int], observations: Observations | None) -> None:
-        """Compute the entities in trouble, unless the inputs are the same."""
+        """Compute the entities in trouble; no-op if the data are the same as in the last call."""
         from console.triage.symptoms import Poll
         from console.triage.trouble import troubles
 
@@ -90,11 +95,11 @@ class OnlyTrouble:
         self._redraw()
 
     def calm(self, calm: str, wanted: str) -> str:
-        """Return the text of a view without rows in trouble.
+        """Return the text of a view that shows only rows in trouble and has none.
 
         Args:
             calm: the view's own text for that.
-            wanted: the filter; ``""`` for none.
+            wanted: the view's filter; ``""`` without a filter.
         """
         if self._found is None and self._worker is not None:
             return "looking for what is in trouble…"

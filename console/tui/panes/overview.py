@@ -1,4 +1,6 @@
-"""The last half hour at a glance: writes, lag, out-of-sync replicas, disk usage and changes, and a cursor in time."""
+"""The pane of graphs of the last half hour: writes, lag, out-of-sync replicas, disk usage and changes, with a cursor in
+time (a marked column).
+"""
 
 from __future__ import annotations
 
@@ -34,11 +36,11 @@ log = logging.getLogger(__name__)
 
 
 CHANGES = graphs.Graph("changes", "changes", "changes", {})
-"""The row with the marks of changes."""
+"""The row in which marks show when something changed."""
 
 
 class GraphTable(RowTable, inherit_bindings=False):
-    """A table below the time axis, with a row of one to six lines for each graph: as many as the screen has
+    """A table below a time axis, with a row for each graph. A row is one to six lines high, as many as the screen has
     space for.
     """
 
@@ -51,30 +53,30 @@ class GraphTable(RowTable, inherit_bindings=False):
     chart: graphs.Chart | None = None
     """The drawn graphs; None before the first sample."""
     moment: int | None = None
-    """The column of the cursor in time; None without one."""
+    """The index of the column that the cursor in time marks; None without a cursor in time."""
 
     def header(self, width: int) -> Sequence[Span] | None:
-        """Return the axis of the chart; None without a chart."""
+        """Return the time axis of the chart; None without a chart."""
         return [(" ", ""), *graphs.axis_line(self.chart, width, self.moment)] if self.chart is not None else None
 
     def spans(self, index: int, width: int) -> Sequence[Span]:
-        """Return a graph in one line; without a chart a sentence."""
+        """Return a graph as one line; without a chart, the sentence in its place."""
         if self.chart is None:
             return super().spans(index, width)
         return self.pieces(index, width, 1)[0]
 
     def is_cut(self, width: int) -> bool:
-        """Return whether there are graphs, which take more lines if there is space, or sentences that are too long."""
+        """Return whether rows can use more lines: graphs can always, sentences if they are wider than `width`."""
         return self.chart is not None or super().is_cut(width)
 
     def pieces(self, index: int, width: int, most: int) -> list[Sequence[Span]]:
-        """Return the lines of a graph."""
+        """Return a graph as at most `most` lines of `width` cells."""
         chart, key = self.chart, self.key_at(index)
         if chart is None:
             return super().pieces(index, width, most)
         if key == CHANGES.key:
             return [graphs.changes_line(chart, width + 1, self.moment)]
-        # While two charts alternate, the rows may still be those of the former one.
+        # The rows may still be those of the chart before: return an empty line for a graph that the new chart lacks.
         at = next((at for at, each in enumerate(chart.graphs) if each.key == key), None)
         if at is None:
             return [()]
@@ -83,7 +85,7 @@ class GraphTable(RowTable, inherit_bindings=False):
 
 
 class OverviewView(GraphedView[graphs.Graph]):
-    """One graph for each measure; Enter opens the place that it measures."""
+    """One row for each measure with its graph; Enter opens the place of the measure's data."""
 
     NAME = keymap.OVERVIEW
     TITLE = "overview"
@@ -103,7 +105,7 @@ class OverviewView(GraphedView[graphs.Graph]):
         return self.cluster.half_hour.known is not None
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the samples, the events and the width."""
+        """Return the values that the pane is drawn from: the samples, the events and the width."""
         return *self.cluster.half_hour.inputs(), self.app.size.width
 
     async def read(self) -> None:
@@ -120,7 +122,9 @@ class OverviewView(GraphedView[graphs.Graph]):
         await self.cluster.triage.first()
 
     async def read_more(self) -> None:
-        """Read the throttled clients from the lake if there is one: its reader takes memory."""
+        """Read the throttled clients from the lake, if there is one. Only here, because the lake's reader takes
+        memory.
+        """
         # A lake in an object store has to be opened to find out whether it exists.
         where = self._lake.where
         if "://" not in where and not await asyncio.to_thread(Path(where).is_dir):
@@ -145,7 +149,7 @@ class OverviewView(GraphedView[graphs.Graph]):
             return None
 
     def draw(self) -> None:
-        """Draw the chart, with the cursor as long as its time is drawn."""
+        """Draw the chart, with the cursor in time if its column is still in the chart."""
         table, half_hour = self.table, self.cluster.half_hour
         chart = overview_chart(half_hour.shown(), self.app.size.width) if not half_hour.in_words else None
         table.chart = chart
@@ -154,53 +158,60 @@ class OverviewView(GraphedView[graphs.Graph]):
         super().draw()
 
     def rows(self) -> Sequence[graphs.Graph]:
-        """Return the changes, and the graphs; over a slow link a row for each sentence."""
+        """Return the row of changes, then the graphs; over a slow link, a row for each sentence that replaces a
+        graph.
+        """
         if self.cluster.half_hour.in_words:
             told = self.cluster.half_hour.sentences(None)
             return [graphs.Graph(" ".join(each), told[each].text, each.what, {}, measure=each) for each in told]
         return [CHANGES, *self.table.chart.graphs] if self.table.chart is not None else []
 
     def key(self, row: graphs.Graph) -> Hashable:
-        """Return the key of the measure."""
+        """Return the row's key: that of the measure."""
         return row.key
 
     def cells(self, row: graphs.Graph) -> Sequence[Cell]:
-        """Return the title: the table draws the graph itself."""
+        """Return the title as the only cell; the table itself draws the graph."""
         return [clean(row.title)]
 
     def words(self, row: graphs.Graph) -> str:
-        """Return the measure as text."""
+        """Return the text that the filter searches: the measure as text."""
         return row.title
 
     def in_trouble(self, row: graphs.Graph) -> bool:
-        """Return whether the newest value is bad, as for each group that is behind."""
+        """Return whether the newest value is bad. True for each graph of a group's lag, as only groups with a lag are
+        shown.
+        """
         newest = row.values.get(self.table.chart.axis.last) if self.table.chart is not None else None
         return row.what == "behind" or graphs.meaning(row.what, newest) in ("failed", "danger")
 
     def status(self) -> Line:
-        """Return the sources of the numbers."""
+        """Return the text right of the breadcrumbs: the sources of the numbers."""
         return [(WHENCE, "muted")]
 
     def note(self) -> Line:
-        """Return the measure under the cursor, which its column may cut, or the sources of data on throttled
-        clients."""
+        """Return the text for the message line: the whole name of the measure under the cursor; for throttled clients,
+        the sources of these data.
+        """
         row = self.row()
         if row is not None and row.measure is not None:
             return [(clean(row.title), "muted")]
         return super().note() or [(self._who_is_throttled(), "muted")]
 
     def _who_is_throttled(self) -> str:
-        """Return the sources of data on throttled clients, or the sources that would add it."""
+        """Return the sources from which data on throttled clients come; if there are none, the sources that would have
+        them.
+        """
         observations = self.cluster.triage.observations
         files = observations.last.facts.request_logs.files if observations is not None else ()
         by = [*(clean(each, 40) for each in files), *(["the lake"] if self.cluster.half_hour.usage is not None else [])]
         return BY + ", ".join(by) if by else ELSEWHERE
 
     def on_resize(self) -> None:
-        """Draw again with the columns that fit."""
+        """Draw the chart again, with as many columns as fit."""
         self.update()
 
     async def enter(self, row: graphs.Graph) -> None:
-        """Open the place that the row measures."""
+        """Show the place of the row's measure."""
         place, at = place_of(row.measure)
         await self._navigator.goto(place, row=at)

@@ -1,4 +1,4 @@
-"""The plan: every staged edit as old → new, with keys to check, apply and discard edits."""
+"""The pane of the plan: every staged edit as old value → new value, with keys to check, apply and discard edits."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ EMPTY = "nothing is staged\n\ne on a config or a quota stages an edit; so do set
 
 
 class AppliedKey(NamedTuple):
-    """The key of an applied line, made of the line's key while it was staged."""
+    """The key of the line of an applied edit; `staged` is the key that the line had while the edit was staged."""
 
     staged: Hashable
 
 
 class PlanView(View):
-    """The staged edits by entity; rows show the outcomes of the last check or apply."""
+    """The staged edits, grouped by entity, with the outcomes of the last check or apply."""
 
     NAME = keymap.PLAN
     TITLE = "plan"
@@ -65,13 +65,15 @@ class PlanView(View):
         self._requests: int | None = None
 
     def compose(self) -> ComposeResult:
-        """Yield breadcrumbs, edits and their commands."""
+        """Yield the breadcrumbs, the edits, and the widget of the plan as commands."""
         yield self.where
         yield self.list
         yield self.below
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the plan, the last apply, and the current state of the entities that the plan changes."""
+        """Return the values that the pane is drawn from: the plan, the last apply, and the present state of the
+        entities that the plan changes.
+        """
         known = self.snapshot
         return self.plan, self.session.applied, known.configs, known.quotas, known.acls, known.topics
 
@@ -91,7 +93,7 @@ class PlanView(View):
             self._find_meaning()
 
     def _find_meaning(self) -> None:
-        """Compute the effects and risks of the plan in a worker: with many quotas and topics that takes seconds."""
+        """Compute the effects and risks of the plan, in a worker: with many quotas and topics that takes seconds."""
         self._meant_at = time.monotonic()
         start(self, self._mean, group="meaning", name="meaning", exclusive=True)
 
@@ -107,7 +109,7 @@ class PlanView(View):
                 staged, snapshot, deletions, facts_so_far(session.risk_reading, session.context)
             )
 
-        # Show the meaning from the snapshot first, and again if the reads below add facts.
+        # Show effects and risks that follow from the snapshot first, and again if the reads below add facts.
         self._show_meaning(await asyncio.to_thread(mean))
         before = session.retention, session.risk_reading
         with suppress(AdminError):  # other reads report a lost cluster, and an apply reads these facts again
@@ -122,7 +124,7 @@ class PlanView(View):
             self.redraw()
 
     def draw(self) -> None:
-        """Draw the edits, and the edits of the last apply below them."""
+        """Draw the staged edits, and below them the edits of the last apply."""
         plan, known = self.plan, self.snapshot
         meant = (plan.staged, known.configs, known.quotas, known.topics, known.cluster)
         if plan.staged and not same(meant, self._meant):
@@ -142,20 +144,20 @@ class PlanView(View):
         self._show_commands()
 
     def on_resize(self) -> None:
-        """Give the edits and their commands their places."""
+        """Set the places and sizes of the edits and the commands."""
         self._show_commands()
 
     def _show_commands(self) -> None:
-        """Show the plan as commands, if the edits leave space."""
+        """Show the plan as commands in the lines that the edits leave free."""
         width, height = arranged(self, self.list, self.below, NONE)
-        # Take one line more than fits, with the title: `clipped` then shows that there are more.
+        # Make as many commands as lines: together with the title that is one more than fits, so that `clipped` adds …
         lines = script_lines(self.plan, height) if self.plan.staged and height > 1 else []
         self.below.display = bool(lines)
         title = rule(f"{SCRIPT}: s", width - 2)
         self.below.set(*([(" ", ""), *line] for line in clipped([title, *wrap_all(lines, width - 2, 2)], height)))
 
     def _applied(self) -> list[DiffGroup]:
-        """Return the edits of the last apply, which are shown until another edit is staged; empty without an apply."""
+        """Return the edits of the last apply, until another edit is staged; empty if there was no apply."""
         applied = self.session.applied
         if applied is None:
             return []
@@ -168,7 +170,7 @@ class PlanView(View):
         ]
 
     def status(self) -> Line:
-        """Return the numbers of edits and requests, and the outcome of the check."""
+        """Return the text right of the breadcrumbs: the numbers of edits and requests, and the outcome of the check."""
         applied = self.session.applied
         if not self.plan.staged and applied is not None:
             back: Line = [(f":{applied.back}  ", "strong")] if applied.back else []
@@ -179,13 +181,13 @@ class PlanView(View):
 
     @property
     def slot(self) -> Slot | None:
-        """The edit under the cursor; None on an entity's title."""
+        """The entity and config key of the edit under the cursor; None on the title of an entity."""
         key = self.list.cursor_key
         return key.slot if isinstance(key, plan_rows.RowKey) else None
 
     @property
     def about(self) -> Target | None:
-        """The entity of the line under the cursor; None for a line without an entity."""
+        """The entity of the line under the cursor; None if there are no lines."""
         key = self.list.cursor_key
         if isinstance(key, AppliedKey):
             key = key.staged
@@ -194,13 +196,15 @@ class PlanView(View):
         return key[1] if isinstance(key, tuple) else None
 
     def target(self) -> ConfigResource | QuotaEntity | None:
-        """Return the entity under the cursor if a command can omit it; else None."""
+        """Return the entity under the cursor, to which a command applies that names no entity; None if it has neither
+        configs nor quotas.
+        """
         about = self.about
         return about if isinstance(about, ConfigResource | QuotaEntity) else None
 
     def do_drop(self) -> None:
-        """Discard the edit under the cursor; on a title, all edits of the entity; for an applied edit, only say how to
-        take it back.
+        """Discard the edit under the cursor; on a title, all edits of the entity. For an applied edit, only show how to
+        revert it.
         """
         about, slot = self.about, self.slot
         if about is None:
@@ -214,13 +218,13 @@ class PlanView(View):
         self._message.say(f"taken out of the plan: {plural(count, 'edit')} of {target(about)}; `u` puts back")
 
     def do_drop_all(self) -> None:
-        """Discard the plan."""
+        """Discard all staged edits."""
         count = self.session.discard()
         self._message.say(f"taken out of the plan: {plural(count, 'edit')}; `u` puts back")
 
     def do_edit(self) -> None:
-        """Begin the command that sets the same key of a config or a quota to another value; for another edit, say what
-        to do instead.
+        """Open the command bar with the command that sets the config or quota under the cursor to another value. For
+        any other edit, show a message how to change it.
         """
         about, slot = self.target(), self.slot
         if about is None:
@@ -233,12 +237,12 @@ class PlanView(View):
         self._navigator.open_target(self.about)
 
     def do_script(self) -> None:
-        """Show the plan as a script of commands."""
+        """Show the plan as commands of kac's language on a screen above the panes."""
         lines = script_lines(self.plan)
         self.show_text(SCRIPT, lambda _width: lines)
 
     def do_runbook(self) -> None:
-        """Show the plan as commands of Kafka's own tools."""
+        """Show the plan as commands of Kafka's own tools on a screen above the panes."""
         lines = runbook_lines(self.plan, self.snapshot, self.session.context.settings)
         self.show_text(RUNBOOK, lambda _width: lines)
 
@@ -248,7 +252,9 @@ class PlanView(View):
         self.do_go_to()
 
     def copied(self) -> str:
-        """Return the entity under the cursor in the syntax of commands; ``""`` if a command can't omit it."""
+        """Return the text that `y` copies: the entity under the cursor in the syntax of commands; ``""`` if it has
+        neither configs nor quotas.
+        """
         about = self.target()
         return subject_text(about) if about is not None else ""
 
@@ -258,7 +264,7 @@ def _line(row: plan_rows.PlanRow) -> DiffLine:
 
 
 def _failed(group: DiffGroup) -> DiffGroup:
-    """Return the group with only its refused edits and those of unknown outcome."""
+    """Return the group with only those of its edits that failed or whose outcome is unknown."""
     refused = [line for line in group.lines if isinstance(line.status, tuple) and line.status[1] == "failed"]
     return group._replace(lines=refused)
 

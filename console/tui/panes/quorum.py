@@ -1,4 +1,4 @@
-"""The quorum of the metadata log: its voters and observers."""
+"""The pane of the quorum of the metadata log: its voters and observers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from console.tui.panes.details import DetailsView
 
 
 class QuorumView(DetailsView[QuorumRow]):
-    """A row for each voter and observer, the leader first."""
+    """One row for each voter and each observer, the leader first."""
 
     NAME = keymap.QUORUM
     NEEDS = Part.QUORUM
@@ -23,41 +23,43 @@ class QuorumView(DetailsView[QuorumRow]):
     NOUN = QUORUM
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the quorum, and whether it has a leader."""
+        """Return the values that the pane is drawn from: the quorum, and whether it has a leader."""
         return (self.snapshot.quorum, is_unanswered(self.snapshot), self.cluster.triage.is_led)
 
     def empty_text(self) -> str:
-        """Return the reason why no quorum is shown."""
+        """Return the text of a table without rows: why no quorum is shown."""
         if not self.known() or self.filter_text or self.snapshot.quorum is not None:
             return super().empty_text()
         return no_quorum_text(self.snapshot)
 
     def rows(self) -> list[QuorumRow]:
-        """Return voters and observers, the leader first."""
+        """Return the voters and observers, the leader first."""
         return quorum_rows(self.snapshot, is_led=self.cluster.triage.is_led)
 
     def key(self, row: QuorumRow) -> Hashable:
-        """Return id and directory id: a node may have had another directory before (KIP-853)."""
+        """Return the row's key: node id and directory id. One node may have two rows, because its directory may have
+        been replaced (KIP-853).
+        """
         return row.replica.id, row.replica.directory_id
 
     def words(self, row: QuorumRow) -> str:
-        """Return role, id and endpoint."""
+        """Return the text that the filter searches: role, node id and endpoint."""
         return f"{row.role} {row.replica.id} {row.endpoint}"
 
     def in_trouble(self, row: QuorumRow) -> bool:
-        """Return whether the row is a voter with a symptom."""
+        """Return whether triage finds a symptom of this voter; False for an observer."""
         return row.role != "observer" and row.replica.id in self.trouble.found.brokers
 
     def status(self) -> Line:
-        """Return the leader and its epoch."""
+        """Return the text right of the breadcrumbs: the leader's id and the leader epoch."""
         return quorum_line(self.snapshot, is_led=self.cluster.triage.is_led)
 
     def copied_of(self, row: QuorumRow) -> str:
-        """Return the directory id, else the endpoint."""
+        """Return the text that `y` copies: the directory id; the endpoint if that is unknown."""
         return row.replica.directory_id or row.endpoint
 
     def do_add_voter(self) -> None:
-        """Begin the command that makes the controller a voter; for a voter, only say so."""
+        """Open the command bar with the command that makes the controller a voter; for a voter, only show a message."""
         row = self.row()
         if row is None:
             return
@@ -67,7 +69,9 @@ class QuorumView(DetailsView[QuorumRow]):
         self._editing.begin(f"add voter {row.replica.id} directory={row.replica.directory_id}")
 
     def do_remove_voter(self) -> None:
-        """Begin the command that removes the controller from the voters; for an observer, only say so."""
+        """Open the command bar with the command that removes the controller from the voters; for an observer, only show
+        a message.
+        """
         row = self.row()
         if row is None:
             return

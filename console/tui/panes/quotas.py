@@ -1,4 +1,6 @@
-"""The quotas as a tree of users with their clients, clients and addresses, and the effective quota under the cursor."""
+"""The pane of quotas: a tree of users with their client ids, of client ids and of addresses, with the effective quota
+of the entity under the cursor below it.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +42,20 @@ if TYPE_CHECKING:
     from console.present.changed import Changed
 
 POLL_AFTER = 0.25
-"""Seconds for which the cursor has to rest on a user before its clients are read."""
+"""Seconds for which the cursor has to stay on a user before the quotas of the user's client ids are read."""
 SURVEY_EVERY = timedelta(seconds=50)
 WRAPPED = 22
-"""Number of blanks before continuation lines, which align with the quota."""
+"""Number of blanks before continuation lines, so that they align with the quota in the first line."""
 
 
 class _Kept(NamedTuple):
-    """The matches of a filter: the roots to show, the roots that match themselves, the users' clients that match."""
+    """The entities that match a filter. A root is an entity on the top level of the tree.
+
+    Attributes:
+        edge: the roots to show: those that match, and the users of matching client ids.
+        whole: the roots that match themselves and have children, all of which are shown.
+        clients: the entities below a user that match.
+    """
 
     edge: Sequence[quota.QuotaEntity]
     whole: frozenset[quota.QuotaEntity]
@@ -55,7 +63,7 @@ class _Kept(NamedTuple):
 
 
 class _Branch:
-    """The nodes of one level; each is created when it is drawn."""
+    """The nodes of one level of the tree; a node is created when it is drawn."""
 
     def __init__(self, source: _Source, entities: Sequence[quota.QuotaEntity], child: bool) -> None:
         self._source = source
@@ -76,7 +84,7 @@ class _Branch:
 
 
 class _Source:
-    """The tree for one state of the quotas, reduced by a filter."""
+    """The tree for one state of the quotas, reduced to the matches of a filter."""
 
     def __init__(self, listed: ListedQuotas, changed: Changed, kept: _Kept | None) -> None:
         self._listed, self._tree, self._lines = listed, listed.tree, listed.lines
@@ -84,11 +92,11 @@ class _Source:
         self._kept = kept
 
     def roots(self) -> _Branch:
-        """Return users, clients and addresses."""
+        """Return the top level: users, client ids and addresses."""
         return _Branch(self, self._tree.roots if self._kept is None else self._kept.edge, child=False)
 
     def children(self, key: Hashable) -> _Branch | None:
-        """Return a user's clients; None while they are unknown."""
+        """Return the client ids of a user; None if they have not been read."""
         if not isinstance(key, quota.QuotaEntity) or not self._listed.is_whole(key):
             return None
         below, kept = self._tree.children(key), self._kept
@@ -97,7 +105,7 @@ class _Source:
         return _Branch(self, below, child=True)
 
     def node(self, entity: quota.QuotaEntity, child: bool) -> Node:
-        """Return the node of an entity."""
+        """Return the node of an entity, as it is drawn. child: whether it is below a user."""
         lines = self._lines.get(entity, {})
         values: quota.QuotaValues = self._tree.quotas.get(entity, {})
         failed, changed = self._listed.failed(lines), self._changed.when(entity) is not None
@@ -109,7 +117,7 @@ class _Source:
 
 
 class _Search:
-    """Finds the entities whose text matches; the texts are built once for all keystrokes."""
+    """Finds the entities whose text matches a filter. The texts are built once, and searched at each key press."""
 
     def __init__(self, tree: present_quotas.QuotaTree) -> None:
         self.tree = tree
@@ -120,7 +128,7 @@ class _Search:
         )
 
     def kept(self, text: str) -> _Kept:
-        """Return the matching entities, and the users of matching clients."""
+        """Return the entities that match a filter, and the users of matching client ids."""
         hits, edge = self._texts.hits(text), self._edge
         end = bisect_left(hits, len(edge))
         below = [self._below[hit - len(edge)] for hit in hits[end:]]
@@ -130,11 +138,11 @@ class _Search:
 
 
 class ListedQuotas:
-    """The quotas with staged edits as a tree, its filter, and the users whose clients are all known.
+    """The quotas with staged edits as a tree, the filter over it, and the users whose client ids have all been read.
 
     Attributes:
         tree: the latest tree.
-        lines: entity and quota key -> the staged edit.
+        lines: entity -> quota key -> the staged edit.
     """
 
     def __init__(self, cluster: ShownCluster) -> None:
@@ -145,10 +153,11 @@ class ListedQuotas:
         self._search: _Search | None = None
 
     def take(self) -> bool:
-        """Take the current quotas and plan.
+        """Build the tree from the current quotas and plan.
 
         Returns:
-            False if so many entities are new that `take_many` has to sort them.
+            False, without building it, if so many entities are new or gone that sorting them would block keys; the
+            caller then calls `take_many`.
         """
         snapshot = self._session.snapshot
         self.lines = present_quotas.quota_lines(diff(self._session.plan, snapshot))
@@ -158,16 +167,16 @@ class ListedQuotas:
         return True
 
     async def take_many(self) -> None:
-        """Take the current quotas in another thread."""
+        """Build the tree from the current quotas in another thread."""
         quotas, lines = self._session.snapshot.quotas, self.lines
         self.tree = await asyncio.to_thread(self.tree.after, quotas, lines)
 
     def kept(self, text: str, only_refused: bool) -> _Kept | None:
-        """Return the matches of a filter, or only those with an edit that brokers refused; None if all match.
+        """Return the entities to show; None to show all.
 
         Args:
-            text: the filter; ``""`` matches all.
-            only_refused: whether to keep only entities with a refused edit.
+            text: the filter; ``""`` matches all entities.
+            only_refused: whether to keep only entities with an edit that brokers refused.
         """
         kept: _Kept | None = None
         if text:
@@ -182,24 +191,28 @@ class ListedQuotas:
         return _Kept([entity for entity in edge if entity in edges], frozenset(), refused)
 
     def failed(self, lines: Mapping[str, DiffLine]) -> bool:
-        """Return whether brokers refused one of the staged edits."""
+        """Return whether brokers refused one of these staged edits."""
         outcomes = (self._session.plan.outcome(line.staged.edit) for line in lines.values())
         return any(outcome is not None and not outcome.ok for outcome in outcomes)
 
     def add_whole(self, roots: Iterable[quota.QuotaEntity]) -> bool:
-        """Record that these roots of the tree were read in full. Return whether one of them is new."""
+        """Record that all quotas of these roots, including users' client ids, were read. Return whether one of them is
+        new.
+        """
         new = set(roots) - self._whole
         self._whole |= new
         return bool(new)
 
     def is_whole(self, entity: quota.QuotaEntity) -> bool:
-        """Return whether all quotas of an entity are known, including a user's clients."""
+        """Return whether all quotas of an entity have been read, for a user including those of the user's client
+        ids.
+        """
         sparse = self._session.snapshot.quotas_sparse
         return not sparse or not entity.has(quota.USER) or entity.is_combined or entity in self._whole
 
 
 class QuotasView(View):
-    """The tree of quotas, and the effective quota below it."""
+    """The tree of quotas, with the effective quota of the entity under the cursor below it."""
 
     NAME = keymap.QUOTAS
     NEEDS = Part.QUOTAS
@@ -218,18 +231,20 @@ class QuotasView(View):
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """Yield breadcrumbs, tree and effective quota."""
+        """Yield the breadcrumbs, the tree, and the widget of the effective quota."""
         yield self.where
         yield self.entities
         yield self.below
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the quotas, the plan, the changes and the number of brokers."""
+        """Return the values that the pane is drawn from: the quotas, the plan, the marks of changes, and the number of
+        brokers.
+        """
         known = self.snapshot
         return known.quotas, known.quotas_sparse, self.plan, self.cluster.changed.version, len(known.cluster.brokers)
 
     async def read(self) -> None:
-        """Read all quotas; if there are many, those of the entity under the cursor and of open users.
+        """Read all quotas. If there are too many, read only those of the entity under the cursor and of open users.
 
         Raises:
             AdminError: no broker answered.
@@ -245,7 +260,9 @@ class QuotasView(View):
             self.redraw()
 
     async def read_more(self) -> None:
-        """Read the quotas of users, clients and addresses, but not of pairs, if there are too many to read all."""
+        """Read the quotas of users, client ids and addresses, but not of pairs of user and client id, if there are too
+        many to read all of them. No-op otherwise.
+        """
         if self.snapshot.quotas_sparse and not _is_recent(self.snapshot.read_at.get(Part.QUOTAS)):
             at = datetime.now(UTC)
             await self.session.survey_quotas()
@@ -253,18 +270,18 @@ class QuotasView(View):
             self.tell_where()
 
     def _seen(self) -> list[quota.QuotaEntity]:
-        """Return the entity under the cursor and the open ones on the screen, each as a root of the tree."""
+        """Return the root of the entity under the cursor, and the open roots on the screen."""
         tree = self.entities
         keys = [tree.cursor_key, *(key for i in tree.visible_range if tree.is_open(key := tree.key_at(i)))]
         return list(dict.fromkeys(_edge(key) for key in keys if isinstance(key, quota.QuotaEntity)))
 
     def on_lazy_tree_children_wanted(self) -> None:
-        """Read the clients of a user that the operator opened."""
+        """Read the quotas of the client ids of a user that the operator opened."""
         self.cluster.reading.tick()
 
     def draw(self) -> None:
-        """Draw the tree of quotas and staged edits; if many have to be put in order, they are drawn once that is
-        done.
+        """Draw the tree of quotas and staged edits. If many entities have to be sorted, do that in another thread, and
+        draw then.
         """
         if not self._listed.take():
             if self._orders is None or self._orders.is_finished:
@@ -287,8 +304,8 @@ class QuotasView(View):
             self.entities.set_source(_Source(self._listed, self.cluster.changed, kept))
 
     def status(self) -> Line:
-        """Return the number of entities, and a reminder that limits hold per broker if there are several; empty before
-        the first read.
+        """Return the text right of the breadcrumbs: the number of entities, and, if there are several brokers, a
+        reminder that each broker enforces the limits separately. Empty before the first read.
         """
         brokers = len(self.snapshot.cluster.brokers)
         each = f"  limits hold per broker, ×{brokers}" if brokers > 1 else ""
@@ -302,7 +319,9 @@ class QuotasView(View):
     # -- the effective quota -------------------------------------------------------------------------------------------
 
     def on_line_view_highlighted(self) -> None:
-        """Show the effective quota of the entity under the cursor; if it is unknown, read it once the cursor rests."""
+        """Show the effective quota of the entity under the cursor. If its quotas are not all read, read them after the
+        cursor has stayed on it for `POLL_AFTER` seconds.
+        """
         self._show_effective()
         if self._timer is not None:
             self._timer.stop()
@@ -312,7 +331,7 @@ class QuotasView(View):
             self._timer = self.set_timer(POLL_AFTER, self.cluster.reading.tick)
 
     def on_resize(self) -> None:
-        """Give the tree and the effective quota their places."""
+        """Set the places and sizes of the tree and the effective quota."""
         self._show_effective()
 
     def _show_effective(self) -> None:
@@ -341,23 +360,27 @@ class QuotasView(View):
         return key if isinstance(key, quota.QuotaEntity) else None
 
     def copied(self) -> str:
-        """Return the entity under the cursor in the syntax of commands; ``""`` on any other line."""
+        """Return the text that `y` copies: the entity under the cursor in the syntax of commands; ``""`` on any other
+        line.
+        """
         entity = self.target()
         return subject_text(entity) if entity else ""
 
     def take_filter(self, text: str) -> None:
-        """Show only matching entities, with their users. Raises BadQuery."""
+        """Show only entities that match, with their users. Raises BadQuery."""
         parse_query(text.strip())
         self.filter_text = text.strip()
         self._sift()
         self.tell_where()
 
     def do_edit(self) -> None:
-        """Begin the command that sets a quota of the entity under the cursor."""
+        """Open the command bar with the command that sets a quota of the entity under the cursor."""
         self._editing.begin_set(self.targets(), left_out=self.left_out())
 
     def do_unset(self) -> None:
-        """Discard the entity's staged edits, else stage the removal of its quota; for several, begin the command."""
+        """Discard the staged edits of the entity under the cursor. If it has no staged edits, stage the removal of its
+        only quota; if it has several quotas, open the command bar with the command that removes them.
+        """
         entity = self.target()
         if entity is None:
             return
@@ -374,11 +397,11 @@ class QuotasView(View):
             self._editing.begin(f"unset {subject_text(entity)} {keys}")
 
     def do_add_quota(self) -> None:
-        """Begin the command that sets a quota of another entity."""
+        """Open the command bar with the command that sets a quota of another entity."""
         self._editing.begin("set user ")
 
     def do_effective(self) -> None:
-        """Begin the command that shows the effective quota of a user and a client."""
+        """Open the command bar with the command that shows the effective quota of a user and a client id."""
         entity = self.target()
         user, client = (
             present_quotas.whose(entity) if entity is not None else (present_quotas.OTHER, present_quotas.OTHER)
@@ -389,7 +412,7 @@ class QuotasView(View):
         )
 
     def do_details(self) -> None:
-        """Show the effective quota on its own screen."""
+        """Show the effective quota on a screen above the panes."""
         entity = self.target()
         if entity is not None:
             self.show_text(
@@ -399,10 +422,10 @@ class QuotasView(View):
 
 
 def effective_text(snapshot: Snapshot, entity: quota.QuotaEntity, *, sharing: bool = False) -> list[Line]:
-    """Return the effective quota of an entity, and the quotas that it overrides.
+    """Return the lines about the quota that applies to an entity, and the quotas that it overrides.
 
     Args:
-        sharing: whether to add the clients that share it.
+        sharing: whether to list the client ids that share this quota.
     """
     quotas, brokers = snapshot.quotas, len(snapshot.cluster.brokers)
     if entity.has(quota.IP):
@@ -411,23 +434,25 @@ def effective_text(snapshot: Snapshot, entity: quota.QuotaEntity, *, sharing: bo
 
 
 def _is_recent(surveyed: datetime | None) -> bool:
-    """Return whether the last survey is less than `SURVEY_EVERY` old: reopening the pane then reads nothing."""
+    """Return whether all quotas were read less than `SURVEY_EVERY` ago, so that opening the pane reads nothing.
+    surveyed: the time of that read, UTC; None, for which the result is False, if there was none.
+    """
     # Ignore a survey in the future, which a clock that was set back leaves.
     return surveyed is not None and timedelta() <= datetime.now(UTC) - surveyed < SURVEY_EVERY
 
 
 def _edge(entity: quota.QuotaEntity) -> quota.QuotaEntity:
-    """Return the root of an entity in the tree: its user, else the entity itself."""
+    """Return the root of an entity in the tree: the user if it has one, else the entity itself."""
     return quota.QuotaEntity.of({quota.USER: entity.name_of(quota.USER)}) if entity.has(quota.USER) else entity
 
 
 def _user_filter(entity: quota.QuotaEntity) -> quota.QuotaFilter:
-    """Return the filter that matches a user and all the user's clients."""
+    """Return the filter for the quotas of a user and of all pairs of this user and a client id."""
     return quota.filter_for_name(quota.USER, entity.name_of(quota.USER))
 
 
 def _who(entity: quota.QuotaEntity) -> str:
-    """Return the owner of the effective quota as text."""
+    """Return as text to whom the effective quota applies: an address, or a user and a client id."""
     if entity.has(quota.IP):
         name = entity.name_of(quota.IP)
         return "any other address" if name is None else f"address {clean(name)}"

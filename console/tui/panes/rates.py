@@ -1,4 +1,4 @@
-"""The reads of rates for a view, apart from its own reads, so that a slow broker delays nothing."""
+"""Reads of rates for a view, in a worker, so that a broker that answers late delays only the rates."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ log = logging.getLogger(__name__)
 
 
 def read_rates(view: View, topics: Iterable[Topic] = ()) -> None:
-    """Read the log end offsets of these topics' partitions, and of the next others in turn, in a worker.
+    """Read the log end offsets of these topics' partitions and of the next other partitions, in a worker. Rates are
+    computed from them.
 
-    Not within `View.read`, because a slow broker must not delay the view.
+    Not part of `View.read`, because a broker that answers late must not delay the view.
     """
     places = [(topic.name, each.number) for topic in topics for each in topic.partitions]
     start(view, partial(_read, view, places), group="rates", name="rates")
@@ -35,19 +36,21 @@ async def _read(view: View, places: Sequence[Place]) -> None:
 
 
 class ShownRates:
-    """Rates by topic and by leader, as last summed up; the same mapping until a rate changes."""
+    """Rates of writes by topic and by leader; the same mapping object until a rate changes."""
 
     def __init__(self, view: View) -> None:
-        """Create the rates. view: the view that is updated when newer rates are summed up."""
+        """Create the rates. view: the view that is updated when rates were summed again."""
         self._view = view
         self._worker: Worker[None] | None = None
 
     def by_topic(self) -> Mapping[str, Rate]:
-        """Return the known rates by topic."""
+        """Return topic -> rate of writes; topics whose rate is unknown are missing."""
         return self._totals().topics
 
     def by_leader(self) -> Mapping[int, Rate]:
-        """Return broker id -> rate of writes to the partitions that it leads, if known."""
+        """Return broker id -> rate of writes to the partitions that the broker leads; brokers with an unknown rate are
+        missing.
+        """
         return self._totals().leaders
 
     def _totals(self) -> RateTotals:

@@ -1,4 +1,4 @@
-"""Records of a topic or a partition, one row each; Enter shows a whole record."""
+"""The pane of records of a topic or a partition, one row each; Enter shows a whole record."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ from console.tui.tools import Tools
 
 
 class RecordKeys:
-    """The keys that lead from the record under the cursor to other places."""
+    """The actions of keys that lead from the record under the cursor to other places or commands."""
 
     def __init__(self, view: RecordsView, asked: AskedRecords, tools: Tools) -> None:
         self._view, self._asked, self._tools = view, asked, tools
 
     def _record(self) -> Record | None:
-        """Return the record under the cursor; None, with a message, if its contents are hidden or damaged."""
+        """Return the record under the cursor; None without rows. If its contents are hidden or can't be decoded, show a
+        message and return None.
+        """
         row = self._view.row()
         if row is None:
             return None
@@ -43,7 +45,9 @@ class RecordKeys:
         return row.item
 
     async def do_at_time(self) -> None:
-        """Show the records of all partitions from the time of the record under the cursor on, if it has a time."""
+        """Show the records of all partitions from the time of the record under the cursor on. If the record has no
+        time, show a message.
+        """
         row = self._view.row()
         at = None if row is None or isinstance(row.item, Undecodable) else time_of(row.item.timestamp)
         if row is None or at is None:
@@ -53,7 +57,9 @@ class RecordKeys:
         await self._goto(Records(self._asked.wanted.topics, start=Bound("time", time), form=self._view.form))
 
     async def do_key_history(self) -> None:
-        """Show every record with the key under the cursor, if that is text, from the start of the log on."""
+        """Show every record that has the key of the record under the cursor, from the start of the log on. If the key
+        is no text, show a message.
+        """
         record = self._record()
         if record is None:
             return
@@ -64,7 +70,9 @@ class RecordKeys:
         await self._goto(Records((record.topic,), key=literal_pattern(key), form=self._view.form))
 
     async def do_standing(self) -> None:
-        """Show the group that stands at the first record, else the groups that read the topic."""
+        """Show the group whose committed offset is that of the first record; if the view does not begin at a group's
+        offset, show the groups that read the topic.
+        """
         wanted, row = self._asked.wanted, self._view.row()
         if self._asked.is_at_group:
             place = Place(keymap.GROUP, pane_named(keymap.GROUPS).pane, wanted.begins.at)
@@ -73,7 +81,7 @@ class RecordKeys:
             show_readers(self._view.app, self._tools, row.item.topic)
 
     def do_editor(self) -> None:
-        """Show the record under the cursor as JSON in the operator's editor."""
+        """Show the record under the cursor, as JSON, in the operator's editor."""
         from console.tui.editor import read_in_editor
 
         record = self._record()
@@ -87,8 +95,8 @@ class RecordKeys:
         await self._tools.navigator.goto(records_in(self._tools.navigator.place, wanted))
 
     def do_write_again(self) -> None:
-        """Begin the command that writes the record under the cursor again, for the operator to edit, if a command can
-        hold the record.
+        """Open the command bar with the command that writes a record like the one under the cursor. If a command can't
+        express the record, show a message.
         """
         from console.language.unparse import unparse
         from console.language.verbs.produce import NotTyped, again
@@ -102,8 +110,8 @@ class RecordKeys:
             self._tools.message.say(f"{problem}: kac records --output jsonl and kac produce write it", "muted")
 
     async def do_letters(self) -> None:
-        """Show the dead letters of the topic of the record under the cursor, else of the only topic of the search;
-        without either, say so.
+        """Show the pane of dead letters for the topic of the record under the cursor; without rows, for the only topic
+        of the search. If the search has several topics, show a message.
         """
         target = self._view.target()
         if target is None:
@@ -112,15 +120,17 @@ class RecordKeys:
         await self._tools.navigator.goto(letters_of(self._tools.navigator.place, target.name))
 
     def do_delete_records(self) -> None:
-        """Begin the command that deletes the records before the one under the cursor."""
+        """Open the command bar with the command that deletes the partition's records before the one under the
+        cursor.
+        """
         row = self._view.row()
         if row is not None:
             place = f"topic {quote(row.item.topic)} partition {row.item.partition}"
             self._tools.editing.begin(f"delete records {place} before {row.offset}")
 
     def do_skip_record(self) -> None:
-        """Begin the command that moves the group's offset past the record under the cursor, if the view begins at a
-        group's offset in a partition.
+        """Open the command bar with the command that moves the group's committed offset past the record under the
+        cursor. If the view does not begin at a group's offset in one partition, show a message.
         """
         row = self._view.row()
         if row is None or self._asked.answer is None:
@@ -135,10 +145,10 @@ class RecordKeys:
 
 
 class RecordsView(DetailsView[records.RecordRow]):
-    """The records of a statement.
+    """The records that a statement (topics, partition, start, conditions) selects.
 
-    The search runs once, without an automatic refresh: rows that move under the cursor would be of no use. A statement
-    with ``follow`` shows new records on top. Record contents stay in this view.
+    The search runs once, without an automatic refresh, because rows must not move under the cursor. A statement with
+    ``follow`` adds new records on top. The snapshot never has contents of records, only this view.
     """
 
     NAME = keymap.RECORDS
@@ -160,11 +170,11 @@ class RecordsView(DetailsView[records.RecordRow]):
 
     @property
     def masked(self) -> bool:
-        """Whether contents are hidden."""
+        """Whether contents of records are hidden."""
         return not self._hidden.are_shown and is_masked(self.session.context, self._asked.wanted)
 
     def begin(self) -> None:
-        """Discard the former records, and hide contents again."""
+        """Discard the records of the previous statement, and hide contents again."""
         super().begin()
         about = self.place.about
         wanted = about if isinstance(about, Records) else Records(("",))
@@ -173,11 +183,11 @@ class RecordsView(DetailsView[records.RecordRow]):
         self.newest.begin(newest_first=wanted.follow)
 
     def known(self) -> bool:
-        """Return whether the records have been read, or the read was refused."""
+        """Return whether the first records have been read, or the search failed."""
         return self._asked.answer is not None or self._asked.problem is not None
 
     async def read(self) -> None:
-        """Begin the search of the statement, once; after a pause, let a search that follows the topics continue."""
+        """Begin the search, once. After a pause of the live refresh, continue a search that follows new records."""
         self._asked.resume()
         if self._asked.take_due():
             # Search in a worker: meanwhile the screen shows the records found so far.
@@ -197,11 +207,13 @@ class RecordsView(DetailsView[records.RecordRow]):
             self._tools.message.write()
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the records, whether they are still searched, and their form."""
+        """Return the values that the pane is drawn from: the records, whether the search runs, and the form of
+        contents.
+        """
         return self._asked.answer, self._asked.problem, self._asked.is_searching, self.form, self.masked
 
     def draw(self) -> None:
-        """Draw the table, with a column for the topic if there are several."""
+        """Draw the table; it has a column for the topic if the search has several topics."""
         if self._asked.answer is not None:
             columns = records.columns_for(self._asked.answer)
             if columns is not self._columns:
@@ -214,7 +226,7 @@ class RecordsView(DetailsView[records.RecordRow]):
         return self._columns.cells(row)
 
     def rows(self) -> Sequence[records.RecordRow]:
-        """Return the records, and batches that can't be decoded."""
+        """Return the records, and the batches that can't be decoded; empty before the first are read."""
         answer = self._asked.answer
         made_from = (answer, self.form, self.masked)
         if self._rows[0] != made_from or self._rows[0][0] is not answer:
@@ -225,21 +237,23 @@ class RecordsView(DetailsView[records.RecordRow]):
         return self._rows[1]
 
     def key(self, row: records.RecordRow) -> Hashable:
-        """Return topic, partition and offset, and whether the record is undecodable."""
+        """Return the row's key: topic, partition and offset, and whether the row is a batch that can't be decoded."""
         return row.item.topic, row.item.partition, row.offset, isinstance(row.item, Undecodable)
 
     def words(self, row: records.RecordRow) -> str:
-        """Return key and value as shown; for hidden records only partition and offset."""
+        """Return the text that the filter searches: key and value as shown; if contents are hidden, only partition and
+        offset.
+        """
         if row.masked or isinstance(row.item, Undecodable):
             return f"{row.item.partition} {row.offset}"
         return f"{row.item.partition} {row.offset} {records.key_text(row)} {records.value_text(row)}"
 
     def in_trouble(self, row: records.RecordRow) -> bool:
-        """Return whether the record's kind differs from that of the others, or the record can't be decoded."""
+        """Return whether the record is of another kind than the other records, or can't be decoded."""
         return row.is_odd
 
     def empty_text(self) -> str:
-        """Return the reason why no records are shown."""
+        """Return the text of a table without rows: why no records are shown."""
         if self._asked.problem is not None:
             return f"{clean(str(self._asked.problem), 600)}\n\n{clean(self._asked.problem.remedy, 600)}"
         answer = self._asked.answer
@@ -251,7 +265,9 @@ class RecordsView(DetailsView[records.RecordRow]):
         return super().empty_text()
 
     def status(self) -> Line:
-        """Return the number of records read, the range read, and their form; empty before the first read."""
+        """Return the text right of the breadcrumbs: the number of records read, the ranges of offsets, and the form of
+        contents; empty before the first read.
+        """
         if self._asked.answer is None:
             return []
         line: Line = [*self.newest.unseen()]
@@ -263,7 +279,9 @@ class RecordsView(DetailsView[records.RecordRow]):
         return [*line, *records.masking_note(masked=self.masked, has_mask=bool(self.session.context.mask))]
 
     def note(self) -> Line:
-        """Return the progress of the search, its failure, the row's anomaly, or the reason why the search ended."""
+        """Return the text for the message line: the progress of the search, its failure, what is unusual about the
+        record under the cursor, or why the search ended.
+        """
         answer = self._asked.answer
         if answer is None:
             return super().note()
@@ -279,7 +297,7 @@ class RecordsView(DetailsView[records.RecordRow]):
         return [("; ".join(notes), "pending" if records.stopped_text(answer.progress) else "muted")] if notes else []
 
     def _progress(self) -> str:
-        """Return the progress of the search, and the key that ends it."""
+        """Return the progress of the search as text, with the key that stops it."""
         assert self._asked.answer is not None
         if self._asked.wanted.follow:
             left_out = self._asked.left_out
@@ -291,7 +309,9 @@ class RecordsView(DetailsView[records.RecordRow]):
         return f"{records.progress_text(self._asked.answer.progress)}; Esc stops{about}"
 
     def _about_row(self) -> Line:
-        """Return the problem or the peculiarity of the record under the cursor; empty for an ordinary record."""
+        """Return why the record under the cursor can't be decoded, or how it differs from the others; empty for an
+        ordinary record.
+        """
         row = self.row()
         if row is None:
             return []
@@ -309,29 +329,31 @@ class RecordsView(DetailsView[records.RecordRow]):
         return [("its value looks unlike those of the others", "failed")] if row.odd else []
 
     def target(self) -> ConfigResource | None:
-        """Return the config resource of the topic of the record under the cursor; without records, that of the only
-        topic of the search; None if the search has several topics and no records.
+        """Return the config resource of the topic of the record under the cursor; without rows, of the only topic of
+        the search; None if the search has several topics.
         """
         row, topics = self.row(), self._asked.wanted.topics
         topic = row.item.topic if row is not None else topics[0] if len(topics) == 1 else ""
         return topic_resource(topic) if topic else None
 
     def copied_of(self, row: records.RecordRow) -> str:
-        """Return the value in its form; for a hidden or damaged record only partition and offset."""
+        """Return the text that `y` copies: the value in the chosen form; if it is hidden or can't be decoded, only
+        partition and offset.
+        """
         if isinstance(row.item, Undecodable) or row.masked or row.item.value is None:
             return f"{row.item.topic}-{row.item.partition} offset {row.offset}"
         return records.in_full(records.as_sent(row.item.value, row.item.value_encoding, row.form), row.form)
 
     def details(self, row: records.RecordRow) -> list[Line]:
-        """Return the whole record."""
+        """Return the record's partition and offset as title, then the whole record."""
         return [[(_title(row), "")], *records.record_lines(row, self.text_width)]
 
     async def enter(self, row: records.RecordRow) -> None:
-        """Show the whole record."""
+        """Show the whole record on a screen above the panes."""
         self.show_text(_title(row), lambda width: records.record_lines(row, width))
 
     def do_form(self) -> None:
-        """Show contents in the next form of `FORMS`."""
+        """Show contents in the next form of `FORMS`, such as hexadecimal; ``""`` chooses a form for each value."""
         self.form = records.FORMS[(records.FORMS.index(self.form) + 1) % len(records.FORMS)]
         self.redraw()
         self._message.say(f"as {self.form}" if self.form else "each by what it looks like", "muted")

@@ -1,4 +1,6 @@
-"""Schemas: the subjects of the registry, their users, and the effects of their versions on readers."""
+"""The pane of schemas: the subjects of the registry, the topics that use them, and whether readers can read each
+version.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from console.tui.text_lines import wrap_all
 
 
 class SchemasView(DetailsView[schemas.SchemaRow]):
-    """One row for each subject. kac polls the registry only while the view is visible, or events are watched."""
+    """One row for each subject. kac reads the registry only while the view is visible or events are recorded."""
 
     NAME = keymap.SCHEMAS
     TITLE = "schemas"
@@ -37,45 +39,45 @@ class SchemasView(DetailsView[schemas.SchemaRow]):
         return self.session.context.schemas is not None
 
     def known(self) -> bool:
-        """Return whether the registry was read, or there is nothing to read."""
+        """Return whether the registry was read; True also if the context names none."""
         return super().known() or not self.is_named
 
     def empty_text(self) -> str:
-        """Return the way to name a registry, if the context names none."""
+        """Return how to name a registry in the context, if it names none; else the usual text."""
         return super().empty_text() if self.is_named else wrapped(schemas.NOT_NAMED, self.app.size.width)
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the subjects, their configs, the topics and the plan."""
+        """Return the values that the pane is drawn from: the subjects, their configs, the topics and the plan."""
         seen = self.snapshot
         return seen.schemas, seen.configs, seen.topics, seen.lag_trends, self.plan.staged
 
     def rows(self) -> list[schemas.SchemaRow]:
-        """Return the subjects, by name."""
+        """Return the subjects in order of name."""
         return list(schemas.schema_rows(self.snapshot))
 
     def key(self, row: schemas.SchemaRow) -> Hashable:
-        """Return the subject's name."""
+        """Return the row's key: the subject's name."""
         return row.name
 
     def cells(self, row: schemas.SchemaRow) -> Sequence[Cell]:
-        """Return the cells; the subject is coloured if staged edits are about it."""
+        """Return the cells of a row; the subject is coloured if edits of it are staged."""
         cells = super().cells(row)
         if any(_is_about(each.edit.target, row.name) for each in self.plan.staged):
             return [(clean(row.name, 200), "pending"), *cells[1:]]
         return cells
 
     def words(self, row: schemas.SchemaRow) -> str:
-        """Return the subject, its type, its records and topics."""
+        """Return the text that the filter searches: the subject, its type, its record names and its topics."""
         records = {each.record for each in row.subject.versions}
         return " ".join((row.name, row.subject.kind, *records, *(each.topic for each in row.topics)))
 
     def in_trouble(self, row: schemas.SchemaRow) -> bool:
-        """Return whether the registry accepts any new version."""
+        """Return whether the registry would accept any new version of the subject, compatible or not."""
         return row.nothing_checked
 
     def status(self) -> Line:
-        """Return the number of unchecked subjects, the number of rows, and the time of the read; empty before the first
-        read.
+        """Return the text right of the breadcrumbs: the number of subjects without a compatibility check, the number of
+        subjects, and the time of the read; empty before the first read.
         """
         if not self.known():
             return []
@@ -85,27 +87,31 @@ class SchemasView(DetailsView[schemas.SchemaRow]):
         return [*line, *super().status(), (f"  at {clock(at)}" if at is not None else "", "muted")]
 
     def copied_of(self, row: schemas.SchemaRow) -> str:
-        """Return the name of the subject."""
+        """Return the text that `y` copies: the name of the subject."""
         return row.name
 
     def do_schema_level(self) -> None:
-        """Begin the command that sets the compatibility of the subject."""
+        """Open the command bar with the command that sets the compatibility level of the subject."""
         self.begin_command(lambda row: f"set schema {quote(row.name)} compatibility=")
 
     def do_register_schema(self) -> None:
-        """Begin the command that registers a version."""
+        """Open the command bar with the command that registers a new version of the subject."""
         self.begin_command(lambda row: f"schema {quote(row.name)} @")
 
     def do_delete_schema(self) -> None:
-        """Stage the soft deletion of the marked subjects, or of the subject under the cursor."""
+        """Stage the soft deletion of the marked subjects, or of the subject under the cursor: the registry keeps the
+        schemas for their ids.
+        """
         self._editing.stage([DropSchema(row.name) for row in self.rows_meant()])
 
     def details(self, row: schemas.SchemaRow) -> list[Line]:
-        """Return the details of the subject, with its versions."""
+        """Return the subject as title, then its details and its versions."""
         return [[(_title(row), "")], *schemas.schema_lines(self.snapshot, row), *schemas.version_lines(row.subject)]
 
     async def enter(self, row: schemas.SchemaRow) -> None:
-        """Show the newest two versions side by side, with the topics and readers of the subject."""
+        """Show the newest two versions side by side on a screen above the panes, with the topics and the readers of the
+        subject.
+        """
         session = self.session
         await session.keep(read_schema_texts(session.client, session.snapshot, [row.name]))
         topics = candidates(session.snapshot, row.name)

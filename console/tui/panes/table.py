@@ -1,4 +1,6 @@
-"""A view that is one table: its rows, their filter and order, and a cursor that stays on the newest row."""
+"""The base class of views that are one table: rows with a filter and an order, and a cursor that can follow new
+rows.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,9 @@ Row = TypeVar("Row")
 
 
 class AllRows(Generic[Row]):
-    """The rows of a table before its filter: by key, and as the texts that the filter searches.
+    """All rows of a table, also those that the filter hides: looked up by key, and searched by their texts.
 
-    source: the rows. Index and texts are built on first use, once for each sequence of rows.
+    source: the rows. The index of keys and the texts are built on first use, once for each sequence of rows.
     """
 
     def __init__(
@@ -46,7 +48,7 @@ class AllRows(Generic[Row]):
         self._search: TextSearch | None = None
 
     def take(self, rows: Sequence[Row]) -> None:
-        """Take other rows, or the same sequence with other cells."""
+        """Set other rows. For the same sequence object only the cells are computed again."""
         if rows is self.source.rows:
             self.source = self.source.again()  # keeps the index of the keys, and the search its texts
         else:
@@ -60,34 +62,35 @@ class AllRows(Generic[Row]):
         return self._search.hits(text)
 
     def row_of(self, key: Hashable | None) -> Row | None:
-        """Return the row with a key; None if the table does not have it."""
+        """Return the row with a key; None if there is no such row."""
         index = None if key is None else self.source.index_of(key)
         return None if index is None else self.source.rows[index]
 
 
 class Ordering(Generic[Row]):
-    """Sorts the rows of a table; many rows in another thread, since sorting them would block keys."""
+    """Sorts the rows of a table. Many rows are sorted in another thread, because sorting them would block keys."""
 
     def __init__(self, view: View, shown: AllRows[Row], sift: Callable[[], None]) -> None:
-        """Create the order of a table.
+        """Create the object; it sorts nothing yet.
 
         Args:
+            view: the view, which runs the worker.
             shown: receives the sorted rows.
-            sift: filters and shows them.
+            sift: called when `shown` has other rows, to filter and show them.
         """
         self._view, self._shown, self._sift = view, shown, sift
         self._order: Callable[[], Sequence[Row]] | None = None
         self._worker: Worker[None] | None = None
 
     def show(self, rows: Sequence[Row]) -> None:
-        """Show rows in the order that they have."""
+        """Show the rows in the given order."""
         self._order = None
         self._shown.take(rows)
         self._sift()
 
     def show_sorted(self, rows: Sequence[Row], key: Callable[[Row], Any], down: bool) -> None:
-        """Show rows sorted by a key. More than `MANY` rows are sorted in another thread, and appear when that
-        is done.
+        """Show rows sorted by a key, in descending order if `down`. More than `MANY` rows are sorted in another thread,
+        and shown when that is done.
         """
         order = partial(ordered, rows, key, down)
         if len(rows) <= MANY:
@@ -107,29 +110,30 @@ class Ordering(Generic[Row]):
 
 
 class NewestOnTop:
-    """The cursor of a table that gets new rows on top: it follows the newest row while it is on it.
+    """The rule for the cursor of a table that gets new rows on top: while the cursor is on the newest row, it moves to
+    each new one.
 
     Attributes:
-        seen: the key of the first row when it was last on the screen.
-        has_followed: whether the cursor has followed a new row since the operator last moved it.
+        seen: the key of the first row when that row was last visible; None if it never was.
+        has_followed: whether the cursor has moved to a new row since the operator last moved it.
     """
 
     def __init__(self, table: RowTable, newest_first: bool) -> None:
-        """Create the rule for new rows of a table.
+        """Create the rule for a table.
 
         Args:
-            newest_first: False if new rows can appear anywhere; the cursor then follows none of them.
+            newest_first: whether new rows are added on top; if False, the cursor follows no row.
         """
         self._table, self.newest_first = table, newest_first
         self.seen: Hashable | None = None
         self.has_followed = False
 
     def begin(self, *, newest_first: bool) -> None:
-        """Begin with other rows. newest_first: the same as for `__init__`."""
+        """Reset the state, because the next rows are about another entity. newest_first: as for `__init__`."""
         self.newest_first, self.seen, self.has_followed = newest_first, None, False
 
     def show(self, rows: RowSource) -> None:
-        """Show other rows, and move the cursor to the newest row if it was on the newest one."""
+        """Show these rows. If the cursor was on the newest row, move it to the row that is newest now."""
         table = self._table
         follows = self.newest_first and table.sort is None and table.is_first_chosen
         before = table.cursor_key
@@ -140,18 +144,20 @@ class NewestOnTop:
         self.note_newest()
 
     def note_newest(self) -> None:
-        """Remember the first row as seen if it is on the screen."""
+        """Record the first row as `seen` if it is visible."""
         if self.newest_first and len(self._table.rows) and not self._table.visible_range.start:
             self.seen = self._table.key_at(0)
 
     def cursor_moved(self) -> None:
-        """Count the newest rows as seen once the operator moves the cursor up to them."""
+        """Handle a move of the cursor: away from the first row it ends `has_followed`; the first row is `seen` if it is
+        visible.
+        """
         self.has_followed &= self._table.cursor_index == 0
         self.note_newest()
 
     def unseen(self) -> Line:
-        """Return ``17 newer ↑``: the number of rows above the screen that are newer than the last seen first row. Empty
-        without such rows, and in a table that is sorted or not in order of time.
+        """Return ``17 newer ↑``: the number of rows above the screen that are newer than `seen`. Empty if there are
+        none, or the table is not in order of time.
         """
         hidden = self._table.visible_range.start
         if not self.newest_first or not hidden or self._table.sort is not None:
@@ -162,41 +168,42 @@ class NewestOnTop:
 
 
 class ShownRows(View, Generic[Row]):
-    """The rows that a table's view shows. Subclasses override the methods that differ."""
+    """The methods of a table's view about its rows. Subclasses override those that differ from the default."""
 
     NOUN: ClassVar[Columns[Any]]
-    """The noun with the columns; a view without one defines `COLUMNS`, `cells` and `sort_key`."""
+    """The columns of a noun, such as topics or groups, with its cells and sort keys. A view without a noun defines
+    `COLUMNS`, `cells` and `sort_key` itself.
+    """
     COLUMNS: ClassVar[Sequence[Column]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Copy the columns of the noun into the view's class."""
+        """Copy the columns of `NOUN` into the class attribute `COLUMNS`."""
         if "NOUN" in vars(cls):
             cls.COLUMNS = cls.NOUN.layout
         super().__init_subclass__(**options)
 
     def rows(self) -> Sequence[Row]:
-        """Return all rows, before filter and order.
+        """Return all rows, before they are filtered and sorted.
 
         Returns:
-            The same sequence object as the last time if only cells changed. Keys are then not indexed again, and the
-            filter's texts are not built again, which takes long with 100,000 topics.
+            The same sequence object as in the last call if only cells changed. Then neither the index of keys nor the
+            texts of the filter are built again, which takes long with 100,000 topics.
         """
         raise NotImplementedError
 
     def key(self, row: Row) -> Hashable:
-        """Return the key of a row: unique in the table, and the same after a refresh."""
+        """Return the key of a row. It is unique in the table, and the row keeps it over refreshes."""
         raise NotImplementedError
 
     def words(self, row: Row) -> str:
-        """Return the text that the filter searches; by default the key."""
+        """Return the text of a row that the filter searches; by default the key."""
         return str(self.key(row))
 
     def shown(self) -> Callable[[Row], object]:
-        """Return a function that turns one of `rows` into the noun's row, with facts from other parts of the snapshot.
+        """Return a function that turns one of `rows` into a row of `NOUN`, with related data from the snapshot.
 
         Returns:
-            A function that is called for each row of a large table. If the rows are the noun's own, it returns its
-            argument.
+            It is called for every row of a large table, so it must be fast. By default it returns its argument.
         """
         return _itself
 
@@ -205,7 +212,7 @@ class ShownRows(View, Generic[Row]):
         return self.NOUN.cells(self.shown()(row))
 
     def sort_key(self, column: str) -> Callable[[Row], Any]:
-        """Return the function that gives a row's sort key.
+        """Return the function that gives the value by which a row is sorted.
 
         Args:
             column: the id of a column that has a `sort_key`.
@@ -214,18 +221,18 @@ class ShownRows(View, Generic[Row]):
         return key if shown is _itself else lambda row: key(shown(row))
 
     async def enter(self, row: Row) -> None:
-        """Run the action of Enter for a row, which `ENTER` names; by default nothing."""
+        """Run the action of Enter for a row; the footer shows it as `ENTER`. No-op by default."""
 
     def in_trouble(self, _row: Row) -> bool:
-        """Return whether `!` (only trouble) keeps a row."""
+        """Return whether the row stays with the filter `!` (only trouble)."""
         return False
 
     def target_of(self, _row: Row) -> ConfigResource | QuotaEntity | None:
-        """Return the entity of a row; None, the default, for a row that stands for no entity."""
+        """Return the entity of a row; None, the default, for a row without an entity."""
         return None
 
     def copied_of(self, _row: Row) -> str:
-        """Return the text that `y` copies for a row; by default ``""``, for nothing."""
+        """Return the text that `y` copies for a row; ``""``, the default, to copy nothing."""
         return ""
 
     def key_text(self, key: Hashable) -> str:
@@ -234,26 +241,30 @@ class ShownRows(View, Generic[Row]):
 
 
 class TableView(ShownRows[Row]):
-    """A view that is one table. Subclasses define its rows, their keys and their cells.
+    """The base class of views that are one table.
 
     A refresh keeps the cursor and marks on their keys. `rows` may be called often, `cells` only for the rows on the
     screen, and `words` for all rows once the operator types a filter.
     """
 
     ROWS_ARE_PARTS: ClassVar[bool] = False
-    """Whether the rows are parts of the view's single entity, to which commands then apply."""
+    """Whether all rows belong to one entity, such as partitions to a topic. A command that names no entity then applies
+    to that entity, not to marked rows.
+    """
     EMPTY: ClassVar[str] = "nothing here"
     MARKS: ClassVar[bool] = True
     """Whether the operator can mark several rows."""
     TROUBLED: ClassVar[str] = ""
-    """The field of `Troubles` with the keys of rows that `!` (only trouble) keeps; ``""`` if `in_trouble` decides about
-    each row, which takes long for 100,000."""
+    """The name of the field of `Troubles` that has the keys of rows in trouble; ``""`` to call `in_trouble` for each
+    row, which takes long for 100,000 rows.
+    """
     NEWEST_FIRST: ClassVar[bool] = False
-    """Whether new rows are added on top. The cursor then stays on the newest row while it is there, and the status
-    counts new rows above the screen."""
+    """Whether new rows are added on top. The cursor then follows the newest row while it is on it, and the status
+    counts new rows above the screen.
+    """
 
     ROW_TABLE: ClassVar[type[RowTable]] = RowTable
-    """The widget of the table."""
+    """The class of the widget that shows the table."""
 
     def __init__(self, tools: Tools) -> None:
         self.table = self.ROW_TABLE(self.COLUMNS, empty=self.EMPTY, markable=self.MARKS)
@@ -270,7 +281,7 @@ class TableView(ShownRows[Row]):
         yield self.table
 
     def draw(self) -> None:
-        """Sort and filter the rows, and pass them to the table, which paints the lines that differ."""
+        """Sort and filter the rows, and show them; only lines that differ are painted."""
         rows = self.rows()
         if self.table.sort is None:
             self._ordering.show(rows)
@@ -279,7 +290,7 @@ class TableView(ShownRows[Row]):
             self._ordering.show_sorted(rows, self.sort_key(column), down)
 
     def _sift(self) -> None:
-        """Show the rows that match the filter; with `!`, only those of them that are in trouble."""
+        """Show the rows that match the filter; with `!` (only trouble), only those of them that are in trouble."""
         source = self._all.source
         indexes: Sequence[int] = self._all.hits(self.filter_text) if self.filter_text else range(len(source))
         if self.only_trouble:
@@ -296,7 +307,9 @@ class TableView(ShownRows[Row]):
         self.newest.show(shown)
 
     async def on_line_view_selected(self, message: RowTable.Selected) -> None:
-        """Run the action of Enter for the row under the cursor; with a cursor in time, replay from its time."""
+        """Run the action of Enter for the row under the cursor. If there is a cursor in time, replay the record from
+        its time instead.
+        """
         message.stop()
         if (moment := self.cluster.half_hour.moment) is not None:
             await self._look_back(moment.begins)
@@ -304,19 +317,23 @@ class TableView(ShownRows[Row]):
             await self.enter(row)
 
     def on_line_view_highlighted(self) -> None:
-        """Count the newest rows as seen once the operator moves the cursor up to them."""
+        """Update the rule for new rows after a move of the cursor."""
         if self.newest.newest_first:
             self.newest.cursor_moved()
             self.tell_where()
 
     def empty_text(self) -> str:
-        """Return the text of a table without rows."""
+        """Return the text of a table without rows: that nothing exists, nothing matches the filter, or nothing is in
+        trouble.
+        """
         filtered = f"no row passes /{clean(self.filter_text, 60)}  (Esc shows all)" if self.filter_text else ""
         empty = filtered or nothing_text(self.snapshot, self.NEEDS, self.EMPTY, self.app.size.width)
         return empty if self.known() else self.nothing_yet()
 
     def status(self) -> Line:
-        """Return the number of rows shown, and the total if a filter hides some."""
+        """Return the text right of the breadcrumbs: the number of rows shown, and of all rows if a filter hides
+        some.
+        """
         if not self.known():
             return []
         shown, total = len(self.table.rows), len(self._all.source)
@@ -327,12 +344,12 @@ class TableView(ShownRows[Row]):
         return self._all.row_of(self.table.cursor_key)
 
     def target(self) -> ConfigResource | QuotaEntity | None:
-        """Return the entity under the cursor; None without rows, and for a row that stands for no entity."""
+        """Return the entity of the row under the cursor; None without rows, and for a row without an entity."""
         row = self.row()
         return None if row is None else self.target_of(row)
 
     def targets(self) -> list[ConfigResource | QuotaEntity]:
-        """Return the entities of the marked rows, or the entity under the cursor."""
+        """Return the entities of the marked rows; without marks, the entity of the row under the cursor."""
         if self.ROWS_ARE_PARTS:
             return super().targets()
         return [target for row in self.rows_meant() if (target := self.target_of(row)) is not None]
@@ -343,21 +360,25 @@ class TableView(ShownRows[Row]):
         return "" if row is None else self.copied_of(row)
 
     def begin_command(self, command: Callable[[Row], str]) -> None:
-        """Begin a command for the row under the cursor."""
+        """Open the command bar with a command for the row under the cursor; no-op without rows. command: returns its
+        text.
+        """
         row = self.row()
         if row is not None:
             self._editing.begin(command(row))
 
     def do_edit(self) -> None:
-        """Begin the command that sets a config of the marked entities, or of the entity under the cursor."""
+        """Open the command bar with the command that sets a config of the marked entities, or of the entity under the
+        cursor.
+        """
         self._editing.begin_set(self.targets(), left_out=self.left_out())
 
     def rows_meant(self) -> list[Row]:
-        """Return the rows that a key applies to.
+        """Return the rows to which a key applies.
 
         Returns:
-            The marked rows that are shown, in the table's order; without any marks, the row under the cursor.
-            `left_out` returns the hidden ones.
+            The marked rows that are shown, in the table's order; if no row is marked, the row under the cursor.
+            `left_out` has the marked rows that are hidden.
         """
         if not self.table.marks:
             row = self.row()
@@ -366,7 +387,7 @@ class TableView(ShownRows[Row]):
         return [row for index in indexes if (row := self._all.row_of(self.table.key_at(index))) is not None]
 
     def left_out(self) -> list[str]:
-        """Return the names of the marked rows that a filter, or the choice of listed rows, hides."""
+        """Return the keys, as text, of the marked rows that the filter or another choice hides."""
         hidden = [key for key in self.table.marks if self.table.index_of(key) is None]
         return sorted(self.key_text(key) for key in hidden)
 
@@ -386,7 +407,7 @@ class TableView(ShownRows[Row]):
         self.tell_where()
 
     def begin(self) -> None:
-        """Show another entity from its top, without the former filter and marks."""
+        """Show the rows of another entity: from the first one, without filter and marks."""
         self.filter_text = ""
         self.newest.seen = None
         self.table.set_marks(())
@@ -394,7 +415,7 @@ class TableView(ShownRows[Row]):
 
     @on(RowTable.SortRequested)
     def _sort_requested(self, message: RowTable.SortRequested) -> None:
-        """Sort by a column; the second request reverses the order, the third restores the view's own."""
+        """Sort by a column; the second request reverses the order, the third restores the view's own order."""
         message.stop()
         column, before = message.column, self.table.sort
         self.table.sort = None if before == (column, True) else (column, before == (column, False))
@@ -406,9 +427,9 @@ def _itself(row: object) -> object:
 
 
 def ordered(rows: Sequence[Row], key: Callable[[Row], Any], down: bool) -> list[Row]:
-    """Return rows sorted by a key; rows with the same key keep their order.
+    """Return rows sorted by a key, in descending order if `down`; rows with the same key keep their order.
 
-    Only distinct keys are sorted: many rows have few of them, and no other thread runs while a list is sorted.
+    Only distinct keys are sorted: many rows have few distinct keys, and no other thread runs while Python sorts a list.
     """
     alike: dict[Any, list[Row]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""Delegation tokens: their owners and expiry times. Their HMACs never appear here."""
+"""The pane of delegation tokens: their owners and expiry times. kac never shows their HMACs (the secrets) here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from console.tui.text_lines import wrap_all
 
 
 class TokensView(DetailsView[DelegationToken]):
-    """One row for each token that the user may see. kac reads the tokens for this view only while it is visible."""
+    """One row for each delegation token that the user may see. kac reads them only while the view is visible."""
 
     NAME = keymap.TOKENS
     NEEDS = Part.TOKENS
@@ -28,26 +28,26 @@ class TokensView(DetailsView[DelegationToken]):
     EMPTY = "there is no token that you may see"
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the tokens and the plan."""
+        """Return the values that the pane is drawn from: the tokens and the plan."""
         return self.snapshot.tokens, self.plan.staged
 
     def rows(self) -> list[DelegationToken]:
-        """Return the tokens, the next to expire first."""
+        """Return the tokens in order of expiry, the earliest first."""
         return sorted(token_rows(self.snapshot), key=lambda token: (token.expires, token.id))
 
     def key(self, row: DelegationToken) -> Hashable:
-        """Return the token's id."""
+        """Return the row's key: the token's id."""
         return row.id
 
     def cells(self, row: DelegationToken) -> Sequence[Cell]:
-        """Return the cells; the id is coloured if staged edits are about the token."""
+        """Return the cells of a row; the id is coloured if edits of the token are staged."""
         cells = super().cells(row)
         if any(each.edit.target == TokenTarget(row.id) for each in self.plan.staged):
             return [(clean(row.id, 120), "pending"), *cells[1:]]
         return cells
 
     def words(self, row: DelegationToken) -> str:
-        """Return the id, the owner, the requester and the renewers."""
+        """Return the text that the filter searches: the id, the owner, the requester and the renewers."""
         return " ".join((row.id, row.owner, row.requester, *row.renewers))
 
     def in_trouble(self, row: DelegationToken) -> bool:
@@ -55,12 +55,12 @@ class TokensView(DetailsView[DelegationToken]):
         return expires_soon(row, self.session.clock.now())
 
     def crumbs(self) -> Line:
-        """Return the title, without sections."""
+        """Return the breadcrumbs: the title, without sections."""
         return [("delegation tokens", "strong")]
 
     def status(self) -> Line:
-        """Return the number of tokens that expire within an hour, the number of rows, and the time of the read; empty
-        before the first read.
+        """Return the text right of the breadcrumbs: the number of tokens that expire within an hour, the number of
+        tokens, and the time of the read; empty before the first read.
         """
         if not self.known():
             return []
@@ -70,11 +70,11 @@ class TokensView(DetailsView[DelegationToken]):
         return [*line, *super().status(), (f"  at {clock(at)}" if at is not None else "", "muted")]
 
     def copied_of(self, row: DelegationToken) -> str:
-        """Return the token's id."""
+        """Return the text that `y` copies: the token's id."""
         return row.id
 
     def do_renew(self) -> None:
-        """Begin the command that renews the token."""
+        """Open the command bar with the command that renews the token."""
         self.begin_command(lambda row: f"token renew {quote(row.id)} for ")
 
     def do_expire(self) -> None:
@@ -82,15 +82,15 @@ class TokensView(DetailsView[DelegationToken]):
         self._editing.stage([Expire(row.id, AT_ONCE) for row in self.rows_meant()])
 
     def do_create_token(self) -> None:
-        """Begin the command that creates a token."""
+        """Open the command bar with the command that creates a token."""
         self._editing.begin("token create ")
 
     def details(self, row: DelegationToken) -> list[Line]:
-        """Return all details of the token."""
+        """Return the token as title, then all of its details."""
         return [[(_title(row), "")], *token_lines(row)]
 
     async def enter(self, row: DelegationToken) -> None:
-        """Show all details of the token."""
+        """Show all details of the token on a screen above the panes."""
         self.show_text(_title(row), lambda width: wrap_all(token_lines(row), width, 2))
 
 

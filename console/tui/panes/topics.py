@@ -1,4 +1,4 @@
-"""The topics pane, and the partitions of one topic."""
+"""The pane of topics, and the view of the partitions of one topic."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NO_RATES: Mapping[str, Rate] = {}
 
 
 def show_readers(app: App[Any], tools: Tools, topic: str) -> None:
-    """Show the groups that read a topic, as ``list groups topic=…`` does."""
+    """Show the groups that read a topic on a screen above the panes, as the command ``list groups topic=…`` does."""
     from console.language.arguments import literal_pattern
     from console.language.statements import FieldFilter
     from console.language.verbs.listing import List
@@ -55,7 +55,7 @@ def show_readers(app: App[Any], tools: Tools, topic: str) -> None:
 
 
 def show_whose(app: App[Any], tools: Tools, topic: str) -> None:
-    """Show the readers and writers of a topic, as ``whose topic`` does."""
+    """Show the clients that read and write a topic on a screen above the panes, as the command ``whose topic`` does."""
     from console.language.statements import Name
     from console.language.verbs.whose import Whose
 
@@ -66,7 +66,8 @@ def show_whose(app: App[Any], tools: Tools, topic: str) -> None:
 
 
 class ListedTopics:
-    """The topics that the pane lists, with related data; each part is computed again only if its inputs changed.
+    """The topics that the pane lists, with related data; each kind of data is computed again only if its inputs
+    changed.
 
     Attributes:
         internal: whether internal topics are listed.
@@ -75,7 +76,7 @@ class ListedTopics:
     """
 
     def __init__(self, view: View) -> None:
-        """Create the list. view: the view that lists the topics."""
+        """Create the list for a view."""
         self._view, self._cluster = view, view.cluster
         self.internal = False
         self.hidden = 0
@@ -86,23 +87,25 @@ class ListedTopics:
 
     @cached_property
     def _rates(self) -> ShownRates:
-        """The rates, created once the snapshot has some."""
+        """The rates of writes by topic, created on first use."""
         from console.tui.panes.rates import ShownRates
 
         return ShownRates(self._view)
 
     def rates(self) -> Mapping[str, Rate]:
-        """Return the known rates by topic."""
+        """Return topic -> rate of writes; topics whose rate is unknown are missing."""
         known = self._cluster.session.snapshot
         return self._rates.by_topic() if known.rates is not NOT_POLLED else NO_RATES
 
     def lags(self) -> TopicLags:
-        """Return the lag of the groups that read the topics."""
+        """Return the lags of the groups by the topics that they read."""
         self._lags = self._lags.after(self._cluster.session.snapshot)
         return self._lags
 
     def topics(self) -> list[Topic]:
-        """Return the topics by name, including those that staged edits create; internal ones only if switched on."""
+        """Return the topics in order of name, including those that staged edits create; internal ones only if
+        `internal` is set.
+        """
         known, plan = self._cluster.session.snapshot, self._cluster.session.plan
         self.unread = present_topics.unread_count(known)
         return self._topics.of((known.topics, plan.staged, self.internal), self._make_topics)
@@ -121,7 +124,9 @@ class ListedTopics:
         return sorted([*listed, *created], key=attrgetter("name")) if created else listed
 
     def facts(self) -> present_topics.TopicFacts:
-        """Return the related data of all topics: override counts, sizes, changes, rates, staged marks and lags."""
+        """Return the related data of all topics: numbers of overrides, sizes, marks of changes, rates, marks of staged
+        edits, and lags.
+        """
         known, when = self._cluster.session.snapshot, self._cluster.changed.when
         return present_topics.TopicFacts(
             lambda name: present_topics.override_count(known, name),
@@ -150,11 +155,13 @@ class TopicsView(DetailsView[Topic]):
         self._listed = ListedTopics(self)
 
     def concerns(self, failure: ReadFailure) -> bool:
-        """Return whether a failure is about topics: configs of brokers and loggers are not shown."""
+        """Return whether a read failure is about topics. The view shows no configs of brokers and loggers."""
         return failure.part != Part.CONFIGS or failure.entity.startswith("topic ")
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the topics, their configs, sizes, rates and lags, and the staged edits."""
+        """Return the values that the pane is drawn from: the topics, their configs, sizes, rates and lags, and the
+        staged edits.
+        """
         known = self.snapshot
         return (
             known.topics,
@@ -169,12 +176,13 @@ class TopicsView(DetailsView[Topic]):
         )
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the topic under the cursor; None without rows."""
+        """Return the topic under the cursor as kind and name, for the graphs; None without rows."""
         topic = self.row()
         return ("topic", topic.name) if topic is not None else None
 
     async def read(self) -> None:
-        """Read all topics if that is due, else those on the screen; then their configs. A worker reads the rates.
+        """Read all topics if that is due, else those on the screen; then their configs. A worker reads the rates
+        meanwhile.
 
         Raises:
             AdminError: no broker answered.
@@ -188,7 +196,7 @@ class TopicsView(DetailsView[Topic]):
         await session.read_configs([topic_resource(name) for name in self._seen()])
 
     def _seen(self) -> list[str]:
-        """Return the names of the topics on the screen; before the first draw, of the topics that will be."""
+        """Return the names of the topics on the screen; before the first draw, of those that will be on it."""
         if visible := self.visible_rows():
             return [topic.name for topic in visible]
         topics = self.snapshot.topics
@@ -200,16 +208,16 @@ class TopicsView(DetailsView[Topic]):
         return self._listed.topics()
 
     def key(self, row: Topic) -> Hashable:
-        """Return the topic's name."""
+        """Return the row's key: the topic's name."""
         return row.name
 
     def shown(self) -> Callable[[Topic], present_topics.TopicRow]:
-        """Return the function that adds related data to a topic."""
+        """Return the function that adds related data, such as size and lag, to a topic."""
         facts = self._listed.facts()
         return lambda topic: present_topics.TopicRow(topic, facts)
 
     def status(self) -> Line:
-        """Return the number of topics shown and of internal topics hidden."""
+        """Return the text right of the breadcrumbs: the number of topics shown, and of internal topics not listed."""
         reading = self.configs_age()
         unread, internal = self._listed.unread, self._listed.hidden
         if self.known() and unread > 0:
@@ -218,14 +226,14 @@ class TopicsView(DetailsView[Topic]):
         return [*reading, *hidden, *super().status()]
 
     def note(self) -> Line:
-        """Return the problems of the topic under the cursor, else the read failures."""
+        """Return the text for the message line: the problems of the topic under the cursor, else the usual note."""
         topic = self.row()
         wrong = present_topics.trouble(topic, min_isr(self.snapshot.configs, topic.name)) if topic else []
         return wrong or super().note()
 
     def details(self, row: Topic) -> list[Line]:
-        """Return the topic's problems, its overrides and its readers."""
-        # Imported late: it imports the kinds of edits, which narrow screens don't need.
+        """Return the topic as title, then its problems, its overrides and the groups that read it."""
+        # Import only here: this loads the kinds of edits, which a screen too narrow for details does not need.
         from console.present.configs import set_lines, staged_lines
 
         target = topic_resource(row.name)
@@ -239,7 +247,7 @@ class TopicsView(DetailsView[Topic]):
         ]
 
     def _contents(self, topic: str) -> list[Line]:
-        """Return a line on the last analysis of a topic, below a heading; empty without an analysis."""
+        """Return a heading and a line with the result of the topic's last analysis; empty if there was none."""
         facts = self.snapshot.analyses.get(topic)
         if facts is None:
             return []
@@ -248,19 +256,19 @@ class TopicsView(DetailsView[Topic]):
         return [[], [("Contents", "header")], [(analysis_line(facts), "")]]
 
     def target_of(self, row: Topic) -> ConfigResource:
-        """Return the resource of the topic's configs."""
+        """Return the config resource of the topic."""
         return topic_resource(row.name)
 
     def copied_of(self, row: Topic) -> str:
-        """Return the topic's name."""
+        """Return the text that `y` copies: the topic's name."""
         return row.name
 
     async def enter(self, row: Topic) -> None:
-        """Open the topic."""
+        """Show the section of the topic that was last shown of any topic, such as partitions or configs."""
         self._navigator.open_resource(topic_resource(row.name))
 
     def do_internal(self) -> None:
-        """Show or hide internal topics."""
+        """Switch whether internal topics are listed."""
         self._listed.internal = not self._listed.internal
         self.redraw()
 
@@ -271,19 +279,19 @@ class TopicsView(DetailsView[Topic]):
             show_readers(self.app, self._tools, topic.name)
 
     def do_whose(self) -> None:
-        """Show the readers and writers of the topic."""
+        """Show the clients that read and write the topic."""
         topic = self.row()
         if topic is not None:
             show_whose(self.app, self._tools, topic.name)
 
     def do_grow(self) -> None:
-        """Begin the command that adds partitions."""
+        """Open the command bar with the command that adds partitions to the topic."""
 
         self.begin_command(lambda row: f"grow topic {quote(row.name)} partitions=")
 
     def do_delete(self) -> None:
-        """Stage the deletion of several marked topics, except for internal ones. For a single topic, begin the command
-        that deletes a topic by its typed name.
+        """Stage the deletion of the marked topics, except for internal ones, if several rows are marked. For one topic,
+        open the command bar with ``delete topic``, so that the operator types the name.
         """
 
         topics, hidden = self.rows_meant(), self.left_out()
@@ -303,7 +311,9 @@ class TopicsView(DetailsView[Topic]):
             await self._navigator.goto(records_in(self.place, Records((topic.name,))))
 
     async def do_analyze(self) -> None:
-        """Show the analysis of the topic."""
+        """Show the last analysis of the topic's records; if there was none, open the command bar with the command that
+        begins one.
+        """
         from console.tui.panes.analysis import show_analysis
 
         topic = self.row()
@@ -317,12 +327,12 @@ class TopicsView(DetailsView[Topic]):
         elect_in(self._editing, {topic.name: topic for topic in self.rows_meant()}, self.left_out())
 
     def do_create(self) -> None:
-        """Begin the command that creates a topic."""
+        """Open the command bar with the command that creates a topic."""
         self._editing.begin("create topic ")
 
 
 class PartitionsView(DetailsView[present_topics.PartitionRow]):
-    """One row for each partition: leader, replicas, ISR."""
+    """One row for each partition of a topic: leader, replicas, in-sync replicas."""
 
     NAME = keymap.TOPIC
     MARKS = False
@@ -341,24 +351,26 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
 
     @property
     def topic(self) -> Topic | None:
-        """The topic; None if it is gone or has not been read."""
+        """The topic; None if it does not exist or has not been read."""
         return self.snapshot.topics.get(self.place.topic or "")
 
     def concerns(self, failure: ReadFailure) -> bool:
-        """Return whether a failure is about this topic or about all."""
+        """Return whether a read failure affects this topic: it is about the topic, or about all topics."""
         return failure.entity in ("", self.place.topic)
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the topic, its moves, the rates, the tiered sizes and the samples of its graphs."""
+        """Return the values that the pane is drawn from: the topic, its moves, the rates, the sizes in tiered storage,
+        and the samples of its graphs.
+        """
         known = self.snapshot
         return self.topic, known.reassignments, known.rates, known.tiered, self.own_samples()
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the topic as the subject of the graphs; None without a topic."""
+        """Return the topic as kind and name, for the graphs; None if there is no such topic."""
         return ("topic", self.place.topic) if self.place.topic is not None else None
 
     def readers(self) -> Collection[str]:
-        """Return the groups that read the topic; searched again when the graphs have a new column."""
+        """Return the names of the groups that read the topic; searched again only when the graphs have a new column."""
         samples = self.own_samples()
         # Search once for each column of the graphs, as this walks over the lags of all groups.
         if self._readers[:2] != (self.place.topic, samples[-1].slot):
@@ -373,7 +385,7 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
             await self.session.read_topics([self.place.topic])
 
     async def read_more(self) -> None:
-        """Read moves, rates and tiered storage."""
+        """Read moves of replicas, rates, and the state of tiered storage."""
         from console.tui.panes.rates import read_rates
 
         if self.topic is not None:
@@ -382,40 +394,40 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
         await self.session.read_whole(Part.REASSIGNMENTS)
 
     def rows(self) -> list[present_topics.PartitionRow]:
-        """Return the partitions in order of number."""
+        """Return the partitions in order of number; empty if there is no such topic."""
         known, topic = self.snapshot, self.topic
         if topic is None:
             return []
         return present_topics.rows_of_partitions(topic, known.reassignments, known.rates, known.tiered)
 
     def key(self, row: present_topics.PartitionRow) -> Hashable:
-        """Return the partition's number."""
+        """Return the row's key: the partition's number."""
         return row.partition.number
 
     def words(self, row: present_topics.PartitionRow) -> str:
-        """Return the partition's number, leader and replicas."""
+        """Return the text that the filter searches: the partition's number, leader and replicas."""
         partition = row.partition
         moves = " moves" if row.move is not None else ""
         return f"{partition.number} leader={partition.leader} {' '.join(map(str, partition.replicas))}{moves}"
 
     def in_trouble(self, row: present_topics.PartitionRow) -> bool:
-        """Return whether the partition has a symptom."""
+        """Return whether triage finds a symptom of the partition."""
         return self.trouble.found.has_partition(self.place.topic or "", row.partition.number)
 
     def status(self) -> Line:
-        """Return the number of partitions and the replication factor."""
+        """Return the text right of the breadcrumbs: the number of partitions and the replication factor."""
         topic = self.topic
         return [(f"{plural(len(topic.partitions), 'partition')} × {topic.replication}", "muted")] if topic else []
 
     def note(self) -> Line:
-        """Return the topic's problems."""
+        """Return the text for the message line: the topic's problems, else the usual note."""
         topic = self.topic
         return (
             present_topics.trouble(topic, min_isr(self.snapshot.configs, topic.name)) if topic else []
         ) or super().note()
 
     def target(self) -> ConfigResource | None:
-        """Return the topic's config resource; None without a topic."""
+        """Return the topic's config resource; None if the place is about no topic."""
         about = self.place.about
         return about if isinstance(about, ConfigResource) else None
 
@@ -429,7 +441,9 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
             await self._navigator.goto(records_in(self.place, wanted))
 
     async def do_analyze(self) -> None:
-        """Show the analysis of the topic."""
+        """Show the last analysis of the topic's records; if there was none, open the command bar with the command that
+        begins one.
+        """
         from console.tui.panes.analysis import show_analysis
 
         if self.place.topic is not None:
@@ -441,16 +455,18 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
             show_readers(self.app, self._tools, self.place.topic)
 
     def do_whose(self) -> None:
-        """Show the readers and writers of the topic."""
+        """Show the clients that read and write the topic."""
         if self.place.topic is not None:
             show_whose(self.app, self._tools, self.place.topic)
 
     def copied_of(self, row: present_topics.PartitionRow) -> str:
-        """Return ``topic-partition``."""
+        """Return the text that `y` copies: ``topic-partition``."""
         return f"{self.place.topic}-{row.partition.number}"
 
     def do_elect(self) -> None:
-        """Stage the election of the partition's preferred leader."""
+        """Stage the election of the partition's preferred leader, or open the command bar with an unclean election
+        (`elect_one`).
+        """
         from console.tui.electing import elect_one
 
         row, topic = self.row(), self.topic
@@ -458,7 +474,7 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
             elect_one(self._editing, topic, row.partition)
 
     def do_cancel_move(self) -> None:
-        """Stage the cancellation of the partition's move; without a move, only say so."""
+        """Stage the cancellation of the partition's move; if it does not move, only show a message."""
         row = self.row()
         if row is None or self.place.topic is None:
             return
@@ -469,17 +485,17 @@ class PartitionsView(DetailsView[present_topics.PartitionRow]):
         self._editing.stage([CancelMove(self.place.topic, row.partition.number)])
 
     def do_move(self) -> None:
-        """Begin the command that moves the partition."""
+        """Open the command bar with the command that moves the partition to other brokers."""
         self.begin_command(
             lambda row: f"move topic {quote(self.place.topic or '')} partition {row.partition.number} to "
         )
 
     def do_grow(self) -> None:
-        """Begin the command that adds partitions."""
+        """Open the command bar with the command that adds partitions to the topic."""
         self._editing.begin(f"grow topic {quote(self.place.topic or '')} partitions=")
 
     def do_delete_records(self) -> None:
-        """Begin the command that deletes the partition's records before an offset."""
+        """Open the command bar with the command that deletes the partition's records before an offset."""
         self.begin_command(
             lambda row: f"delete records topic {quote(self.place.topic or '')} partition {row.partition.number} before "
         )

@@ -1,4 +1,4 @@
-"""Open transactions by partition and producer, hanging ones first."""
+"""The pane of open transactions by partition and producer; hanging ones, which no coordinator will end, come first."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ from console.tui.panes.details import DetailsView
 from console.tui.tools import Tools
 
 MOST_PARTITIONS = 10_000
-"""Maximum number of partitions that are polled for all topics; of a single topic, all partitions are polled."""
+"""Maximum number of partitions that are read if the pane shows all topics; for one topic, all of its partitions are
+read.
+"""
 WHOLE_EVERY = 30.0
-"""Seconds between two polls of all partitions; polls in between cover only partitions with waiting records."""
+"""Seconds between two reads of all partitions; reads in between cover only partitions with records that wait for the
+end of a transaction.
+"""
 
 
 class TransactionsView(DetailsView[TransactionRow]):
-    """One row for each open transaction in a partition. kac reads the transactions for this view only while it is
-    visible.
-    """
+    """One row for each open transaction in a partition. kac reads the transactions only while the view is visible."""
 
     NAME = keymap.TRANSACTIONS
     PARTS = frozenset({Part.TRANSACTIONS})
@@ -45,20 +47,21 @@ class TransactionsView(DetailsView[TransactionRow]):
         self._left_out = 0
 
     def begin(self) -> None:
-        """Discard the state of the former topic."""
+        """Discard the state of the previous topic."""
         super().begin()
         self._read_for = ()
 
     def known(self) -> bool:
-        """Return whether the partitions of this place have been read."""
+        """Return whether the partitions of the place's topic, or of all topics, have been read."""
         return self._read_for == (self.session, self.place.topic)
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the transactions and the topic."""
+        """Return the values that the pane is drawn from: the transactions and the topic."""
         return self.snapshot.transactions, self.place.topic
 
     async def read(self) -> None:
-        """Read the open transactions of all partitions if that is due, else of partitions with waiting records.
+        """Read the open transactions of all partitions if that is due; else of the partitions with records that wait
+        for the end of a transaction.
 
         Raises:
             AdminError: no broker answered.
@@ -69,7 +72,8 @@ class TransactionsView(DetailsView[TransactionRow]):
         wanted = session, self.place.topic
         if self.place.topic is not None or Part.TOPICS not in self.snapshot.read_at:
             await session.read_topics([self.place.topic] if self.place.topic is not None else None)
-        # All leaders are polled every `WHOLE_EVERY` seconds; in between, only those of partitions with waiting records.
+        # Poll all leaders only every `WHOLE_EVERY` seconds, as there may be many; in between, only the leaders of
+        # partitions with waiting records.
         if self._whole.is_due() or self._read_for != wanted:
             with self._whole:
                 await session.keep(read_transactions(session.client, self._partitions()))
@@ -100,11 +104,13 @@ class TransactionsView(DetailsView[TransactionRow]):
         return transaction_rows(self.snapshot, self.place.topic)
 
     def key(self, row: TransactionRow) -> Hashable:
-        """Return the partition and the producer id."""
+        """Return the row's key: the partition and the producer id."""
         return row.place, row.producer_id
 
     def words(self, row: TransactionRow) -> str:
-        """Return topic, partition, producer id, verdict, transactional id and state."""
+        """Return the text that the filter searches: topic, partition, producer id, verdict, transactional id and
+        state.
+        """
         state = row.transaction.state if row.transaction is not None else ""
         return f"{row.place[0]}/{row.place[1]} {row.producer_id} {row.word} {row.transactional_id} {state}"
 
@@ -113,13 +119,13 @@ class TransactionsView(DetailsView[TransactionRow]):
         return row.hangs
 
     def crumbs(self) -> Line:
-        """Return the title and the topic."""
+        """Return the breadcrumbs: the title, and the topic if the place is about one."""
         line: Line = [("transactions", "strong")]
         return [*line, (f"  topic {clean(self.place.topic)}", "strong")] if self.place.topic is not None else line
 
     def status(self) -> Line:
-        """Return the numbers of hanging transactions, of partitions left out and of rows, and the time of the read;
-        empty before the first read.
+        """Return the text right of the breadcrumbs: the numbers of hanging transactions, of partitions that were not
+        read and of rows, and the time of the read; empty before the first read.
         """
         if not self.known():
             return []
@@ -133,12 +139,14 @@ class TransactionsView(DetailsView[TransactionRow]):
         return [*line, *super().status(), (f"  at {clock(at)}" if at is not None else "", "muted")]
 
     def target(self) -> ConfigResource | None:
-        """Return the topic of the row under the cursor; None without rows."""
+        """Return the config resource of the row's topic; None without rows."""
         row = self.row()
         return topic_resource(row.place[0]) if row is not None else None
 
     def copied_of(self, row: TransactionRow) -> str:
-        """Return the command that ends a hanging transaction; for others ``topic-partition``."""
+        """Return the text that `y` copies: the command that aborts a hanging transaction; for any other,
+        ``topic-partition``.
+        """
         if row.hangs:
             from console.language.interpret import command_of
 
@@ -146,7 +154,9 @@ class TransactionsView(DetailsView[TransactionRow]):
         return f"{row.place[0]}-{row.place[1]}"
 
     def do_abort_transaction(self) -> None:
-        """Stage the abort of the transaction, or show the reason why kac can't know whether it hangs."""
+        """Stage the abort of the transaction. If the partition's transactions could not be read, show the reason
+        instead.
+        """
         row = self.row()
         if row is None:
             return
@@ -156,11 +166,11 @@ class TransactionsView(DetailsView[TransactionRow]):
         self._editing.stage([EndTransaction(*row.place, row.producer_id)])
 
     def details(self, row: TransactionRow) -> list[Line]:
-        """Return all details of the transaction."""
+        """Return the transaction as title, then all of its details."""
         first, _, *others = detail_lines(row, self.text_width)
         return [[(plain(first), "")], *others]
 
     async def enter(self, row: TransactionRow) -> None:
-        """Show all details."""
+        """Show all details of the transaction on a screen above the panes."""
         title = f"{clean(row.place[0])}/{row.place[1]} producer {row.producer_id}"
         self.show_text(title, lambda width: detail_lines(row, width))

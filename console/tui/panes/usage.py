@@ -1,4 +1,4 @@
-"""Quota usage by client: the hottest pairs of user and client id, from the lake."""
+"""The pane of quota usage: the pairs of user and client id that are nearest to their quotas, from the lake."""
 
 from __future__ import annotations
 
@@ -26,11 +26,13 @@ PLOT_HEIGHT = 14
 
 
 AT_LIMIT = 0.95
-"""Share of a quota above which its usage counts as at the limit."""
+"""Usage as a share of the quota, 0 to 1, from which on it counts as at the limit."""
 
 
 class UsageView(LakeView[Usage]):
-    """One row for each pair and quota, the nearest to its limit first; Enter stages the suggested quota."""
+    """One row for each pair of user and client id and each of its quotas, the nearest to its limit first; Enter stages
+    the suggested quota.
+    """
 
     NAME = keymap.USAGE
     TABLE = "quota_usage"
@@ -47,15 +49,15 @@ class UsageView(LakeView[Usage]):
         self._entities: Mapping[Usage, QuotaEntity] = {}
 
     def question(self) -> Hashable:
-        """Return the window of time and the other terms that the lake applies."""
+        """Return the window of time, and the other terms of the filter that the lake applies."""
         return self._wanted._replace(text="")
 
     def find(self, tables: Tables) -> Sequence[Usage]:
-        """Return the pairs nearest to their limits. Raises LakeError."""
+        """Return from the lake the pairs that are nearest to their quotas. Raises LakeError."""
         return hottest(tables, self._window())
 
     async def without(self) -> None:
-        """Show the quotas of users and clients; their usage is unknown."""
+        """Show, without a lake, the quotas of users and client ids; their usage is unknown."""
         if Part.QUOTAS not in self.snapshot.read_at:
             await self.session.poll_quotas()
         if self._quotas is not self.snapshot.quotas or not self.is_without:
@@ -67,9 +69,7 @@ class UsageView(LakeView[Usage]):
             self.take(LakeAnswer(tuple(self._entities), None, (), ()), "")
 
     def empty_text(self) -> str:
-        """Return a text that no quotas exist, or the reason why that is unknown, if only quotas are known; else the
-        text of every lake pane.
-        """
+        """Return the text of a table without rows. Without a lake: that no quotas exist, or why they are unknown."""
         text = super().empty_text()
         if not self.is_without or text != self.EMPTY:
             return text
@@ -81,24 +81,24 @@ class UsageView(LakeView[Usage]):
         return Window(self.cluster_id, asked.since, asked.until, asked.key, asked.principal)
 
     def rows(self) -> Sequence[Usage]:
-        """Return the rows of the answer."""
+        """Return the rows that were found last."""
         rows: Sequence[Usage] = self._answer.rows  # type: ignore[assignment]
         return rows
 
     def key(self, row: Usage) -> Hashable:
-        """Return the pair and its quota."""
+        """Return the row's key: the pair of user and client id, and the quota."""
         return row.pair
 
     def words(self, row: Usage) -> str:
-        """Return the pair, the quota and its level."""
+        """Return the text that the filter searches: the pair, the quota, and the entity on which it is set."""
         return f"{pair_text(row.pair)} {row.pair.quota_key} {level_text(row.level)}"
 
     def in_trouble(self, row: Usage) -> bool:
-        """Return whether the pair was throttled, or its usage is at `AT_LIMIT` of its quota."""
+        """Return whether brokers throttled the pair, or its usage is at least the share `AT_LIMIT` of its quota."""
         return row.throttle_ms > 0 or (row.utilisation is not None and row.utilisation >= AT_LIMIT)
 
     def crumbs(self) -> Line:
-        """Return the title, and that usage is estimated or unknown."""
+        """Return the breadcrumbs: the title, and that usage is estimated or, without a lake, unknown."""
         if self.is_without:
             return [("usage", "strong"), ("  quotas now; their use is not known", "muted")]
         asked = self._wanted
@@ -106,7 +106,7 @@ class UsageView(LakeView[Usage]):
         return [("usage", "strong"), (f"  {when}, estimated", "muted")]
 
     def details(self, row: Usage) -> list[Line]:
-        """Return the quota, its usage, and the edit that Enter stages."""
+        """Return the pair as title, then its quota, its usage, and the edit that Enter stages."""
         if self.is_without:
             return [[(pair_text(row.pair), "")], *usage_lines(row)]
         does: Line = [("⏎ ", "strong"), (edit_text(suggested(row)), "muted"), ("   d ", "strong"), ("plot", "muted")]
@@ -116,7 +116,7 @@ class UsageView(LakeView[Usage]):
         """Show only pairs that match a filter.
 
         Args:
-            text: words, and ``since=2h by=alice``, which the lake applies.
+            text: words, and terms such as ``since=2h by=alice``, which the lake applies.
 
         Raises:
             BadQuery: the filter is invalid.
@@ -128,15 +128,15 @@ class UsageView(LakeView[Usage]):
             self.ask_again()
 
     def _sift(self) -> None:
-        """Show the rows that match the filter's words; the lake has already applied the other terms."""
+        """Show the rows that match the words of the filter; the lake has already applied its other terms."""
         # Pass only the words on: the table would search for the lake's terms as words.
         shown, self.filter_text = self.filter_text, self._wanted.text
         super()._sift()
         self.filter_text = shown
 
     async def enter(self, row: Usage) -> None:  # noqa: ARG002
-        """Stage the suggested quotas of the marked pairs, or of the pair under the cursor; without a lake there are
-        none.
+        """Stage the suggested quotas of the marked pairs, or of the pair under the cursor. Without a lake, only show a
+        message.
         """
         if self.is_without:
             self._message.say("what to suggest is not known without a lake; 4 edits quotas", "muted")
@@ -145,7 +145,7 @@ class UsageView(LakeView[Usage]):
         self.table.set_marks(())
 
     def do_plot(self) -> None:
-        """Plot the pair's usage over time, if there is a lake."""
+        """Plot the pair's usage over time, from the lake; if there is no lake, show a message."""
         row = self.row()
         if self.is_without:
             self._message.say("no rates over time are known without a lake", "muted")
@@ -169,8 +169,8 @@ class UsageView(LakeView[Usage]):
         self.show_text(title, lambda width: [*plot(row, rates, width, height), [], *usage_lines(row)])
 
     def target_of(self, row: Usage) -> QuotaEntity | None:
-        """Return the entity of the shown quota without a lake; else the pair's own entity, even if no quota is set on
-        it; None if the pair has neither a user nor a client id.
+        """Return the entity whose quota a command would set: without a lake, the entity that has the shown quota; else
+        the pair itself, even if no quota is set on it. None if the pair has neither a user nor a client id.
         """
         if self.is_without:
             return self._entities.get(row)
@@ -179,12 +179,14 @@ class UsageView(LakeView[Usage]):
         return target if isinstance(target, QuotaEntity) else None
 
     def copied_of(self, row: Usage) -> str:
-        """Return the user and the client id as text, for `y` to copy."""
+        """Return the text that `y` copies: the user and the client id."""
         return pair_text(row.pair)
 
 
 def _wish(row: Usage) -> Wish:
-    """Return the suggested quota, with the current value if the pair's own quota is in effect."""
+    """Return the edit that sets the suggested quota of the pair itself, with the value that the lake has for that
+    quota.
+    """
     pair = row.pair
     own = {1: {USER, CLIENT_ID}, 3: {USER}, 7: {CLIENT_ID}}.get(row.level or 0)
     named = {part for part, name in ((USER, pair.scope_user), (CLIENT_ID, pair.scope_client)) if name is not None}

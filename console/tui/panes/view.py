@@ -34,38 +34,38 @@ if TYPE_CHECKING:
 
 
 def bindings(view: str) -> list[BindingType]:
-    """Return Textual's bindings for the keys of a view. All run the app's action `action_do` with the key's id."""
+    """Return Textual's bindings for the keys of a view. Each runs the app's `action_do` with the key's id."""
     return [Binding(key.keys, f"app.do('{key.id}')", key.label, show=False, id=key.id) for key in keys_of(view)]
 
 
 class View(Widget):
-    """A view of the session. Its keys call the method ``do_ID`` for an action's id.
+    """The base class of all views. A key whose id is ID calls the method ``do_ID``.
 
-    The app calls `show` when the operator visits a place, `read` on every tick, `read_more` less often, and `update`
-    whenever the snapshot, the plan or the contact changed. Subclasses override `inputs` and `draw`; `update` draws only
-    if one of the inputs is another object.
+    The app calls `show` when the operator goes to a place, `read` on every tick, `read_more` less often, and `update`
+    whenever the snapshot, the plan or the contact with the cluster changed. Subclasses override `inputs` and `draw`;
+    `update` draws only if one of the inputs is another object.
     """
 
     NAME: ClassVar[str] = ""
     """The name of the view in places and in the keymap."""
     PARTS: ClassVar[frozenset[str]] = frozenset()
-    """The parts of the snapshot whose read failures the view reports; empty: only `NEEDS`."""
+    """The parts of the snapshot whose read failures the view reports; if it is empty, only those of `NEEDS`."""
     NEEDS: ClassVar[str] = ""
-    """The part of the snapshot without which the view can't be drawn."""
+    """The part of the snapshot without which the view can't be drawn; ``""`` if it needs no part."""
     ENTER: ClassVar[str] = ""
     """The label of Enter in the footer."""
     MORE_EVERY: ClassVar[int] = SLOW_EVERY
-    """Number of ticks from one `read_more` to the next; more if reading takes long."""
+    """Number of ticks from one `read_more` to the next; there are more ticks if the read takes long."""
     CALM: ClassVar[str] = "nothing is in trouble here"
-    """The text of an empty table with `!` (only trouble)."""
+    """The text of a table without rows while `!` (only trouble) is on."""
     TITLE: ClassVar[str] = ""
     """The beginning of the breadcrumbs; ``""`` for the name of the place's entity."""
     OF_CLUSTER: ClassVar[bool] = True
-    """Whether its data become stale if the cluster does not answer."""
+    """Whether the view's data come from the cluster, and so are stale while it does not answer."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Add the bindings that the keymap has for the view's name."""
-        # Set the bindings before Textual's own hook, which merges those of a class and its bases.
+        """Add the bindings of the view's keys to the class."""
+        # Set the bindings before calling Textual's `__init_subclass__`, which merges those of a class and its bases.
         if "NAME" in vars(cls):
             cls.BINDINGS = bindings(cls.NAME)
         super().__init_subclass__(**options)
@@ -74,6 +74,7 @@ class View(Widget):
         """Create the view.
 
         Args:
+            cluster: the visible session and its reads.
             lines: the widget that shows the rows and the cursor; it gets the focus.
         """
         super().__init__(id=f"view-{self.NAME}")
@@ -104,7 +105,7 @@ class View(Widget):
         return self.session.plan
 
     def show(self, place: Place) -> None:
-        """Show a place. If its entity differs from the last one, the view starts at its top.
+        """Show a place. If its entity is not that of the place before, the view starts with its first row.
 
         Args:
             place: a place of this view. The snapshot may not have its data yet.
@@ -116,12 +117,15 @@ class View(Widget):
         self.update()
 
     def begin(self) -> None:
-        """Discard the state of the former entity: its filter, its marks, its cached rows."""
+        """Discard the state about the previous entity: filter, marks and cached rows. Called when another entity is
+        shown.
+        """
 
     async def read(self) -> None:
-        """Read from the brokers the parts that this view shows; by default `NEEDS`. Called on every tick while visible.
+        """Read the parts of the snapshot that this view shows; by default `NEEDS`. Called on every tick while the view
+        is visible.
 
-        Results go into the session's snapshot, which leads to `update`; `read` draws nothing.
+        The results go into the session's snapshot, after which the app calls `update`; `read` itself draws nothing.
 
         Raises:
             AdminError: no broker answered, or the request failed.
@@ -130,17 +134,17 @@ class View(Widget):
             await self.session.read_whole(part_named(self.NEEDS))
 
     async def read_more(self) -> None:
-        """Read data that the view shows but does not wait for, such as the lag of all groups.
+        """Read further data, for which the first draw does not wait, such as the lag of all groups. No-op by default.
 
-        Called every `MORE_EVERY` ticks while the view is visible, with pauses, so that it takes at most a tenth of the
-        time.
+        Called every `MORE_EVERY` ticks while the view is visible, less often if it takes long, so that it takes at most
+        a tenth of the time.
 
         Raises:
-            AdminError: as `read`; the caller only logs it.
+            AdminError: as for `read`; the caller only logs it.
         """
 
     def known(self) -> bool:
-        """Return whether the view's data has been read at least once."""
+        """Return whether `NEEDS` has been read at least once; True if the view needs nothing."""
         return not self.NEEDS or self.NEEDS in self.snapshot.read_at
 
     def inputs(self) -> tuple[object, ...]:
@@ -157,7 +161,7 @@ class View(Widget):
         raise NotImplementedError
 
     def update(self) -> None:
-        """Draw again if one of the inputs is another object, and write the breadcrumbs."""
+        """Draw if one of the inputs is another object than at the last draw; write the breadcrumbs in any case."""
         # Include the state of reading: an empty response changes no data, but has to remove "reading…".
         contact, moment = self.cluster.contact, self.cluster.half_hour.moment
         state = self.known(), contact.lost, contact.unread, contact.silent, self.snapshot.failures, moment
@@ -169,11 +173,11 @@ class View(Widget):
         self.tell_where()
 
     def on_mount(self) -> None:
-        """Apply colours once the widgets exist."""
+        """Apply the colours, or their absence, to the new widgets."""
         self._dim()
 
     def _dim(self) -> None:
-        """Remove the colours while the cluster does not answer, and restore them when it does."""
+        """Draw the rows without colours while the cluster does not answer, and with them once it answers again."""
         dimmed = self.OF_CLUSTER and not self.cluster.contact.is_current
         for text in self.query(TextLines):
             text.dim(dimmed)
@@ -181,24 +185,26 @@ class View(Widget):
             lines.dim(dimmed)
 
     def redraw(self) -> None:
-        """Draw the same data with another filter, order or entity."""
+        """Draw even if the inputs are the same, because the filter, the order or the entity changed."""
         self._inputs = ()
         self.update()
 
     @cached_property
     def trouble(self) -> OnlyTrouble:
-        """The filter of `do_trouble`, created on first use."""
+        """The entities in trouble, for the filter `!` (only trouble); created on first use."""
         from console.tui.panes.only_trouble import OnlyTrouble
 
         return OnlyTrouble(self, self.cluster, self.redraw)
 
     def do_trouble(self) -> None:
-        """Show only rows in trouble, or all again."""
+        """Switch between all rows and only those in trouble."""
         self.only_trouble = not self.only_trouble
         self.redraw()
 
     def nothing_yet(self) -> str:
-        """Return the text of a view without data: that kac is reading it, or the reason why it can't be read."""
+        """Return the text of a view whose data are not read yet: that kac is reading them, or why they can't be
+        read.
+        """
         return unread_text(self.cluster.contact, bool(self.note()), self.app.size.width, self.session.front_end)
 
     def status(self) -> Line:
@@ -206,36 +212,39 @@ class View(Widget):
         return []
 
     def age(self, what: str, at: datetime | None) -> Line:
-        """Return ``overrides as of 09:41:07`` for data that `Reading.age` finds old; else an empty line.
+        """Return ``overrides as of 09:41:07`` if the next read of the data is overdue or reads are paused; else an
+        empty line.
 
         Args:
             what: the name of the data.
-            at: time of the read, UTC; None if it has not been read.
+            at: time of the read, UTC; None if the data have not been read, for which the result is an empty line.
         """
         text = self.cluster.reading.age(at, self.MORE_EVERY)
         return [(f"{what} {text}  ".lstrip(), "muted")] if text else []
 
     def configs_age(self) -> Line:
-        """Return the time at which the overrides of topics and other entities were read, if that is long ago."""
+        """Return the time at which the overrides were read, as `age` does."""
         return self.age("overrides", self.cluster.reading.reads.configs_since)
 
     def note(self) -> Line:
-        """Return the note that the message line shows while it has no message: read failures."""
+        """Return the text that the message line shows while it has no message: by default the read failures of
+        `PARTS`.
+        """
         # A pane that shows "not read" gives the reason for that part first, whatever else could not be read.
         why = [] if self.known() else unread(self.snapshot, {self.NEEDS}, self.concerns)
         return why or unread(self.snapshot, self.PARTS or {self.NEEDS}, self.concerns)
 
     def concerns(self, _failure: ReadFailure) -> bool:
-        """Return whether a failure to read one of `PARTS` affects the data of this view."""
+        """Return whether a failure to read one of `PARTS` affects the data of this view; True by default."""
         return True
 
     def target(self) -> ConfigResource | QuotaEntity | None:
-        """Return the entity that a command without one applies to; None if the view has none."""
+        """Return the entity to which a command applies that names no entity; None if there is none."""
         return None
 
     def targets(self) -> list[ConfigResource | QuotaEntity]:
-        """Return the entities that a command without one applies to: the entity under the cursor by default; in a table
-        with marks, all marked ones.
+        """Return the entities to which a command applies that names no entity: by default that of `target`, in a table
+        with marks those of the marked rows.
         """
         target = self.target()
         return [] if target is None else [target]
@@ -255,11 +264,13 @@ class View(Widget):
         self.app.push_screen(TextScreen(title, make))
 
     def on_list_key(self) -> bool:
-        """Return whether the config key under the cursor has a list value, to which items can be added."""
+        """Return whether the config under the cursor has a list as value, to which items can be appended; False by
+        default.
+        """
         return False
 
     def copied(self) -> str:
-        """Return the text that `y` copies; ``""`` for nothing."""
+        """Return the text that `y` copies; ``""`` to copy nothing."""
         return ""
 
     def take_filter(self, text: str) -> None:
@@ -274,14 +285,14 @@ class View(Widget):
         """
 
     def crumbs(self) -> Line:
-        """Return the breadcrumbs: the title or the entity, and the sections that the tab key cycles through."""
+        """Return the breadcrumbs: the title or the entity, and the sections through which the Tab key cycles."""
         line: Line = [(about, "strong")] if (about := self.TITLE or title_of(self.place)) else []
         for view, title in parts_of(self.place):
             line += [("  " if line else "", ""), (title, "strong" if view == self.place.view else "muted")]
         return line
 
     def tell_where(self) -> None:
-        """Write the breadcrumbs, and the status right-aligned."""
+        """Write the breadcrumbs, and the text of `status` at the right edge."""
         left: Line = [(" ", ""), *self.crumbs()]
         left += [("  /" + clean(self.filter_text, 200), "pending")] if self.filter_text else []
         left += [("  only trouble", "pending")] if self.only_trouble else []

@@ -1,4 +1,6 @@
-"""The pane of watched topics, groups, brokers, connectors and schemas in one table, the worst first."""
+"""The pane of the topics, groups, brokers, connectors and schemas that the operator watches, in one table, the worst
+first.
+"""
 
 from __future__ import annotations
 
@@ -28,23 +30,27 @@ from console.tui.tools import Tools
 from widgets.row_table import RowTable
 
 MOST_PLACES = 500
-"""Maximum number of partitions whose newest record is read in a turn."""
+"""Maximum number of partitions whose newest record is read in one `read_more`."""
 
 
 class WatchTable(RowTable):
-    """A table whose rows have graphs of the last half hour. The graphs need the width that details next to the table
-    would take.
+    """A table whose rows have graphs of the last half hour. Details are next to the table only if it keeps its long
+    graphs.
     """
 
     KEEPS_COLUMNS = True
 
     def hides_columns(self, width: int) -> bool:
-        """Return whether, at a width in cells, the rows lose the long form of their graphs, or columns do not fit."""
+        """Return whether, in a view of this width in cells, the graphs are in their short form, or columns do not
+        fit.
+        """
         return width < present_watched.WIDE or super().hides_columns(width)
 
 
 class WatchView(DetailsView[present_watched.WatchRow]):
-    """One row for each entity that is watched; Enter opens it in its own pane."""
+    """One row for each entity that a watched subject (a name or a pattern) matches; Enter shows the entity in its own
+    pane.
+    """
 
     NAME = keymap.WATCH
     PARTS = frozenset({Part.TOPICS, Part.GROUPS, Part.LAGS, Part.CLUSTER, Part.CONNECT, Part.SCHEMAS})
@@ -68,19 +74,21 @@ class WatchView(DetailsView[present_watched.WatchRow]):
 
     @property
     def _is_wide(self) -> bool:
-        """Whether the rows have the width for long lines."""
+        """Whether the table is wide enough for the long form of the graphs."""
         return self.size.width - (self.room[0] + GAP if self.has_class("wide") else 0) >= present_watched.WIDE
 
     def subject(self) -> tuple[Kind, str] | None:
-        """Return the topic, the group or the broker under the cursor; None for other entities, and for an entity that
-        does not exist.
+        """Return the topic, group or broker under the cursor as kind and name; None for any other entity, and for a
+        subject that matches none.
         """
         row = self.row()
         of = present_watched.LINES.get(row.subject.kind) if row is not None and row.is_found else None
         return (of[0], row.name) if row is not None and of is not None else None
 
     def inputs(self) -> tuple[object, ...]:
-        """Return the watched subjects, the parts of the snapshot that rows are made of, the samples and the width."""
+        """Return the values that the pane is drawn from: the watched subjects, parts of the snapshot, the samples of
+        the graphs, and the width.
+        """
         known = self.snapshot
         self._lags = self._lags.after(known)
         return (
@@ -118,11 +126,11 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         await self.session.read_configs([topic_resource(name) for name in self._shown(watched.TOPIC)])
 
     def _shown(self, kind: str) -> list[str]:
-        """Return the names of a kind whose rows are on the screen."""
+        """Return the names of the entities of a kind whose rows are on the screen."""
         return [row.name for row in self.visible_rows() if row.is_found and row.subject.kind == kind]
 
     async def read_more(self) -> None:
-        """Read the lag of the groups on the screen, disks, and the times of the newest records."""
+        """Read the lag of the groups on the screen, the brokers' disks, and the times of the newest records."""
         session, kinds = self.session, {each.kind for each in self._watching.subjects}
         groups = self._shown(watched.GROUP)
         if watched.CONNECTOR in kinds and session.context.settings.connect:
@@ -142,7 +150,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
             for name, each in places[:MOST_PLACES]
             if each.leader >= 0 and each.leader not in silent
         )
-        # A record lacks answers to requests that its console did not send, such as those for rows that it did not show.
+        # In a replay, don't send this request: the record has the answer only if its console showed the same rows.
         if not led or self.session.front_end == "replay":
             return
         newest: dict[str, int] = {}
@@ -154,7 +162,7 @@ class WatchView(DetailsView[present_watched.WatchRow]):
             self.update()
 
     def rows(self) -> Sequence[present_watched.WatchRow]:
-        """Return the rows of the watched subjects, the worst first."""
+        """Return the rows of the watched subjects, the worst first; a subject that matches no entity has one row."""
         context, known = self.session.context, self.snapshot
         has = {Part.CONNECT: bool(context.settings.connect), Part.SCHEMAS: context.schemas is not None}
         absent = {part: why for part, why in present_watched.NOT_NAMED.items() if not has[part]}
@@ -175,37 +183,39 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         return present_watched.watch_rows(self._watching.subjects, known, beside)
 
     def key(self, row: present_watched.WatchRow) -> Hashable:
-        """Return the kind and the name."""
+        """Return the row's key: the kind and the name."""
         return row.key
 
     def key_text(self, key: Hashable) -> str:
-        """Return the kind and the name as text."""
+        """Return a row's key as text for messages: the kind and the name."""
         return clean(" ".join(key) if isinstance(key, tuple) else str(key), 120)
 
     def words(self, row: present_watched.WatchRow) -> str:
-        """Return the kind, the name and the state."""
+        """Return the text that the filter searches: the kind, the name and the state."""
         return f"{row.subject.kind} {row.name} {row.state}"
 
     def in_trouble(self, row: present_watched.WatchRow) -> bool:
-        """Return whether the state is bad."""
+        """Return whether the state of the entity is bad."""
         return row.meaning in (present_watched.DANGER, present_watched.FAILED)
 
     def empty_text(self) -> str:
-        """Return the reason why the wanted set is not shown, else the usual text."""
+        """Return the text of a table without rows: why the wanted set can't be watched, else the usual text."""
         return self._watching.problem or super().empty_text()
 
     def crumbs(self) -> Line:
-        """Return the title, and the name of the set."""
+        """Return the breadcrumbs: the title, and the name of the watched set."""
         named = self._watching.set
         return [("watch", "strong"), *([(f"  {clean(named, 60)}", "")] if named else [])]
 
     def status(self) -> Line:
-        """Return the number of rows in trouble, and of all."""
+        """Return the text right of the breadcrumbs: the number of rows in trouble, and of all."""
         bad = sum(map(self.in_trouble, self._all.source.rows))
         return [*([(f"{bad:,} in trouble  ", "failed")] if bad else []), *super().status()]
 
     def note(self) -> Line:
-        """Return the state and values under the cursor, which their columns may cut."""
+        """Return the text for the message line: the whole state and values of the row under the cursor, which the
+        columns may cut.
+        """
         row = self.row()
         if row is None:
             return super().note()
@@ -213,17 +223,17 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         return [(f"{row.subject.kind} {clean(row.name, 120)}: ", ""), state, (f"  {clean(row.value, 300)}", "muted")]
 
     def target_of(self, row: present_watched.WatchRow) -> ConfigResource | None:
-        """Return the resource of a topic's or a broker's configs; None for other rows."""
+        """Return the config resource of a topic or a broker; None for any other row."""
         if not row.is_found or row.subject.kind not in (watched.TOPIC, watched.BROKER):
             return None
         return topic_resource(row.name) if row.subject.kind == watched.TOPIC else broker_resource(int(row.name))
 
     def copied(self) -> str:
-        """Return the statement that watches the same subjects."""
+        """Return the text that `y` copies: the statement that watches the same subjects."""
         return f"watch {subjects_text(self._watching.subjects)}" if self._watching.subjects else ""
 
     async def enter(self, row: present_watched.WatchRow) -> None:
-        """Open the entity in its own pane; for a subject that matches none, only say so."""
+        """Show the entity in its own pane; for a subject that matches none, only show a message."""
         if not row.is_found:
             self._message.say(f"{subject_text(row.subject)}: {clean(row.state, 300)}", "muted")
             return
@@ -231,7 +241,9 @@ class WatchView(DetailsView[present_watched.WatchRow]):
         await self._navigator.goto(place, row=at)
 
     def do_take_off(self) -> None:
-        """Stop watching the marked subjects, or the subject under the cursor; a pattern goes with all its rows."""
+        """Stop watching the subjects of the marked rows, or of the row under the cursor. All rows that a pattern
+        matches disappear together.
+        """
         subjects = list(dict.fromkeys(row.subject for row in self.rows_meant()))
         self._watching.take_off(subjects)
         self.table.set_marks(())
@@ -245,7 +257,7 @@ MOST_TIME = 253_402_300_800_000
 
 
 def place_of(row: present_watched.WatchRow) -> tuple[Place, Hashable | None]:
-    """Return the place of an entity, and the key of its row there."""
+    """Return the place that shows an entity, and the key of its row there; None for no certain row."""
     match row.subject.kind:
         case watched.TOPIC:
             return view_place(keymap.TOPIC)._replace(about=topic_resource(row.name)), None
