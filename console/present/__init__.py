@@ -1,1 +1,1 @@
-"""From a snapshot and a plan to rows, tree nodes and text: pure functions, no screen."""
+"""Pure functions that turn a snapshot and a plan into rows, tree nodes and text; they draw nothing."""

@@ -20,7 +20,9 @@ DENY = Permission(2)
 
 
 class AclRow(NamedTuple):
-    """A binding, its staged edit (``+``, ``-`` or ``""``), and whether it begins a group of its order."""
+    """An ACL; its staged edit (``+`` to be added, ``-`` to be removed, ``""`` for no edit); and whether it is the first
+    row of its principal or resource, by which the rows are ordered.
+    """
 
     acl: Acl
     staged: str
@@ -38,15 +40,15 @@ _GROUP = {"principal": _order("principal"), "resource": _order("resource_type", 
 
 
 def acl_rows(acls: Iterable[Acl], plan: Plan, by: By) -> list[AclRow]:
-    """Return the rows of ACLs: those of the cluster, and staged additions.
+    """Return the rows of the cluster's ACLs and of the ACLs that the plan adds.
 
     Args:
-        acls: the ACLs in any order.
+        acls: the ACLs of the cluster, in any order.
         plan: the plan, whose edits mark rows: ``+`` to be added, ``-`` to be removed.
-        by: the order of the rows; the first of each group is marked.
+        by: whether the rows are ordered by principal or by resource; the first row of each is marked.
     """
     staged = _staged(plan) if plan.staged else {}
-    # The set removes staged ACLs that exist already; without edits, 100,000 ACLs need no copy.
+    # Use a set, so that a staged ACL that exists already has one row; without edits, don't copy 100,000 ACLs.
     there = {*acls, *staged} if staged else acls
     ordered = sorted(there, key=_BY_PRINCIPAL if by == "principal" else _BY_RESOURCE)
     groups = [*map(_GROUP[by], ordered)]
@@ -65,9 +67,9 @@ def _staged(plan: Plan) -> dict[Acl, str]:
 
 
 def search_text(binding: Acl) -> str:
-    """Return the text that a filter searches: the ACL as the grammar writes it.
+    """Return the text that a filter searches: the ACL in the syntax of commands.
 
-    Built without `names.acl` for speed: there may be 100,000.
+    Built without `names.acl`, because there may be 100,000 ACLs.
     """
     type_, name, pattern, principal, host, operation, permission = binding
     verb, where = _verb(permission, operation), _where(type_, pattern)
@@ -133,7 +135,7 @@ _REST: tuple[columns.Column[AclRow], ...] = (
 
 
 def _columns(by: By) -> columns.Columns[AclRow]:
-    """Return the columns in the order of a grouping; words that a row shares with the one above are muted."""
+    """Return the columns for an order of the rows. A text that a row shares with the row above is muted."""
 
     def grouped(what: By, row: AclRow) -> str:
         return "muted" if by == what and not row.first else ""
@@ -150,11 +152,11 @@ def _columns(by: By) -> columns.Columns[AclRow]:
         cell=lambda row: (resource_text(row.acl), grouped("resource", row)),
         layout=columns.on_screen((14, 60), flex=1, priority=95),
     )
-    # Begin with the columns of the grouping, so that equal words are below each other.
+    # Put the column by which the rows are ordered first, so that equal texts are below each other.
     first = (principal, resource) if by == "principal" else (resource, principal)
     return columns.Columns(_STAGED, *first, *_REST, orders={"data": _DATA_ORDER})
 
 
 _DATA_ORDER = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
 ACLS: Mapping[By, columns.Columns[AclRow]] = {"principal": _columns("principal"), "resource": _columns("resource")}
-"""The grouping of the rows -> the columns."""
+"""The order of the rows (by principal or by resource) -> the columns."""

@@ -1,4 +1,4 @@
-"""Brokers: their rows and columns, the line on the quorum, the brokers that do not answer."""
+"""Brokers: their rows and columns, the line about the quorum, and the line about brokers that do not answer."""
 
 from __future__ import annotations
 
@@ -24,24 +24,27 @@ from console.present.names import DEFAULT, NOTHING
 from console.present.text import Cell, Line, clean
 
 MOST_VOTERS = 9
-"""Maximum number of voters that a line names; if there are more, it has their number and names those that are behind.
+"""Maximum number of voters that a line lists; if there are more, it has their number, and lists only those with a
+lag.
 """
 
 
 class BrokerLoad(NamedTuple):
-    """The load of a broker: the partitions it leads, the replicas it holds, and those of them that are out of sync."""
+    """The load of a broker: the numbers of partitions that it leads, of replicas that it has, and of those of its
+    replicas that are out of sync.
+    """
 
     leaders: int = 0
     replicas: int = 0
     out_of_sync: int = 0
     preferred: int = 0
-    """The number of partitions whose preferred leader it is."""
+    """The number of partitions of which the broker is the preferred leader."""
     to_elect: int = 0
-    """The number of these partitions that it does not lead, but could: it is in their ISR."""
+    """The number of those `preferred` partitions that the broker does not lead although it is in their ISR."""
 
 
 class BrokerRow(NamedTuple):
-    """A broker, or the cluster default if `broker` is None."""
+    """A broker; if `broker` is None, the cluster default of broker configs."""
 
     broker: Broker | None
     release: str = ""
@@ -52,15 +55,15 @@ class BrokerRow(NamedTuple):
     overrides: int | None = None
     edited: bool = False
     rate: Rate = UNKNOWN
-    """The rate of the writes to the partitions that it leads."""
+    """The rate of writes to the partitions that the broker leads."""
     full_in: float | None = None
-    """The seconds until its first disk is full; None if no disk fills or the time is unknown."""
+    """The seconds until its first disk is full; None if no disk fills up or the time is unknown."""
     is_counted: bool = True
-    """Whether the load is known; False if no topic is visible."""
+    """Whether the load is known; False if kac may not see any topic."""
 
     @property
     def key(self) -> str:
-        """The config resource's name: the id; ``""`` for the default."""
+        """The name of the row's config resource: the broker's id as text; ``""`` for the cluster default."""
         return "" if self.broker is None else str(self.broker.id)
 
     @property
@@ -70,7 +73,7 @@ class BrokerRow(NamedTuple):
 
 
 def broker_loads(snapshot: Snapshot) -> dict[int, BrokerLoad]:
-    """Count leaders, replicas, out-of-sync replicas and preferred leaders by broker, over all topics."""
+    """Return broker id -> its load, counted over all topics."""
     from console.model.elections import needs_preferred, preferred, why_not_preferred
 
     leaders, replicas, lost, first, to_elect = (Counter[int]() for _ in range(5))
@@ -85,7 +88,7 @@ def broker_loads(snapshot: Snapshot) -> dict[int, BrokerLoad]:
             if needs_preferred(partition) and not why_not_preferred(partition):
                 to_elect[preferred(partition)] += count
     return {
-        # Leave out -1, the leader of partitions without one.
+        # Leave out the leader -1, which means that a partition has no leader.
         b: BrokerLoad(*(counts.get(b, 0) for counts in (leaders, replicas, lost, first, to_elect)))
         for b in {*leaders, *replicas}
         if b >= 0
@@ -100,13 +103,15 @@ def broker_rows(
     *,
     is_led: bool = True,
 ) -> list[BrokerRow]:
-    """Return a row for the cluster default and one for each broker, or each controller on a connection to controllers.
+    """Return a row for the cluster default and one for each broker; on a connection to controllers, one for each
+    controller.
 
     Args:
         snapshot: has the brokers, configs, log directories and the quorum.
         plan: marks the rows with staged edits.
-        loads: the result of `broker_loads`. Brokers that only these have are down, and also have a row.
-        rates: broker id -> the rate of writes to it as leader; None if unknown.
+        loads: the result of `broker_loads`. A broker that is only here, not in the snapshot, is down, and also has a
+            row.
+        rates: broker id -> the rate of writes to the partitions that it leads; None if unknown.
         is_led: whether the quorum has a leader, as for `quorum_line`.
 
     Returns:
@@ -159,8 +164,9 @@ def _place_in_quorum(snapshot: Snapshot, broker: int, active: int | None) -> str
 
 
 def disk(dirs: tuple[LogDir, ...] | None) -> Cell:
-    """Return the bytes of the replicas, and the used share of the volumes if the broker reports it; if directories
-    failed, only their number. Blank if the directories were not read.
+    """Return the total size of the replicas in these directories, and the used percentage of the volumes if the broker
+    reports their size. If directories failed, return only their number. Blank for None, if the directories were not
+    read.
     """
     if dirs is None:
         return ""
@@ -213,7 +219,7 @@ def _rate(row: BrokerRow) -> Rate | columns.Absent:
 
 
 def _by_broker(get: Callable[[Broker], Data]) -> Callable[[BrokerRow], Data | columns.Absent]:
-    """Return a getter that yields `ABSENT` for the cluster default."""
+    """Return a function that gets a value from the broker of a row; for the cluster default it returns `ABSENT`."""
     return lambda row: columns.ABSENT if row.broker is None else get(row.broker)
 
 
@@ -227,11 +233,15 @@ def _load_column(
     key: str = "",
     **layout: Any,
 ) -> columns.Column[BrokerRow]:
-    """Return the column of a count, a dot if it is unknown.
+    """Return the column of a number in the load; a dot if the load is unknown.
 
     Args:
-        bad: the meaning of a number above 0, in which case 0 is left out; ``""`` for no meaning.
-        layout: the place on the screen.
+        name, title, label: the column's name, its header in `list` and its header on the screen.
+        get: returns the number.
+        bad: the meaning of a number above 0, in which case 0 is shown as a blank; ``""`` for a number that is never
+            bad.
+        key: the key in JSON; ``""`` for the name.
+        layout: the further fields of the column on the screen.
     """
 
     def cell(row: BrokerRow) -> Cell:
@@ -345,17 +355,17 @@ BROKERS: columns.Columns[BrokerRow] = columns.Columns(
 
 
 def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
-    """Return a line on the brokers that do not answer while others do, by name; empty if all answer.
+    """Return a line that lists the brokers that do not answer while others do; empty if all answer.
 
     Args:
         snapshot: has the addresses of the brokers.
-        silent: the ids of the brokers.
+        silent: the ids of the brokers that do not answer.
     """
     if not silent:
         return []
     cluster = snapshot.cluster
     nodes = cluster.brokers or cluster.controllers
-    # A broker that is known only as a replica has no address.
+    # An id may be missing here: a broker that is known only from the replicas of topics has no address.
     where = {node.id: f" at {clean(node.host, 80)}:{node.port}" for node in nodes}
     # Name at most three brokers, which fit in a line.
     names = ", ".join(f"{broker}{where.get(broker, '')}" for broker in sorted(silent)[:3])
@@ -366,13 +376,13 @@ def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
 
 
 def quorum_line(snapshot: Snapshot, *, is_led: bool = True) -> Line:
-    """Return a line on the active controller, its epoch and the voters' lag.
+    """Return a line with the active controller, its epoch and the voters' lag in records.
 
-    In ZooKeeper mode it names the controller; if the quorum could not be read, it has the reason. It is empty if the
-    quorum was not read yet.
+    In ZooKeeper mode it has only the controller; if the quorum could not be read, the reason. It is empty if the quorum
+    was not read yet.
 
     Args:
-        is_led: False if brokers have not known a leader for a while; controllers report it themselves.
+        is_led: False if brokers report no leader for a while; controllers report that themselves.
     """
     quorum = snapshot.quorum
     if quorum is None:

@@ -1,4 +1,4 @@
-"""Differences between two snapshots, by entity and key: the marks of a live view."""
+"""Differences between two snapshots, by entity and key. A live view marks them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 
 Subject = ConfigResource | QuotaEntity | Acl | tuple[str, str]
-"""The entity that changed: a topic and a broker by the config resource, a group as ``("group", name)``."""
+"""The entity that changed: a config resource (also for a topic or broker itself), a quota entity, an ACL, or
+``("group", name)``.
+"""
 
 
 class Change(NamedTuple):
-    """A key of an entity whose value or source changed; the key is ``""`` if the entity itself changed."""
+    """A change of the value or source of an entity's config or quota key; ``""`` as key if the entity itself
+    changed.
+    """
 
     subject: Subject
     key: str
@@ -29,7 +33,7 @@ class Change(NamedTuple):
 def changes(old: Snapshot, new: Snapshot) -> Iterator[Change]:
     """Yield the differences between two snapshots, in the parts that both had read.
 
-    Snapshots share unchanged objects, so most of the work is comparing identities.
+    Snapshots share unchanged objects, so most comparisons are of identities.
     """
     if old.topics is not new.topics and Part.TOPICS in old.read_at:
         for name, before, after in differing(old.topics, new.topics):
@@ -57,12 +61,14 @@ def changes(old: Snapshot, new: Snapshot) -> Iterator[Change]:
 
 
 def _state(topic: Topic) -> tuple[object, ...]:
-    """Return the part of a topic whose change is marked: without the order of its ISR and leader epochs."""
+    """Return the properties of a topic whose change is marked: leaders, replicas, and ISRs without their order."""
     return tuple((p.leader, p.replicas, frozenset(p.isr)) for p in topic.partitions)
 
 
 def _changed_keys(was: ConfigSet, now: ConfigSet) -> Iterator[str]:
-    """Yield the keys with another value or source; documentation is not compared, as only some reads include it."""
+    """Yield the config keys with another value or source. Documentation is not compared, because only some reads
+    include it.
+    """
     for entry in now:
         before = was.get(entry.name)
         if before is None or (before.value, before.source) != (entry.value, entry.source):
@@ -73,7 +79,9 @@ def _changed_keys(was: ConfigSet, now: ConfigSet) -> Iterator[str]:
 
 
 class Changed:
-    """Times of the last seen changes, since the marks were last cleared. version: a new object after each change."""
+    """The time of the last seen change of each entity and key, since the marks were last cleared. version: another
+    object after each change.
+    """
 
     def __init__(self) -> None:
         self._keys: dict[Change, datetime] = {}
@@ -81,21 +89,21 @@ class Changed:
         self.version = object()
 
     def note(self, changes: Iterable[Change], at: datetime) -> None:
-        """Record changes, and when they were seen."""
+        """Record changes. at: the time when they were seen."""
         for change in changes:
             self._keys[change] = at
             self._subjects[change.subject] = at
             self.version = object()
 
     def when(self, subject: Subject, key: str | None = None) -> datetime | None:
-        """Return the time at which a key, or any key of a subject if `key` is None, was last seen to change.
+        """Return the time at which a key was last seen to change; for None as key, any key of the subject.
 
         None if no change was seen since the marks were last cleared.
         """
         return self._subjects.get(subject) if key is None else self._keys.get(Change(subject, key))
 
     def clear(self) -> None:
-        """Forget all marks: the operator has seen them."""
+        """Discard all marks, because the operator has seen them."""
         if self._keys:
             self._keys.clear()
             self._subjects.clear()

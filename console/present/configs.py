@@ -1,4 +1,4 @@
-"""Configs of one entity: rows of the table, staged edits as old → new, and the details of a key."""
+"""Configs of one entity: rows of a table, staged edits as old → new value, and the details of a key."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from console.present.values import config_text, config_value, entry_spans, side_
 
 
 class ConfigRow(NamedTuple):
-    """A key with its entry, its staged edit, and the outcome of the last check or apply."""
+    """A config key with its entry, its staged edit, and the outcome of that edit in the last check or apply."""
 
     key: str
     entry: ConfigEntry | None
@@ -37,19 +37,19 @@ class ConfigRow(NamedTuple):
 
     @property
     def list_type(self) -> bool:
-        """Whether the value is a list, which can be appended to."""
+        """Whether the value is a list, to which items can be appended."""
         return self.entry is not None and self.entry.type.name == "LIST"
 
 
 def own_count(entries: ConfigSet, resource: ConfigResource) -> int:
-    """Return the number of keys that an entity sets itself; 0 for loggers, since a broker describes every level as set
-    by itself.
+    """Return the number of keys that an entity overrides; 0 for loggers, because a broker describes every level as an
+    override.
     """
     return 0 if resource.type.entity.has_levels else entries.count_overrides(resource)
 
 
 def staged_lines(resource: ConfigResource, plan: Plan, snapshot: Snapshot) -> dict[str, DiffLine]:
-    """Return key -> the staged change of a resource, as a line."""
+    """Return config key -> the staged change of a resource, as a line of the diff."""
     if not plan.staged:
         return {}
     from console.plan.diff import diff_at
@@ -68,13 +68,14 @@ def config_rows(
     """Return the rows of a resource's configs.
 
     Args:
+        resource: the resource.
         entries: the described configs; None if they were not read, so that only staged keys have a row.
         lines: the staged lines of the resource (`staged_lines`).
-        plan: has the outcome of the last check or apply.
+        plan: has the outcomes of the last check or apply.
         overrides_only: leave out keys that are neither set on the resource nor staged.
 
     Returns:
-        Overrides and staged keys first, then the rest, each part sorted by key.
+        Overrides and staged keys first, then the others, both sorted by key.
     """
     rows = [
         ConfigRow(entry.name, entry, lines.get(entry.name), _outcome(plan, lines.get(entry.name)), own)
@@ -92,7 +93,9 @@ def _outcome(plan: Plan, line: DiffLine | None) -> Outcome | None:
 
 
 def flags(row: ConfigRow) -> list[Cell]:
-    """Return the letters of a row, a cell each: O or D, * or !, S, R."""
+    """Return four cells with the letters of a row, or blanks: O (override) or D (default), * (staged) or ! (refused), S
+    (sensitive), R (read-only).
+    """
     failed = row.outcome is not None and not row.outcome.ok
     entry = row.entry
     whose: Cell = ""
@@ -108,7 +111,7 @@ def flags(row: ConfigRow) -> list[Cell]:
 
 
 def flag_words(row: ConfigRow) -> str:
-    """Return the flags of a row as words, for a table with room for them."""
+    """Return the flags of a row as words instead of letters."""
     entry = row.entry
     found = [
         "failed" if row.outcome is not None and not row.outcome.ok else "pending" if row.line else "",
@@ -119,18 +122,19 @@ def flag_words(row: ConfigRow) -> str:
 
 
 class ConfigLine(NamedTuple):
-    """A row of an entity's configs, with the marks that the screen adds to it."""
+    """A row of an entity's configs, with facts that only the screen has."""
 
     row: ConfigRow
     broker: int | None = None
-    """The broker whose inherited values the row shows (see `described_by`); None if it shows those of no single
-    broker."""
+    """The id of the broker from which the inherited values of the row come (see `described_by`); None if they do not
+    come from one broker.
+    """
     changed: bool = False
-    """Whether kac saw a recent change."""
+    """Whether kac saw the value change since the marks of changes were cleared."""
 
 
 def _value(shown: ConfigLine) -> Cell:
-    """Return the value of a row, as old → new if an edit is staged."""
+    """Return the value of a row; as old → new value if an edit is staged."""
     row = shown.row
     if row.line is not None:
         return staged_value(row.line)
@@ -150,7 +154,9 @@ def _source(shown: ConfigLine) -> Cell:
 
 
 def _by_entry(get: Callable[[ConfigEntry], Data]) -> Callable[[ConfigLine], Data | columns.Absent]:
-    """Return a getter that yields `ABSENT` for a key without an entry, which only the plan has."""
+    """Return a function that gets a value from the entry of a row; for a key without an entry, which only the plan has,
+    it returns `ABSENT`.
+    """
     return lambda shown: columns.ABSENT if shown.row.entry is None else get(shown.row.entry)
 
 
@@ -222,22 +228,24 @@ CONFIGS: columns.Columns[ConfigLine] = columns.Columns(
     orders={"data": ("name", "value", "source", "read_only", "is_default", "is_sensitive", "synonyms", "pending")},
     tie=lambda shown: shown.row.key,
 )
-"""The columns of a config: four letters, key, value, source, and flags as words. A hidden value is null."""
+"""The columns of a config: four letters (`flags`), key, value, source, and flags as words. A hidden value is null in
+data.
+"""
 
 
 class EntityFacts(NamedTuple):
-    """Functions that look up facts about entities with configs."""
+    """Functions that return facts about entities with configs."""
 
     overrides: Callable[[ConfigResource], int | None]
-    """Returns the number of keys that an entity sets itself; None if they were not read."""
+    """Returns the number of keys that an entity overrides; None if its configs were not read."""
     changed: Callable[[ConfigResource], datetime | None]
-    """Returns the time of the last change that kac saw in an entity."""
+    """Returns the time at which kac last saw a change of an entity; None if it saw none."""
     staged: frozenset[ConfigResource] = frozenset()
     """The entities that staged edits change."""
 
 
 class EntityRow(NamedTuple):
-    """An entity with configs, and the facts about entities."""
+    """An entity with configs, and the functions that return facts about it."""
 
     resource: ConfigResource
     facts: EntityFacts
@@ -266,14 +274,15 @@ ENTITIES: columns.Columns[EntityRow] = columns.Columns(
     ),
     columns.changed_column(lambda row: row.facts.changed(row.resource)),
 )
-"""The columns of all entities with configs, of any type."""
+"""The columns of entities with configs, of any type."""
 
 
 def set_lines(target: ConfigResource, snapshot: Snapshot, staged: Mapping[str, DiffLine]) -> list[Line]:
-    """Return a line for each key that an entity sets itself or that is staged for it; a note if there are no such keys.
-    For loggers, count the most frequent level, and list only loggers with other levels.
+    """Return a line for each key that an entity overrides or that is staged for it; if there are no such keys, a note.
+    For loggers, the first line counts those at the most frequent level, and only loggers at other levels are listed.
 
     Args:
+        target: the entity.
         staged: the staged lines of the entity (`staged_lines`).
     """
     entries = snapshot.configs.get(target)
@@ -292,14 +301,14 @@ def set_lines(target: ConfigResource, snapshot: Snapshot, staged: Mapping[str, D
 
 
 def entry_data(entry: ConfigEntry) -> dict[str, Data]:
-    """Return the JSON object of an entry that is shown without a plan."""
+    """Return the JSON object of an entry, without the key ``pending``, which only a plan has."""
     data = CONFIGS.data(ConfigLine(ConfigRow(entry.name, entry, None, None, False)))
     del data["pending"]
     return data
 
 
 def staged_value(line: DiffLine) -> Line:
-    """Return a staged edit as ``604800000 → 86400000  1 d``."""
+    """Return a staged edit as ``604800000 → 86400000  1 d``: old value, new value, and the new one with its unit."""
     target = line.staged.edit.target
     old, new = side_text(target, line.key, line.old), side_text(target, line.key, line.new)
     spans: Line = [(f"{old} → ", "muted"), (new, "pending")]
@@ -320,9 +329,10 @@ _PLACEHOLDER = re.compile(
 
 
 def plain_text(html: str) -> tuple[str, ...]:
-    """Return the paragraphs of a key's documentation without its HTML, cleaned; list items begin with ``•``.
+    """Return the paragraphs of a key's documentation without HTML tags, with invisible characters escaped; list items
+    begin with ``•``.
 
-    Kafka's texts also have angle brackets that are not tags (``<listener>``): those stay.
+    Kafka's texts also have angle brackets that are not tags (``<listener>``): these stay.
     """
     from html import unescape
 
@@ -348,7 +358,9 @@ _MODES = {
 
 
 def headline(resource: ConfigResource, row: ConfigRow) -> Line:
-    """Return the value of a key with its type and flags: ``7 d → 1 d   long, ms   per broker only``."""
+    """Return the first line of a key's details: its value, type and flags, as ``7 d → 1 d   long, ms   per broker
+    only``.
+    """
     entry, line = row.entry, row.line
     spans: Line = []
     if line is not None:
@@ -377,11 +389,14 @@ def _text(value: str | float | None) -> str | None:
 
 
 def beneath(resource: ConfigResource, entry: ConfigEntry, snapshot: Snapshot, broker: int | None) -> Line:
-    """Return the value without the override: ``Without the override: 259200000 (3 d) from cluster <default>``.
+    """Return the value that the key would have without its override: ``Without the override: 259200000 (3 d) from
+    cluster <default>``.
 
     Args:
+        resource: the entity with the override.
+        entry: the entry of the key.
         snapshot: has the configs of other brokers and resources.
-        broker: the source of the inherited values (`described_by`); None if unknown.
+        broker: id of the broker from which inherited values come (`described_by`); None if unknown.
 
     Returns:
         An empty line if the entry is not an override.
@@ -401,11 +416,11 @@ def beneath(resource: ConfigResource, entry: ConfigEntry, snapshot: Snapshot, br
 
 
 def chain(entry: ConfigEntry, broker: int | None) -> Line:
-    """Return the synonyms in order of precedence: ``topic 604800000 ▸ cluster log.retention.ms 259200000 ▸ default …``;
-    empty without synonyms.
+    """Return the key's synonyms with their values, in order of precedence: ``topic 604800000 ▸ cluster log.retention.ms
+    259200000 ▸ default …``. Empty if it has no synonyms.
 
     Args:
-        broker: the source of the inherited values (`described_by`); None if unknown.
+        broker: id of the broker from which inherited values come (`described_by`); None if unknown.
     """
     if not entry.synonyms:
         return []
@@ -423,7 +438,7 @@ def _link(entry: ConfigEntry, synonym: Synonym, broker: int | None) -> str:
 
 
 def _synonym_text(entry: ConfigEntry, synonym: Synonym) -> str:
-    """Return the value of a synonym, with its human form if its unit differs from the entry's."""
+    """Return the value of a synonym; if its unit differs from the entry's, also with its unit."""
     if unit_of(synonym.name) is not unit_of(entry.name):
         return with_unit(synonym.name, synonym.value, entry.sensitive)
     return config_text(synonym.value, entry.sensitive, _SHORT)
@@ -440,7 +455,9 @@ def documentation(text: str, width: int) -> list[Line]:
 
 
 def outcome_lines(row: ConfigRow, width: int) -> list[Line]:
-    """Return the broker's error for a staged edit that the broker refused; empty for other edits."""
+    """Return the broker's error for a staged edit that the broker refused, in lines of `width` cells; empty for any
+    other edit.
+    """
     if row.outcome is None or row.outcome.ok:
         return []
     failure = row.outcome.failure
@@ -458,6 +475,7 @@ def details(
     """Return the details of a key, the most important first.
 
     Args:
+        resource: the entity of the key.
         snapshot: has the configs of other resources, and the documentation.
         by_broker: each broker's value of the key without the override; empty if they agree (`inheritance.differing`).
         width: the width of the lines, in cells.
@@ -476,8 +494,8 @@ def details(
 
 
 def described_by(resource: ConfigResource, snapshot: Snapshot) -> int | None:
-    """Return the broker that is the source of a resource's inherited values: the broker itself for a broker or its
-    loggers, else the broker that described the topics. None if no broker is known as their source.
+    """Return the id of the broker from which the inherited values of a resource come: for a broker or its loggers, that
+    broker; else the broker that described the topics. None if that is unknown.
     """
     broker_id = long_number(resource.name)
     if broker_id is not None and names.resource_word(resource.type) in ("broker", "logger"):
@@ -486,7 +504,7 @@ def described_by(resource: ConfigResource, snapshot: Snapshot) -> int | None:
 
 
 def per_broker(key: str, by_broker: Mapping[int, Inherited]) -> list[Line]:
-    """Return a line with each inherited value and the brokers that have it."""
+    """Return a line with each inherited value and the ids of the brokers that have it."""
     groups = grouped((inherited, broker) for broker, inherited in sorted(by_broker.items()))
     line: Line = [("Brokers differ: ", "changed")]
     for place, (inherited, brokers) in enumerate(groups.items()):

@@ -28,7 +28,7 @@ NOT_NAMED = "the context names no Connect cluster: add [contexts.NAME.connect.CL
 UNKNOWN = "?"
 """The state of a connector whose Connect cluster did not answer the last read."""
 LONGEST_CAUSE = 300
-"""Maximum length in characters of a failure's root cause in a table."""
+"""Maximum characters of the root cause of a failure in a table."""
 
 _MEANINGS = {
     connect.RUNNING: "",
@@ -39,16 +39,18 @@ _MEANINGS = {
     UNKNOWN: "changed",
 }
 _TASK_STATES = (connect.FAILED, connect.UNASSIGNED, connect.PAUSED)
-"""The states of tasks that a row counts in addition to the running ones, the worst first; other states follow."""
+"""The states of tasks that a text counts after the running ones, in this order; other states follow."""
 
 
 def state_meaning(state: str) -> str:
-    """Return the meaning of a state; a state that kac does not know, as RESTARTING, is a transition."""
+    """Return the meaning of the colour of a state. A state that kac does not know, such as RESTARTING, counts as a
+    transition.
+    """
     return _MEANINGS.get(state, "changed")
 
 
 def tasks_text(tasks: Sequence[connect.Task]) -> str:
-    """Return ``2/3 running, 1 failed``; ``none`` without tasks."""
+    """Return the number of tasks by state: ``2/3 running, 1 failed``; ``none`` if there are no tasks."""
     if not tasks:
         return "none"
     counts = Counter(task.state for task in tasks)
@@ -65,24 +67,24 @@ class ConnectorRow(NamedTuple):
     config: ConfigSet | None = None
     """The connector's config; None if it was not read."""
     lag: GroupLag | None = None
-    """The lag of a sink's group; None if it was not read."""
+    """The lag of a sink's consumer group; None if it was not read, and for a source."""
     trend: LagTrend | None = None
     waiting: int | None = None
-    """The number of records in the topic of its dead letters; None if unknown."""
+    """The number of records in the connector's dead-letter topic; None if unknown."""
     seen: connect.StatesSeen | None = None
     unanswered: Failure | None = None
-    """The reason why its cluster did not answer the last read; None if it did."""
+    """The reason why its Connect cluster did not answer the last read; None if it did."""
     answered_at: datetime | None = None
-    """The time at which its cluster last answered, UTC; None if it never did."""
+    """The time at which its Connect cluster last answered, UTC; None if it never did."""
 
     @property
     def name(self) -> str:
-        """kac's name of the connector."""
+        """kac's name of the connector, which includes its Connect cluster."""
         return connect.full_name(self.cluster.name, self.connector.name)
 
     @property
     def state(self) -> str:
-        """The connector's state; ``?`` if its cluster did not answer."""
+        """The connector's state; ``?`` if its Connect cluster did not answer."""
         return UNKNOWN if self.unanswered is not None else self.connector.state
 
     @property
@@ -97,7 +99,7 @@ class ConnectorRow(NamedTuple):
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The topics that the connector's config lists, and those that it has used."""
+        """The topics in the connector's config, and those that the connector has used."""
         return tuple(dict.fromkeys((*connect.listed_topics(self.config), *self.connector.topics)))
 
     @property
@@ -107,17 +109,17 @@ class ConnectorRow(NamedTuple):
 
     @property
     def dead_letters(self) -> str:
-        """The topic of the connector's dead letters; ``""`` without one."""
+        """The name of the connector's dead-letter topic; ``""`` if it has none."""
         return connect.dead_letters(self.config)
 
     @property
     def behind(self) -> Behind:
-        """The time for which the next record of the sink's group has waited."""
+        """The longest time for which a next record has waited for the sink's consumer group."""
         return UNSEEN if self.trend is None else self.trend.longest_behind
 
     @property
     def cause(self) -> str:
-        """The root cause of the connector's failure, else that of the first failed task; ``""`` without a failure."""
+        """The root cause of the connector's failure, or else of the first failed task; ``""`` if nothing failed."""
         traces = (self.connector.trace, *(task.trace for task in self.connector.tasks_in(connect.FAILED)))
         return next(filter(None, map(connect.cause_line, traces)), "")
 
@@ -135,7 +137,9 @@ def connector_resources(snapshot: Snapshot) -> Iterator[ConfigResource]:
 
 
 def connector_rows(snapshot: Snapshot) -> Iterator[ConnectorRow]:
-    """Yield the connectors that were read, by name; those of a cluster that did not answer as they were last seen."""
+    """Yield the connectors that were read, by name. Those of a Connect cluster that did not answer have their last
+    known state.
+    """
     failures = {each.entity: each.failure for each in snapshot.failures if each.part == Part.CONNECT}
     for cluster in sorted(snapshot.connect.values(), key=lambda each: each.name):
         for name in sorted(cluster.connectors):
@@ -158,7 +162,9 @@ def connector_rows(snapshot: Snapshot) -> Iterator[ConnectorRow]:
 
 
 def _records(snapshot: Snapshot, topic: str) -> int | None:
-    """Return the number of records in a topic; None if the offsets of one of its partitions are unknown."""
+    """Return the number of offsets between start and end of all partitions of a topic; None if one of them is
+    unknown.
+    """
     known = snapshot.topics.get(topic)
     ranges: list[LogRange | None] = (
         [] if known is None else [snapshot.log_ranges.get((topic, each.number)) for each in known.partitions]
@@ -189,8 +195,8 @@ def _dead_cell(row: ConnectorRow) -> Cell:
 
 
 def since_text(row: ConnectorRow) -> str:
-    """Return the time of day since which the states of a connector have been the same: ``09:41:07``; ``< 09:41:07`` if
-    kac first read them then; ``""`` if the states were not read.
+    """Return the time of day from which on the connector and its tasks have had their states: ``09:41:07``; ``<
+    09:41:07`` if they already had them when kac first read them; ``""`` if the states were not read.
     """
     if row.seen is None:
         return ""
@@ -290,8 +296,9 @@ CONNECTORS: columns.Columns[ConnectorRow] = columns.Columns(
     tie=lambda row: row.name,
     views=columns.EVERYWHERE | columns.DETAIL,
 )
-"""The columns of connectors. since: the time at which kac first saw these states, with ``<`` before it if they may be
-older."""
+"""The columns of connectors. since: the time at which kac first saw the present states, with ``<`` before it if they
+may be older.
+"""
 
 
 # -- tasks -------------------------------------------------------------------------------------------------------------
@@ -323,16 +330,18 @@ TASKS: columns.Columns[connect.Task] = columns.Columns(
 
 
 ITSELF = -1
-"""The number of a row for the connector itself, not for one of its tasks."""
+"""The number of the row that is the connector itself, in a table of its tasks."""
 
 
 def task_title(task: connect.Task) -> str:
-    """Return ``task 2``, or ``the connector itself``."""
+    """Return the title of a row: ``task 2``, or ``the connector itself``."""
     return "the connector itself" if task.number == ITSELF else f"task {task.number}"
 
 
 def trace_lines(trace: str) -> list[Line]:
-    """Return a stack trace, each line cleaned, with its root cause on top; a line without a trace."""
+    """Return a stack trace with its root cause on top, with invisible characters escaped; a note if there is no
+    trace.
+    """
     if not trace.strip():
         return [[("no trace: it has not failed", "muted")]]
     lines: list[Line] = [[(clean(line.rstrip().expandtabs(4), 400), "")] for line in trace.splitlines()]
@@ -343,7 +352,9 @@ def trace_lines(trace: str) -> list[Line]:
 
 
 def unanswered_line(row: ConnectorRow) -> Line:
-    """Return the reason why the state of a connector is unknown, and since when; empty if its cluster answered."""
+    """Return why and since when the state of a connector is unknown, and its last known state; empty if its Connect
+    cluster answered.
+    """
     if row.unanswered is None:
         return []
     since = f"its last answer was at {columns.clock(row.answered_at)}" if row.answered_at else "it never answered"
@@ -356,7 +367,8 @@ def silent_line(snapshot: Snapshot, cluster: str = "") -> Line:
     """Return the error of a Connect cluster that did not answer the last read, and since when; empty if it answered.
 
     Args:
-        cluster: the name of the Connect cluster; ``""`` for the first of all that did not answer.
+        cluster: the name of the Connect cluster; ``""`` for the first one that did not answer, with the number of the
+            others.
     """
     silent = [
         each for each in snapshot.failures if each.part == Part.CONNECT and each.entity and cluster in ("", each.entity)
@@ -376,7 +388,7 @@ def silent_line(snapshot: Snapshot, cluster: str = "") -> Line:
 
 
 def connector_lines(row: ConnectorRow) -> list[Line]:
-    """Return the details of a connector."""
+    """Return the lines with the details of a connector."""
     seen = ""
     if row.seen is not None:
         seen = f", since {'before ' if row.seen.is_first else ''}{columns.clock(row.seen.since)}"
@@ -415,7 +427,7 @@ NO_ADDRESSES: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 class WorkerRow(NamedTuple):
-    """A worker at an address of the settings."""
+    """A worker, by an address in the settings."""
 
     cluster: str
     worker: connect.Worker
@@ -427,10 +439,11 @@ class WorkerRow(NamedTuple):
 
 
 def worker_rows(snapshot: Snapshot, named: Mapping[str, Sequence[str]] = NO_ADDRESSES) -> Iterator[WorkerRow]:
-    """Yield the workers of the settings, by cluster and address. All workers of a silent cluster have its failure.
+    """Yield the workers, by Connect cluster and address. All workers of a Connect cluster that did not answer have its
+    failure.
 
     Args:
-        named: Connect cluster -> the addresses of its workers, for clusters that never answered.
+        named: Connect cluster -> the addresses of its workers, for clusters that have never answered.
     """
     silent = {each.entity: each.failure for each in snapshot.failures if each.part == Part.CONNECT}
     for name in sorted({*snapshot.connect, *(named.keys() & silent.keys())}):
@@ -477,7 +490,7 @@ class PluginRow(NamedTuple):
 
 
 def plugin_rows(snapshot: Snapshot) -> Iterator[PluginRow]:
-    """Yield the installed plugins, connectors first, by cluster, kind and class."""
+    """Yield the installed plugins: connectors first, then by Connect cluster, kind and class."""
     for name in sorted(snapshot.connect):
         cluster = snapshot.connect[name]
         configs = (snapshot.configs.get(connect.connector_resource(name, each)) for each in cluster.connectors)
@@ -518,7 +531,7 @@ PLUGINS: columns.Columns[PluginRow] = columns.Columns(
 
 
 class LoggerRow(NamedTuple):
-    """A logger of the worker that answered."""
+    """A logger of the worker that answered, with its level."""
 
     cluster: str
     logger: connect.Logger
@@ -551,7 +564,7 @@ def _utc(at_ms: int | None) -> str:
 
 
 class OffsetRow(NamedTuple):
-    """An offset of a connector in its own form, as JSON."""
+    """A partition and an offset of a connector, both in the connector's own form, as JSON."""
 
     partition: str
     offset: str

@@ -1,4 +1,4 @@
-"""Dead letters by original topic, exception and age, and the letters that a redrive would send."""
+"""Texts about dead letters: by original topic, exception and age, and those that a redrive would send."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from console.present.text import Line, clean
 HIDDEN = "••••"
 NAMED = 5
 ASKED = 5
-"""Maximum number of rows that a question names."""
+"""Maximum number of rows of dead letters in a question; the others are counted."""
 
 
 class PileRow(NamedTuple):
-    """A pile, and whether the texts of exceptions are hidden."""
+    """A pile (the dead letters with the same original topic, exception, age and tool that wrote them), and whether
+    exceptions are hidden.
+    """
 
     pile: Pile
     masked: bool = False
 
     @property
     def exception(self) -> str:
-        """The exception of the pile; dots if contents are hidden."""
+        """The exception of the pile; dots if exceptions are hidden."""
         return HIDDEN if self.masked and self.pile.exception else self.pile.exception
 
 
@@ -35,7 +37,7 @@ def _time(at: int) -> str | None:
 
 
 def _short(exception: str) -> str:
-    """Return the name of a class of Java without its package; another text unchanged."""
+    """Return the name of a Java class without its package; any other text unchanged."""
     parts = exception.replace("$", "_").split(".")
     return exception.rpartition(".")[2] if all(each.isidentifier() for each in parts) else exception
 
@@ -91,12 +93,12 @@ PILES: columns.Columns[PileRow] = columns.Columns(
     ),
     views=_SHOWN,
 )
-"""The columns of dead letters by original topic, exception and age; an example is a partition and an offset."""
+"""The columns of piles: original topic, exception, age, and the partition and offset of an example."""
 
 
 def pile_rows(found: Survey, *, masked: bool) -> list[PileRow]:
-    """Return the rows of the piles: by original topic and exception, those with the most letters first, and within them
-    the youngest letters first.
+    """Return a row for each pile. Topics and exceptions with the most letters come first; for each of these, the
+    youngest letters come first.
     """
     totals: dict[tuple[str, str], int] = {}
     for each in found.piles.values():
@@ -112,8 +114,8 @@ def pile_rows(found: Survey, *, masked: bool) -> list[PileRow]:
 
 
 def chosen_lines(found: Survey, *, masked: bool) -> list[str]:
-    """Return lines on the letters that are sent, one for each of the first piles and one for all others: a question has
-    little room.
+    """Return the numbers of letters that a redrive would send: a line for each of the first `ASKED` piles, and one for
+    all others.
     """
     rows = [each for each in pile_rows(found, masked=masked) if each.pile.chosen]
     lines = [
@@ -126,7 +128,11 @@ def chosen_lines(found: Survey, *, masked: bool) -> list[str]:
 
 
 def forecast_lines(goal: Redrive, found: Survey, most: int | None) -> Iterator[str]:
-    """Yield the letters that a redrive would send, and how it sends them, a line each."""
+    """Yield lines about a redrive: the letters that it would send, and how.
+
+    Args:
+        most: maximum letters per second; None for no limit.
+    """
     by_topic: dict[str, list[int]] = {}
     for (topic, _), heap in sorted(found.heaps.items()):
         known = by_topic.setdefault(topic, [0, 0, 0])
@@ -145,7 +151,9 @@ def forecast_lines(goal: Redrive, found: Survey, most: int | None) -> Iterator[s
 
 
 def staying_lines(goal: Redrive, found: Survey) -> Iterator[str]:
-    """Yield the number of letters that stay, by reason, and the point at which a redrive continues."""
+    """Yield a line with the numbers of letters that a redrive would not send, by reason; and a line about an earlier
+    redrive that it continues.
+    """
     stays = [f"{count:,} {why.value}" for why, count in found.stays.items() if why is not Stays.NOT_CHOSEN]
     not_chosen = found.stays.get(Stays.NOT_CHOSEN, 0)
     stays += [f"{not_chosen:,} that are not chosen"] if not_chosen else []
@@ -162,8 +170,9 @@ def staying_lines(goal: Redrive, found: Survey) -> Iterator[str]:
 
 
 def others_line(found: Survey) -> str:
-    """Return a line with the number of letters that other selections sent, as far as these were read: letters chosen
-    here may be among them. Return ``""`` if all of them were read and sent none.
+    """Return a line with the number of letters that redrives with other conditions have sent, as far as these were
+    read: letters that this one would send may be among them. Return ``""`` if all of them were read and none has
+    sent any.
     """
     by = sorted(group for group, count in found.others.items() if count)
     if not by and found.unread == 0:
@@ -183,7 +192,7 @@ def _were(count: int) -> str:
 
 
 def count_text(found: Survey) -> str:
-    """Return the number of letters, and of those that would be sent."""
+    """Return the number of letters, and the number of those that a redrive would send."""
     return f"{plural(found.count, 'letter')}, {found.chosen:,} can be sent"
 
 
@@ -193,7 +202,7 @@ def _moment(at: int) -> str:
 
 
 def pile_lines(row: PileRow, topic: str) -> list[Line]:
-    """Return the properties that the letters of a row share. topic: the dead-letter topic."""
+    """Return lines with the properties that the letters of a row share. topic: the dead-letter topic."""
     pile = row.pile
     partition, offset = pile.example
     message = HIDDEN if row.masked and pile.message else pile.message

@@ -1,4 +1,6 @@
-"""Present differences, without a lake: between brokers, and between the cluster and its state when watching began."""
+"""Present drift, found without a lake: between brokers, and between the cluster and its state when the console
+began.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,11 @@ _RANKS = {"high": 0, "medium": 1, "low": 2}
 
 
 def brokers_now(snapshot: Snapshot) -> list[Drifted]:
-    """Return the keys in which brokers differ, among those whose configs were read, the severest first.
+    """Return the config keys whose values differ between brokers, the severest first. Only brokers whose configs were
+    read are compared.
 
-    Keys whose values naturally differ between brokers are left out. A value that is only a broker's default is None.
+    Keys whose values naturally differ, such as the broker's id, are left out. A broker that does not override the key
+    has the value None.
     """
     sets: dict[int, ConfigSet] = {}
     for broker in snapshot.cluster.brokers:
@@ -64,11 +68,11 @@ def _text(entry: ConfigEntry | None) -> str | None:
 
 
 def since_start(record: Record, cluster: str) -> list[Drifted]:
-    """Return the configs, quotas and ACLs whose values changed after the watch began, the severest first; not those
-    that have the value from the beginning again.
+    """Return the configs, quotas and ACLs whose values differ from those at the start of the record, the severest
+    first. A hidden value that was set again is included, because kac can't compare it.
 
     Args:
-        record: the events since the watch began.
+        record: the events since the console began.
         cluster: the id of the cluster, for the rows.
     """
     first: dict[Place, str | None] = {}
@@ -98,7 +102,7 @@ def _since_start(place: Place, was: str | None, event: Event, cluster: str) -> D
 
 
 def _named(place: Place) -> tuple[str, str, str]:
-    """Return the type, key and attribute of a place in the lake's spelling."""
+    """Return the type, key and attribute by which the lake identifies the place of an event."""
     match place.about:
         case ConfigResource():
             type_ = resource_word(place.about.type)

@@ -21,20 +21,21 @@ from console.triage import events as triage_events
 from console.triage.config_changes import HIDDEN as UNTOLD
 
 NOT_KAC = "not kac"
-"""Text in place of the author of a change that this host's journal does not have."""
+"""Text in place of the author of a change that is not in this host's journal."""
 MOST_NAMED = 8
-"""Maximum number of places in the details of an event."""
+"""Maximum number of places (entities or partitions) in the details of an event."""
 
 GROUPS: tuple[tuple[str, frozenset[triage_events.Kind]], ...] = (
     ("all kinds", frozenset(triage_events.Kind)),
     *((name, frozenset(kinds)) for name, kinds in groupby(triage_events.Kind, lambda kind: kind.about.shown_with)),
 )
-"""Name in the pane's head -> the kinds of events that are shown together."""
+"""Name of a group of events, as the breadcrumbs show it -> the kinds of events in it."""
 
 
 def what_text(event: triage_events.Event) -> str:
-    """Return the subject of an event: ``broker 3``, ``topic audit retention.ms``, ``broker 2 ISR, stock (3
-    partitions)``."""
+    """Return what changed in an event: ``broker 3``, ``topic audit retention.ms``, ``broker 2 ISR, stock (3
+    partitions)``.
+    """
     place, many = event.place, event.units > 1
     match place.kind:
         case triage_events.Kind.LEADER:
@@ -72,7 +73,7 @@ def what_text(event: triage_events.Event) -> str:
 
 
 def _of_connect(event: triage_events.Event) -> str:
-    """Return the subject of an event of a Connect cluster: its rebalances, or a worker."""
+    """Return what changed in an event of a Connect cluster: its rebalances, or a worker."""
     cluster = event.place.about
     if event.place.key != triage_events.UNPLACED:
         return f"worker {clean(event.place.key)} of {names.target(cluster)}"
@@ -96,11 +97,11 @@ def _partitions(event: triage_events.Event) -> str:
 
 
 def side(event: triage_events.Event, value: str | None, *, exact: bool = False) -> str:
-    """Return the old or new value of an event as text; ``…`` if its places differ in it.
+    """Return the old or new value of an event as text; ``…`` if the places of the event have different values.
 
     Args:
-        value: `event.was` or `event.became`.
-        exact: whether the exact digits of a config stand next to its human form.
+        value: `event.was` or `event.became`; None for a missing value.
+        exact: whether to add the exact number to a config's value with a unit.
     """
     place = event.place
     if value == UNTOLD:
@@ -141,20 +142,22 @@ def _short(key: str, value: str) -> str:
 
 
 def who_text(event: triage_events.Event) -> str:
-    """Return the author of a change in the journal; ``not kac`` if only a request can have made it, else a dash."""
+    """Return the author of a change, from the journal; ``not kac`` if the change needs a request and the journal has
+    none; else a dash.
+    """
     if event.author is not None:
         return clean(event.author.who)
     return NOT_KAC if event.is_by_request else NOTHING
 
 
 def words(event: triage_events.Event) -> str:
-    """Return the text that a filter searches: the line of an event, and all its named places."""
+    """Return the text that a filter searches: the line of an event, and its places."""
     line = (what_text(event), side(event, event.was), side(event, event.became), who_text(event), event.kind.value)
     return " ".join((*line, *map(place_text, event.places)))
 
 
 def details(event: triage_events.Event) -> list[Line]:
-    """Return the details of an event, its title first."""
+    """Return the details of an event; the first line is the title."""
     was, became = (side(event, value, exact=True) for value in (event.was, event.became))
     lines: list[Line] = [
         [(what_text(event), "")],
@@ -174,7 +177,7 @@ def details(event: triage_events.Event) -> list[Line]:
 
 
 def seen_text(event: triage_events.Event) -> str:
-    """Return the time range in which an event happened."""
+    """Return when an event happened: the time at which it was seen, or the range between two polls."""
     if event.since is None:
         return f"seen at {columns.clock(event.until)}"
     return f"seen between {columns.clock(event.since)} and {columns.clock(event.until)}"
@@ -186,7 +189,7 @@ def _named(event: triage_events.Event) -> str:
 
 
 def place_text(place: triage_events.Place) -> str:
-    """Return the name of a place."""
+    """Return the name of the entity or partition in which an event happened."""
     about = place.about
     if isinstance(about, changes.PartitionTarget | changes.MoveTarget):
         return names.partition(about.topic, about.number)
@@ -197,8 +200,8 @@ def place_text(place: triage_events.Place) -> str:
 
 
 def about_of(place: triage_events.Place) -> ConfigResource | QuotaEntity | str | None:
-    """Return the entity of an event as the panes identify it: a config resource (for a partition, its topic), a quota
-    entity, or a group's name; None for all other entities.
+    """Return the entity of a place as panes identify it: a config resource (for a partition, its topic), a quota
+    entity, or a group's name; None for any other entity.
     """
     match place.about:
         case changes.OwnTarget(resource=ConfigResource() as resource):
@@ -218,7 +221,8 @@ def about_of(place: triage_events.Place) -> ConfigResource | QuotaEntity | str |
 
 
 def concerns(event: triage_events.Event, about: object) -> bool:
-    """Return whether an event is about an entity; a group's configs are about the group, an ISR also about its broker.
+    """Return whether an event is about an entity. Events of a group's configs are about the group; those of leaders and
+    ISRs are also about the brokers in them.
 
     Args:
         about: the entity in the form of `about_of`.
@@ -241,7 +245,7 @@ def concerns(event: triage_events.Event, about: object) -> bool:
 
 
 def line(event: triage_events.Event) -> str:
-    """Return an event as a line of text: time, ``!`` for trouble, subject, old → new value, author."""
+    """Return an event as a line of text: time, ``!`` for trouble, what changed, old → new value, author."""
     mark = "!" if event.trouble else " "
     change = f"{side(event, event.was)} → {side(event, event.became)}"
     return f"{columns.clock(event.until)} {mark} {what_text(event)}  {change}  {who_text(event)}"
@@ -330,5 +334,6 @@ EVENTS: columns.Columns[triage_events.Event] = columns.Columns(
     orders={"data": ("v", "at", "since", "kind", "severity", "trouble")},
     views=columns.OBJECT | columns.SCREEN,
 )
-"""The fields of events. ``places`` has the places that are kept, ``count`` the number of all. ``was`` and ``became``
-are null without a value, if places have different values, and if brokers hide the value."""
+"""The fields of events in data. ``places`` has the places that are kept, ``count`` the number of all. ``was`` and
+``became`` are null if there is no value, if places have different values, and if brokers hide the value.
+"""

@@ -1,4 +1,4 @@
-"""Failed reads and actions, each in a line."""
+"""Texts about failed reads and actions, one line each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from console.present.text import Line, clean
 
 
 def failure_text(failure: Failure) -> str:
-    """Return the name of a failure, the broker's message, and the remedy, cleaned."""
+    """Return the name of a failure, the broker's message and the remedy, with invisible characters escaped."""
     text = clean(str(failure), 400)
     return sentences(text, clean(failure.remedy, 300))
 
@@ -23,15 +23,15 @@ def failure_text(failure: Failure) -> str:
 def unread(
     snapshot: Snapshot, parts: Collection[str], concerns: Callable[[ReadFailure], bool] = lambda _failure: True
 ) -> Line:
-    """Return a line on failed reads: ``12 topics not shown: TOPIC_AUTHORIZATION_FAILED``.
+    """Return a line about failed reads: ``12 topics not shown: TOPIC_AUTHORIZATION_FAILED``.
 
     Args:
         snapshot: the snapshot with the failures.
-        parts: the parts of a pane. Only the first of them, by name, with failures is reported.
-        concerns: whether a failure matters to the pane.
+        parts: the names of the parts that a pane shows. Only failures of the first of them, by name, are reported.
+        concerns: returns whether a failure matters to the pane.
 
     Returns:
-        An empty line if all was read.
+        An empty line if there are no such failures.
     """
     # The message line has room for one reason: take the first by name, so that it stays the same after each refresh.
     for part in sorted(parts):
@@ -50,17 +50,17 @@ def unread(
 
 
 def _entity(failed: ReadFailure) -> str:
-    """Return the entity of a failure in the screen's words."""
+    """Return the name of the entity that could not be read."""
     kind, _, name = failed.entity.partition(" ")
     named = {each.name.lower(): each.word for each in BY_NUMBER.values()}
     return f"{named[kind]} {name}" if failed.part == Part.CONFIGS and kind in named else failed.entity
 
 
 def nothing_text(snapshot: Snapshot, part: str, empty: str, width: int) -> str:
-    """Return the text of a table without rows: the reason why the part could not be read, else `empty`.
+    """Return the text of a table without rows: why the part could not be read; else `empty`.
 
     Args:
-        part: the part of the snapshot, as "topics".
+        part: the name of a part of the snapshot, such as ``topics``.
         empty: the text if the part was read.
         width: the width of the screen, in cells.
     """
@@ -68,24 +68,24 @@ def nothing_text(snapshot: Snapshot, part: str, empty: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Return a text for an empty table, in lines that fit the screen."""
+    """Return a text for a table without rows, wrapped for a screen of `width` cells."""
     return "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, max(20, width - 6)))
 
 
 def left_out_text(names: Sequence[str]) -> str:
-    """Return the note that an edit leaves out marked rows that a filter hides; ``""`` without such rows.
+    """Return the note that an edit leaves out marked rows that are hidden; ``""`` if there are none.
 
     Args:
-        names: the names of the rows that were left out, cleaned.
+        names: the names of these rows, with invisible characters escaped.
     """
     return f"; not for {_some(names)}: marked, but not shown (Esc takes a filter away)" if names else ""
 
 
 def spared_text(names: Sequence[str]) -> str:
-    """Return the note that a deletion of several topics leaves out Kafka's own; ``""`` without such topics.
+    """Return the note that a deletion of several topics leaves out Kafka's internal ones; ``""`` if there are none.
 
     Args:
-        names: the names, cleaned.
+        names: the names of these topics, with invisible characters escaped.
     """
     return f"; not {_some(names)}: Kafka's own, deleted by its name alone (delete topic NAME)" if names else ""
 
@@ -95,7 +95,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def staged_text(report: StageReport) -> tuple[str, str]:
-    """Return the result of staging edits, as a line and its meaning; refusals have their remedy."""
+    """Return the outcome of staging edits as a line, and the meaning of its colour. A refusal includes its remedy."""
     said: list[str] = []
     if report.added:
         first = report.added[0].edit
@@ -113,7 +113,7 @@ def staged_text(report: StageReport) -> tuple[str, str]:
 
 
 def how_to_settle(number: int) -> str:
-    """Return the instruction for a change whose outcome is unknown.
+    """Return the command with which the operator records the outcome of a change whose outcome is unknown.
 
     Args:
         number: the number of the change in the journal.

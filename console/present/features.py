@@ -20,9 +20,9 @@ class FeatureRow(NamedTuple):
     level: int
     """The finalized level; 0 if the feature is off."""
     supported: Mapping[int, tuple[int, int] | None]
-    """Node -> the lowest and the highest level that it supports; None for a node without the feature."""
+    """Node id -> the lowest and the highest level that the node supports; None if it does not know the feature."""
     edited: bool = False
-    """Whether the plan changes it."""
+    """Whether the plan changes the feature."""
 
     @property
     def differs(self) -> bool:
@@ -31,14 +31,14 @@ class FeatureRow(NamedTuple):
 
     @property
     def common(self) -> tuple[int, int] | None:
-        """The levels that all nodes support; None if they have no level in common."""
+        """The lowest and the highest level that all nodes support; None if they have no level in common."""
         ranges = [each or (0, 0) for each in self.supported.values()]
         low, high = max((each[0] for each in ranges), default=1), min((each[1] for each in ranges), default=0)
         return (low, high) if low <= high else None
 
 
 def feature_rows(snapshot: Snapshot, edited: Iterable[str] = ()) -> list[FeatureRow]:
-    """Return the features that are finalized or supported by a node, by name; empty if they were not read.
+    """Return the features that are finalized or supported by a node, by name; empty if the features were not read.
 
     Args:
         edited: names of the features that the plan changes.
@@ -61,17 +61,19 @@ def feature_rows(snapshot: Snapshot, edited: Iterable[str] = ()) -> list[Feature
 
 
 def unasked(features: ClusterFeatures | None) -> tuple[NodeFeatures, ...]:
-    """Return the nodes that failed to describe their features; none if no features were read."""
+    """Return the nodes that failed to describe their features; empty also if no features were read."""
     return tuple(node for node in features.nodes if node.failure is not None) if features is not None else ()
 
 
 def span(levels: tuple[int, int] | None) -> str:
-    """Return a range of levels as ``1–30``; ``–`` for None."""
+    """Return a range of levels as ``1–30``; ``–`` for None, a node without the feature."""
     return "–" if levels is None else f"{levels[0]}" if levels[0] == levels[1] else f"{levels[0]}–{levels[1]}"
 
 
 def by_range(supported: Mapping[int, tuple[int, int] | None]) -> str:
-    """Return the nodes of each range: ``1–30``, or ``1–21 on 3; 1–30 on 1, 2`` if they differ."""
+    """Return the range of levels that all nodes support, ``1–30``; if they differ, each range with the ids of its
+    nodes: ``1–21 on 3; 1–30 on 1, 2``.
+    """
     nodes = grouped((levels, node) for node, levels in sorted(supported.items()))
     if len(nodes) < 2:
         return "".join(map(span, nodes))
@@ -80,8 +82,9 @@ def by_range(supported: Mapping[int, tuple[int, int] | None]) -> str:
 
 
 def feature_lines(row: FeatureRow) -> list[Line]:
-    """Return the finalized level, the levels that nodes support, the lowest possible level, and the gains of higher
-    levels."""
+    """Return lines with the finalized level, the levels that nodes support, the lowest level to which the feature can
+    go back, and what higher levels add.
+    """
     name = level_name(row.name, row.level)
     named = f" ({name})" if name else ""
     lines: list[Line] = [

@@ -1,6 +1,6 @@
-"""Full-text search over everything that a console knows: by pane, and the row in it. Pure.
+"""Full-text search over everything that a console has read; the hits are rows of panes. Pure.
 
-Values that brokers hide are unknown, so they are not found; nor are edits by a secret that they hold.
+Values that brokers hide are unknown, so they are not found. A staged edit is not found by a secret in it.
 """
 
 from __future__ import annotations
@@ -26,20 +26,22 @@ from console.triage.events import Event
 from widgets.row_table import TextSearch
 
 MOST = 200
-"""Maximum number of hits in a pane that are listed; all are counted."""
+"""Maximum number of hits that are listed for a pane; all are counted."""
 
 
 class Hit(NamedTuple):
-    """A row that contains the text."""
+    """A row of a pane that contains the text."""
 
     pane: str
-    """The name of the pane in `find`."""
+    """The name of the pane, as the pane of the search shows it."""
     row: Hashable
-    """The key of the row in the pane, or the entity that is opened."""
+    """The key of the row in that pane, or the entity that Enter opens."""
     name: str
-    """The name of the row, cleaned."""
+    """The name of the row, with invisible characters escaped."""
     shows: str = ""
-    """More of the row, next to its name, cleaned; the searched text may be in another part of the row."""
+    """Another text of the row, with invisible characters escaped; the text that was found may be in neither of the
+    two.
+    """
 
 
 class Hits(NamedTuple):
@@ -47,13 +49,13 @@ class Hits(NamedTuple):
 
     pane: str
     total: int
-    """The number of all hits."""
+    """The number of hits in the pane, also those that are not listed."""
     hits: tuple[Hit, ...]
-    """The first hits."""
+    """The first `MOST` hits."""
 
 
 class Known(NamedTuple):
-    """The data that the search covers."""
+    """The data that a search covers."""
 
     snapshot: Snapshot
     plan: Plan
@@ -62,14 +64,15 @@ class Known(NamedTuple):
 
 
 Texts = tuple[Sequence[str], Callable[[int], Hit]]
-"""The texts of a pane, and a function that returns the hit for the index of a text."""
+"""The texts of a pane's rows, and a function that returns the hit for the index of a text."""
 
 
 def find(wanted: str, known: Known) -> Iterator[Hits]:
-    """Yield the hits of each pane, the quick panes first; leave out panes without a hit.
+    """Yield the hits of each pane, in the order of `PANES`; leave out panes without hits.
 
     Args:
         wanted: a query in the syntax of a table's filter.
+        known: the data to search.
 
     Raises:
         BadQuery: `wanted` is not a valid query.
@@ -115,7 +118,9 @@ def _topics(known: Known) -> Texts:
 
 
 def _configs(known: Known) -> Texts:
-    """Return the configs that entities set themselves: a default would match in 100,000 topics."""
+    """Return the texts of configs that entities override. Defaults are not searched: one would match for 100,000
+    topics.
+    """
     rows: list[tuple[ConfigResource, ConfigEntry]] = []
     own: dict[tuple[int, int], list[ConfigEntry]] = {}  # keyed by id, as equal sets are one object
     for entity, entries in known.snapshot.configs.items():
@@ -139,7 +144,7 @@ def _own(entries: ConfigSet, entity: ConfigResource) -> list[ConfigEntry]:
 
 
 def _value(entry: ConfigEntry) -> str:
-    """Return the value of an entry; ``""`` for a secret, even if a broker returns it."""
+    """Return the value of an entry; ``""`` for a secret, even if a broker returned it."""
     return "" if entry.sensitive else entry.value or ""
 
 
@@ -220,12 +225,12 @@ PANES: Mapping[str, Callable[[Known], Texts]] = {
     "events": _events,
     "acls": _acls,
 }
-"""Pane -> a function that returns its texts; searched in this order."""
+"""Name of a pane -> a function that returns the texts of its rows; in the order of the search, the fastest first."""
 
 READ = (Part.CLUSTER, Part.TOPICS, Part.GROUPS, Part.QUOTAS, Part.ACLS)
-"""Parts that the pane of the search reads if they were not read before; a search finds nothing in an unread part."""
+"""Parts of the snapshot that the pane of the search reads if they are missing; in a missing part nothing is found."""
 
 
 def unread(snapshot: Snapshot, parts: Iterable[str] = READ) -> list[str]:
-    """Return the parts that have not been read."""
+    """Return those of the parts that have not been read."""
     return [part for part in parts if part not in snapshot.read_at]

@@ -1,4 +1,4 @@
-"""All contexts as rows: the verdict on each cluster, its worst cause, and a few counts. Pure."""
+"""All contexts as rows: the verdict of triage on each cluster, its worst cause, and a few counts. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MEANINGS = {
     READING: "muted",
     HEALTHY: "",
 }
-"""Verdict -> its meaning; the worst verdict first."""
+"""Verdict as a word -> the meaning of its colour; the worst verdict first."""
 _RANKS = {word: rank for rank, word in enumerate(_MEANINGS)}
 ASKS_TEXT = "asks for its secret: Enter opens it"
 TRIES, TRIES_OWN = "open this pane again for another attempt", "r is another attempt"
@@ -49,10 +49,10 @@ MOST_CAUSES = 12
 
 
 class Health(NamedTuple):
-    """The result of one look at a cluster."""
+    """The result of one read and diagnosis of a cluster."""
 
     at: datetime
-    """The time of the look, UTC."""
+    """The time of the read, UTC."""
     verdict: Verdict
     brokers: int
     up: int
@@ -60,13 +60,13 @@ class Health(NamedTuple):
     under_replicated: int
     offline: int
     lag: int | None
-    """The number of records that all groups have not read yet, as far as known; 0 without groups, None if unknown."""
+    """The lag of all groups in records, as far as it is known; 0 without groups, None if no lag is known."""
     group: str
-    """The group whose next record has waited longest; ``""`` if unknown."""
+    """The group with the record that has waited longest; ``""`` if unknown."""
     behind: Behind
-    """The time for which that group is behind."""
+    """The time for which that record has waited."""
     muted: Mapping[str, datetime] = MappingProxyType({})
-    """Cause id -> the end of its mute."""
+    """Id of a cause -> the end of its mute."""
 
     @property
     def rows(self) -> list[shown_triage.CauseRow]:
@@ -80,12 +80,13 @@ def health(
     muted: Mapping[str, datetime] = MappingProxyType({}),
     at: datetime | None = None,
 ) -> Health:
-    """Return a look at a cluster.
+    """Return the health of a cluster, from a verdict and its snapshot.
 
     Args:
-        snapshot: the snapshot of the verdict.
-        muted: cause id -> the end of its mute.
-        at: time of the look, UTC; None for the time of the verdict.
+        verdict: the verdict of triage.
+        snapshot: the snapshot that was diagnosed.
+        muted: id of a cause -> the end of its mute.
+        at: time of the read, UTC; None for the time of the verdict.
     """
     counts = TopicCounts().after(snapshot.topics)
     nodes = snapshot.cluster.brokers or snapshot.cluster.controllers
@@ -110,26 +111,27 @@ def health(
 
 
 class FleetRow(NamedTuple):
-    """A context, with the last look at its cluster."""
+    """A context, with the result of the last read of its cluster."""
 
     name: str
     origin: str = ""
-    """The source of the context, as text."""
+    """The source of the context, such as a file, as text."""
     health: Health | None = None
-    """The result of the last look; None before the first look."""
+    """The result of the last successful read; None before the first."""
     failure: Failure | None = None
-    """The reason why its brokers do not answer; None if the last look succeeded."""
+    """The reason why the brokers do not answer; None if the last read succeeded."""
     since: datetime | None = None
-    """The time since which they have not answered, UTC: that of the last answer, or of the first attempt; None while
-    they answer, and before the first look."""
+    """The time since which the brokers have not answered, UTC: that of the last answer, or of the first attempt; None
+    while they answer, and before the first read.
+    """
     is_refused: bool = False
-    """Whether kac stopped trying: another attempt with the same login could lock the account."""
+    """Whether kac has stopped trying, because another login attempt could lock the account."""
     problem: str = ""
     """The reason why the context can't be used; ``""`` if it can."""
     asks: bool = False
-    """Whether the operator has to type the context's secret, so that kac has not looked at it."""
+    """Whether the operator would have to type the context's secret, so that kac does not read the cluster."""
     is_shown: bool = False
-    """Whether the console shows this cluster."""
+    """Whether this is the cluster that the console is connected to."""
 
     @property
     def verdict(self) -> str:
@@ -154,12 +156,12 @@ class FleetRow(NamedTuple):
 
     @property
     def troubles(self) -> int:
-        """The number of troubles."""
+        """The number of causes and symptoms that count as trouble; 0 while the cluster does not answer."""
         return len(self.health.rows) if self.health is not None and self.failure is None else 0
 
     @property
     def began(self) -> datetime | None:
-        """The time at which the worst trouble began, UTC; None if it is unknown, or if there is no trouble."""
+        """The time at which the worst trouble began, UTC; None if it is unknown, or there is no trouble."""
         # Ignore the last look: its counts stay visible, but its causes are those of a cluster that answered.
         if self.failure is not None:
             return self.since
@@ -168,7 +170,9 @@ class FleetRow(NamedTuple):
 
     @property
     def cause(self) -> str:
-        """The worst cause, or the reason why there is no verdict; ``""`` if nothing is wrong. Untrusted text."""
+        """The title of the worst cause, or the reason why there is no verdict; ``""`` if nothing is wrong. Untrusted
+        text.
+        """
         if self.problem or self.asks:
             return self.problem or ASKS_TEXT
         if self.failure is not None:
@@ -187,7 +191,9 @@ def _severity_rank(severity: str) -> int:
 
 
 def worst_first(rows: Iterable[FleetRow]) -> list[FleetRow]:
-    """Return the rows with the worst cluster first; those with the same verdict and number of troubles by name."""
+    """Return the rows with the worst verdict first; those with the same verdict by number of troubles, the most first,
+    then by name.
+    """
     known = {row.name: row for row in rows}
     # Sort numbers within names by value: prod-2 before prod-10.
     names = {name: place for place, name in enumerate(in_order(known))}
@@ -196,19 +202,19 @@ def worst_first(rows: Iterable[FleetRow]) -> list[FleetRow]:
 
 def _verdict_cell(row: FleetRow) -> Cell:
     word = row.verdict
-    # Add a sign, as --plain and many terminals have no colours.
+    # Mark bad verdicts also by a sign, because --plain and some terminals have no colours.
     sign = "! " if _MEANINGS[word] in ("danger", "failed") else "  "
     return (f"{sign}{word}", _MEANINGS[word])
 
 
 def _healths(count: Callable[[Health], int | None]) -> Callable[[FleetRow], int | None]:
-    """Return the function that gets a column's value from a row: a count, None if the cluster was not looked at."""
+    """Return a function that gets a count from a row's health; None if the cluster was not read."""
     return lambda row: None if row.health is None else count(row.health)
 
 
 def _counted(row: FleetRow, count: int, text: str = "") -> Cell:
-    """Return a count that is bad unless it is 0: red, or muted if the cluster no longer answers; blank for 0, and
-    without a look.
+    """Return a cell with a count that is bad if it is not 0: red, or muted if the cluster does not answer any more.
+    Blank for 0, and if the cluster was not read.
 
     Args:
         text: a text in place of the number; ``""`` for the number.
@@ -224,7 +230,7 @@ def _number(row: FleetRow, text: str) -> Cell:
 
 
 def _brokers(row: FleetRow) -> Cell:
-    """Return the number of brokers, for example ``2/3`` if one of three is down; blank before the first look."""
+    """Return the number of brokers; as ``2/3`` if one of three is down; blank if the cluster was not read."""
     if row.health is None:
         return ""
     up, brokers = row.health.up, row.health.brokers
@@ -307,13 +313,14 @@ FLEET: columns.Columns[FleetRow] = columns.Columns(
     columns.Column("at", columns.OBJECT, lambda row: row.health.at.isoformat() if row.health is not None else None),
     columns.Column("origin", columns.OBJECT),
 )
-"""The columns of contexts. lag: records that groups have not read; lag_seconds: the time for which the group that is
-furthest behind lags."""
+"""The columns of contexts. lag: the lag of all groups in records; lag_seconds: the longest time for which a record has
+waited for a group.
+"""
 
 
 def fleet_lines(row: FleetRow) -> list[Line]:
-    """Return the details of a context: the failure, the first `MOST_CAUSES` causes of its troubles, the group that is
-    furthest behind, and its source.
+    """Return the details of a context: the failure, the first `MOST_CAUSES` causes of its troubles, the group with the
+    record that has waited longest, and the context's source.
     """
     lines: list[Line] = []
     if row.failure is not None:

@@ -1,8 +1,8 @@
 """Graphs over one time axis: time runs from left to right, and the right edge is now. Pure.
 
-A graph has one to six lines of blocks, its scale and its newest value beside it. When a column is added, all others
-move to the left; the terminal moves them (`widgets.terminal_diff`), so that a line of a new column takes some 30 bytes
-whatever its width. Between two columns nothing changes.
+A graph has one to six lines of block characters; its scale and its newest value are on the left. When a column is
+added, all others move to the left; the terminal moves them (`widgets.terminal_diff`), so that a line of a new column
+takes some 30 bytes whatever its width. Between two columns nothing changes.
 """
 
 from __future__ import annotations
@@ -20,25 +20,28 @@ from console.present.text import Line, clean, pad
 from widgets.cells import fit_number, wrapped
 
 BLOCKS = "▁▂▃▄▅▆▇█"
-"""Eighths of a line. The first sign is only for 0: a value above 0 is never drawn as 0."""
+"""The characters for heights of 1 to 8 eighths of a line. The first is only for 0, so that a higher value never looks
+like 0.
+"""
 TALLEST = 6
 """Maximum number of lines of a graph."""
 CHANGE, TROUBLE, MOMENT, TICK = "┆", "!", "│", "╷"
 """Signs for a change, for a change that is trouble, for the time that the cursor is on, and for a time that the axis
 names."""
 COLUMN_SECONDS = (10, 20, 30, 40)
-"""Possible lengths of a column in seconds: from the interval of a cluster's samples to that of a topic's."""
+"""Possible lengths of a column in seconds: from the interval of the cluster's samples to that of a topic's samples."""
 LEAST_DRAWN = 1500
-"""Minimum seconds of the half hour that are drawn, unless the screen is too narrow."""
+"""Minimum seconds of the last half hour that a chart covers, unless the screen is too narrow."""
 LABELS, LABEL_CELLS = (300, 600), 9
 """Seconds between two times on the axis, and the number of cells that such a time needs."""
 VALUE_CELLS, AROUND = 10, 3
 """Number of cells of the newest value and the scale, and of the blanks around the titles and these."""
 TITLES = ((150, 30), (80, 22), (0, 16))
-"""Number of cells for a chart -> number of cells for the titles. It does not depend on the titles, which would move all
-graphs."""
+"""Minimum width of a chart in cells -> width of its titles in cells. It does not depend on the titles themselves, so
+that the graphs do not move when a title changes.
+"""
 ALMOST_FULL = 0.9
-"""Share of a disk above which it counts as nearly full."""
+"""Used share of a disk, 0 to 1, above which the disk counts as nearly full."""
 
 _RATES = frozenset({"written", "read", "read ≈", "bytes in"})
 _TIMES = frozenset({"behind", "readers behind"})
@@ -48,18 +51,18 @@ _TIME_STEPS = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 18_000, 43_
 
 
 class Axis(NamedTuple):
-    """The time axis of a chart."""
+    """The time axis of a chart. A column's number is the number of columns since 1970."""
 
     seconds: int
-    """The seconds of a column."""
+    """The number of seconds that a column covers."""
     columns: int
-    """The number of columns."""
+    """The number of columns on the axis."""
     last: int
-    """The newest column; columns are counted from 1970."""
+    """The number of the newest column."""
 
     @property
     def first(self) -> int:
-        """The oldest column."""
+        """The number of the oldest column."""
         return self.last - self.columns + 1
 
     def begins(self, column: int) -> datetime:
@@ -68,12 +71,12 @@ class Axis(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A column of the time axis, on which the cursor in time is."""
+    """A column of a time axis: the one that the cursor in time marks."""
 
     at: int
-    """The beginning of the column, Unix seconds."""
+    """The time at which the column begins, Unix seconds."""
     seconds: int
-    """The length of the column."""
+    """The number of seconds that the column covers."""
 
     @property
     def begins(self) -> datetime:
@@ -91,11 +94,11 @@ class Moment(NamedTuple):
         return column if axis.first <= column <= axis.last else None
 
     def moved(self, step: int, seconds: int, newest: int) -> Moment:
-        """Return the column that is `step` columns later, within the half hour.
+        """Return the column that is `step` columns later, but not outside of the last half hour.
 
         Args:
             step: number of columns; negative for earlier ones.
-            seconds: the seconds of a column.
+            seconds: the seconds that a column covers.
             newest: a time in the newest column, Unix seconds.
         """
         last = newest // seconds
@@ -104,7 +107,7 @@ class Moment(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A change that is marked on the time axis."""
+    """A change of the cluster, marked on the time axis."""
 
     at: datetime
     """The time, with its zone."""
@@ -112,26 +115,26 @@ class Mark(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """A measured quantity over time."""
+    """The values of one quantity over time."""
 
     key: str
     title: str
     what: str
-    """The quantity. It determines the unit, the scale, and the values that are bad."""
+    """The quantity, such as ``written`` or ``disk``. It determines the unit, the scale, and which values are bad."""
     values: Mapping[int, float]
-    """Sample or column, counted from 1970 -> value; unknown values are missing."""
+    """Number of a sample or column since 1970 -> value; unknown values are missing."""
     every: int = EVERY
-    """The seconds of a sample or column."""
+    """The number of seconds that a sample or column covers."""
     is_least: bool = False
-    """Whether the newest value may be larger."""
+    """Whether the true newest value may be larger."""
     measure: Measure | None = None
-    """The measure of the cluster; None for a quantity of one topic, group or broker."""
+    """The measure of the cluster that the graph shows; None for a quantity of one topic, group or broker."""
     top: float = 0.0
-    """The value at the upper edge; 0.0 before `chart_of` sets it."""
+    """The value at the upper edge of the graph; 0.0 until `chart_of` sets it."""
 
     @property
     def is_flat(self) -> bool:
-        """Whether the values differ by less than an eighth of the scale: one line shows that as well as six."""
+        """Whether the values differ by less than an eighth of the scale, so that one line shows them as well as six."""
         values = self.values.values()
         return (max(values, default=0) - min(values, default=0)) * len(BLOCKS) < self.top
 
@@ -144,17 +147,17 @@ class Chart(NamedTuple):
     changes: Mapping[int, int] = {}
     """Column -> number of changes."""
     trouble: frozenset[int] = frozenset()
-    """The columns with a change that is trouble."""
+    """The columns that have a change which is trouble."""
 
 
 def title_cells(width: int) -> int:
-    """Return the number of cells for the titles of a chart of this width in cells."""
+    """Return the width of the titles, in cells, in a chart of this width in cells."""
     return next(cells for least, cells in TITLES if width >= least)
 
 
 def seconds_for(width: int) -> int:
-    """Return the seconds of a column in a chart of this width: the fewest with which `LEAST_DRAWN` fits; the most if it
-    does not fit.
+    """Return the seconds that a column covers in a chart of this width in cells: the fewest with which `LEAST_DRAWN`
+    fits; the most if it never fits.
     """
     room = _room(width)
     return next((each for each in COLUMN_SECONDS if room * each >= LEAST_DRAWN), COLUMN_SECONDS[-1])
@@ -164,8 +167,9 @@ def chart_of(graphs: Sequence[Graph], marks: Iterable[Mark], now: int, width: in
     """Return the chart that fits into a width; None if fewer than eight columns fit.
 
     Args:
-        marks: the changes; those after `now` are left out, and come with the next column.
-        now: the start of the newest sample, seconds since 1970; its column is the last one.
+        graphs: the graphs with their samples.
+        marks: the changes; those after `now` are left out until the next column.
+        now: the start of the newest sample, Unix seconds; it is in the last column.
         width: the width in cells.
     """
     seconds, room = seconds_for(width), _room(width)
@@ -190,12 +194,12 @@ def chart_of(graphs: Sequence[Graph], marks: Iterable[Mark], now: int, width: in
 
 
 def resampled(values: Mapping[int, float], every: int, seconds: int) -> dict[int, float]:
-    """Return the highest value of the samples that each column overlaps. No value is lost, and none is made up.
+    """Return column -> the highest value of the samples that it overlaps. A column without samples is missing.
 
     Args:
-        values: sample, counted from 1970 -> value.
-        every: the seconds of a sample.
-        seconds: the seconds of a column.
+        values: number of a sample since 1970 -> value.
+        every: the seconds that a sample covers.
+        seconds: the seconds that a column covers.
     """
     found: dict[int, float] = {}
     for slot, value in values.items():
@@ -205,7 +209,9 @@ def resampled(values: Mapping[int, float], every: int, seconds: int) -> dict[int
 
 
 def heights(graphs: Sequence[Graph], room: int) -> list[int]:
-    """Return the number of lines of each graph, as many as fit into `room` lines for all; a flat graph has one line."""
+    """Return the number of lines of each graph, at most `TALLEST`, so that all together take `room` lines; a flat
+    graph, and each graph if `room` is too small, has one line.
+    """
     tall = [not each.is_flat for each in graphs]
     spare = max(0, room - len(graphs))
     each_has, more = divmod(spare, sum(tall)) if any(tall) else (0, 0)
@@ -220,7 +226,9 @@ def heights(graphs: Sequence[Graph], room: int) -> list[int]:
 
 
 def axis_line(chart: Chart, width: int, moment: int | None = None) -> Line:
-    """Return the line with the times of day. moment: the column of the cursor; None without a cursor."""
+    """Return the line with the times of day. moment: the column that the cursor in time marks; None without a
+    cursor.
+    """
     axis = chart.axis
     every = next((each for each in LABELS if each // axis.seconds >= LABEL_CELLS), LABELS[-1])
     line = [" "] * axis.columns
@@ -228,7 +236,7 @@ def axis_line(chart: Chart, width: int, moment: int | None = None) -> Line:
         begins = (axis.first + place) * axis.seconds
         if -begins % every < axis.seconds:
             text = f"{TICK}{datetime.fromtimestamp(begins + -begins % every, UTC).astimezone():%H:%M}"
-            # Draw only the tick while the newest columns have no space for the whole time.
+            # Draw only the tick if the right edge leaves no space for the text of the time.
             text = text if place + len(text) <= axis.columns else TICK
             line[place : place + len(text)] = text
     drawn = "".join(line)
@@ -243,7 +251,9 @@ def axis_line(chart: Chart, width: int, moment: int | None = None) -> Line:
 
 
 def changes_line(chart: Chart, width: int, moment: int | None = None) -> Line:
-    """Return the line with the marks of the changes, and their number; with a cursor, the number in its column."""
+    """Return the line that marks the columns with changes, and the number of changes: in the column `moment`, or in all
+    for None.
+    """
     counts = chart.changes
     count = sum(counts.values()) if moment is None else counts.get(moment, 0)
     signs = (_mark(chart, at, moment, TROUBLE) for at in range(chart.axis.first, chart.axis.last + 1))
@@ -256,7 +266,9 @@ def graph_lines(chart: Chart, graph: Graph, rows: int, width: int, moment: int |
 
     Args:
         rows: the number of lines.
-        moment: the column of the cursor, whose value is shown instead of the newest one; None without a cursor.
+        width: the width in cells.
+        moment: the column that the cursor in time marks, whose value is shown instead of the newest; None without a
+            cursor.
     """
     at = chart.axis.last if moment is None else moment
     value = graph.values.get(at)
@@ -281,12 +293,15 @@ def graph_lines(chart: Chart, graph: Graph, rows: int, width: int, moment: int |
 def laid_out(
     chart: Chart, room: int, width: int, more: str = "", cursor: Moment | None = None
 ) -> list[tuple[Line, Graph | None]]:
-    """Return the lines of a whole chart, each with its graph; empty if there is room for less than two lines.
+    """Return the lines of a whole chart, each with its graph; None for the axis and the changes. Empty if `room` is
+    below two.
 
     Args:
         room: the largest number of lines. The last graphs are left out if not all fit.
-        more: the key that shows the graphs that were left out, in a last line that counts them; ``""`` for no line.
-        cursor: the column of the cursor, whose values are shown instead of the newest ones; None without a cursor.
+        width: the width in cells.
+        more: the key that shows the graphs that were left out; a last line has it and their number. ``""`` for no such
+            line.
+        cursor: the cursor in time, whose column's values are shown instead of the newest; None without a cursor.
     """
     if room < 2:
         return []
@@ -314,7 +329,9 @@ def _room(width: int) -> int:
 
 
 def _blocks(chart: Chart, graph: Graph, row: int, rows: int, moment: int | None) -> Line:
-    """Return one line of a graph. row: counted from the lowest."""
+    """Return one line of a graph. row: its number, from the lowest; rows: the height of the graph; moment: the marked
+    column.
+    """
 
     def sign(at: int) -> tuple[str, str]:
         value = graph.values.get(at)
@@ -329,7 +346,9 @@ def _blocks(chart: Chart, graph: Graph, row: int, rows: int, moment: int | None)
 
 
 def _mark(chart: Chart, at: int, moment: int | None, trouble: str) -> tuple[str, str]:
-    """Return the sign of a column without a block. trouble: the sign of a change that is trouble."""
+    """Return the character of a column in which no block is drawn: the cursor in time, the mark of a change, or a
+    blank. trouble: the character for a change that is trouble.
+    """
     is_trouble = at in chart.trouble
     if at == moment:
         return MOMENT, "strong"
@@ -346,13 +365,20 @@ def _joined(signs: Iterable[tuple[str, str]]) -> Line:
 
 
 def eighths(value: float, top: float, rows: int) -> int:
-    """Return the height of a value, in eighths of a line: 1 for 0, at least 2 above it."""
+    """Return the height of a value, in eighths of a line: 1 for 0, at least 2 for a value above 0.
+
+    Args:
+        top: the value at the upper edge.
+        rows: the height of the graph in lines.
+    """
     most = rows * len(BLOCKS)
     return 1 if value <= 0 else min(most, 2 + int((most - 1) * value / top))
 
 
 def scale(what: str, highest: float) -> float:
-    """Return the value at the upper edge of a graph: round in its unit, so that it seldom changes."""
+    """Return the value at the upper edge of a graph whose highest value is given: a round number in the quantity's
+    unit, so that it seldom changes.
+    """
     if what == "disk":
         return 1.0
     return next(each for each in _rounds(what) if each >= highest)
@@ -369,7 +395,9 @@ def _rounds(what: str) -> Iterator[float]:
 
 
 def value_text(what: str, value: float | None, *, is_least: bool = False) -> str:
-    """Return a value with its unit; ``–`` for an unknown one. is_least: whether it may be larger."""
+    """Return a value with its unit; ``–`` for None, an unknown value. is_least: whether the true value may be
+    larger.
+    """
     if value is None:
         return NOTHING
     if what in _RATES:
@@ -384,8 +412,8 @@ def value_text(what: str, value: float | None, *, is_least: bool = False) -> str
 
 
 def meaning(what: str, value: float | None) -> str:
-    """Return the meaning of a value, for its colour: a bad one is red at the times at which it is bad; 0 and an unknown
-    value are muted.
+    """Return the meaning of the colour of a value: ``failed`` or ``danger`` for a bad one, ``muted`` for 0 and None,
+    else ``graph``.
     """
     if not value:
         return "muted"

@@ -1,4 +1,6 @@
-"""Groups: the columns of groups, of one group's lag by partition and of its members; a group in one line."""
+"""Groups: the columns of groups, of one group's lag by partition, of its members and its topology; and a group as
+lines.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,14 @@ _REBALANCING = frozenset({"PREPARINGREBALANCE", "COMPLETINGREBALANCE", "ASSIGNIN
 
 
 def count(value: int) -> str:
-    """Return a count as text; ``–`` if it is negative, which means unknown."""
+    """Return a count as text; ``–`` for a negative number, which means unknown."""
     return NOTHING if value < 0 else f"{value:,}"
 
 
 def state_meaning(state: str) -> str:
-    """Return the meaning of a group's state: ``failed`` for trouble, ``changed`` for a rebalance, ``muted`` for an
-    empty group."""
+    """Return the meaning of the colour of a group's state: ``failed`` for trouble, ``changed`` for a rebalance,
+    ``muted`` for an empty group.
+    """
     word = state.upper().replace("_", "")
     if word in _TROUBLED:
         return "failed"
@@ -39,7 +42,9 @@ def state_meaning(state: str) -> str:
 
 
 def lag_total(lag: cluster.GroupLag | None) -> str:
-    """Return a group's lag in records as text: ``–`` if it is unknown, with a ``?`` if a part of it is unknown."""
+    """Return a group's lag in records as text: ``–`` if it is unknown; with a ``?`` if it is unknown for some
+    partitions.
+    """
     return "".join(text for text, _ in _lag_spans(lag))
 
 
@@ -50,13 +55,16 @@ def _lag_spans(lag: cluster.GroupLag | None) -> Line:
 
 
 STILL_AFTER = 10.0
-"""Seconds without progress after which a member's commit counts as stalled: more than the default of
-auto.commit.interval.ms."""
+"""Seconds after which a member that commits no progress counts as stalled: more than the default of
+auto.commit.interval.ms.
+"""
 _TREND_MEANINGS = {"grows": "danger", "shrinks": "ok", "stalled": "danger", "stuck": "failed"}
 
 
 def rate_text(rate: float | None) -> str:
-    """Return a signed rate: ``+1,204``, ``-83``, ``0``; ``·`` until two polls show it."""
+    """Return the growth of a lag in records/s, with its sign: ``+1,204``, ``-83``, ``0``; ``·`` if it is unknown, as
+    before the second poll.
+    """
     value = columns.rate_value(rate)
     return "·" if value is None else f"{value:+,}" if value else "0"
 
@@ -66,12 +74,14 @@ def _seconds(value: float | None) -> Data:
 
 
 def _left(seconds: float | None) -> Data:
-    """Return the whole seconds until a lag is 0, at least one, as on the screen: 0 would mean no lag."""
+    """Return the seconds until a lag is 0, rounded, but at least 1, because 0 would mean that there is no lag. None if
+    unknown.
+    """
     return None if seconds is None else max(1, round(seconds))
 
 
 def behind_column(get: Callable[[R], Behind], views: frozenset[columns.View]) -> columns.Column[R]:
-    """Return the column of a lag as a time."""
+    """Return the column of the time for which the next record has waited."""
     return columns.Column(
         "lag_seconds",
         views,
@@ -87,8 +97,8 @@ def behind_column(get: Callable[[R], Behind], views: frozenset[columns.View]) ->
 
 
 def _rate_column(get: Callable[[R], float | None], views: frozenset[columns.View], priority: int) -> columns.Column[R]:
-    """Return the column of a lag's growth in records a second. priority: the priority of the column on a
-    narrow screen.
+    """Return the column of a lag's growth in records/s. priority: the priority on a narrow screen: the higher, the
+    longer the column stays.
     """
     return columns.Column(
         "rate",
@@ -103,7 +113,7 @@ def _rate_column(get: Callable[[R], float | None], views: frozenset[columns.View
 
 
 def _left_column(get: Callable[[R], float | None], views: frozenset[columns.View], priority: int) -> columns.Column[R]:
-    """Return the column of the seconds until a lag is 0. priority: the priority of the column on a narrow screen."""
+    """Return the column of the seconds until a lag is 0. priority: as for `_rate_column`."""
     return columns.Column(
         "catch_up",
         views,
@@ -120,7 +130,7 @@ def _trend_cell(word: str | None) -> tuple[str, str]:
 
 
 class GroupRow(NamedTuple):
-    """A group, its lag and its trend; None if they were not read."""
+    """A group, its lag, and the trend of the lag; lag and trend are None if they were not read."""
 
     group: cluster.Group
     lag: cluster.GroupLag | None = None
@@ -128,23 +138,26 @@ class GroupRow(NamedTuple):
 
     @property
     def rate(self) -> float | None:
-        """The growth of the group's lag in records a second; None if unknown."""
+        """The growth of the group's lag in records/s; None if unknown."""
         return None if self.trend is None else self.trend.rate
 
     @property
     def behind(self) -> Behind:
-        """The longest wait of a next record in any of the group's partitions."""
+        """The longest time for which a next record has waited in any of the group's partitions."""
         return UNSEEN if self.trend is None else self.trend.longest_behind
 
     @property
     def stuck(self) -> int | None:
-        """The number of stuck partitions; None until it is known."""
+        """The number of stuck partitions, whose members have committed no progress for a long time
+        (`console.model.lag_trend`); None if unknown.
+        """
         return None if self.trend is None else len(self.trend.stuck)
 
 
 def _topics_read(row: GroupRow) -> list[Data] | None:
     """Return the topics that a group reads: those with committed offsets or assigned partitions; None if both are
-    unknown."""
+    unknown.
+    """
     # With only one of the two known the list is incomplete, but a filter may still match a topic in it.
     if row.lag is None and row.group.members is None:
         return None
@@ -234,25 +247,28 @@ any partition; partial if it may be longer."""
 
 
 class PartitionRow(NamedTuple):
-    """A group's offsets in a partition, the trend of its lag, and the members that have the partition."""
+    """A group's offsets in a partition, the trend of its lag there, and the members to which the partition is
+    assigned.
+    """
 
     at: cluster.PartitionLag
     trend: PartitionTrend | None = None
     owners: Sequence[cluster.GroupMember] = ()
     wanted: Sequence[cluster.GroupMember] | None = None
-    """The members that should have the partition according to the coordinator's target; None if the protocol has no
-    target."""
+    """The members to which the target assignment gives the partition; None if the group's protocol has no target
+    assignment.
+    """
     behind: Behind = UNSEEN
-    """The time for which its next record has waited."""
+    """The time for which the partition's next record has waited."""
 
     @property
     def rate(self) -> float | None:
-        """The growth of the lag in the partition, in records a second; None if unknown."""
+        """The growth of the lag in the partition in records/s; None if unknown."""
         return None if self.trend is None else self.trend.rate
 
     @property
     def word(self) -> str | None:
-        """The trend as a word; None until it is known."""
+        """The trend of the lag as a word, such as ``stalled``; None until it is known."""
         if self.trend is None:
             return None
         if self.trend.stuck:
@@ -263,8 +279,9 @@ class PartitionRow(NamedTuple):
 
     @property
     def target(self) -> str | None:
-        """The clients of the target assignment if they differ from the owners; ``no member`` if no member has the
-        partition in its target; None if target and owners are equal, or the group has no targets.
+        """The clients to which the target assignment gives the partition, if they are not its present owners; ``no
+        member`` if the target assignment gives it to no member. None if target and owners are equal, or the group
+        has no target assignment.
         """
         # Show the target only if it differs, as during a rebalance; otherwise it would repeat the owners.
         if self.wanted is None or {m.member_id for m in self.wanted} == {m.member_id for m in self.owners}:
@@ -273,8 +290,8 @@ class PartitionRow(NamedTuple):
 
 
 def clients(members: Sequence[cluster.GroupMember]) -> str:
-    """Return the first of these members as ``billing-1@10.0.3.10``, with the number of further members (``+2``); ``""``
-    without members.
+    """Return the first of these members as ``billing-1@10.0.3.10``, with the number of the others (``+2``); ``""`` if
+    there are no members.
     """
     if not members:
         return ""
@@ -286,11 +303,11 @@ def clients(members: Sequence[cluster.GroupMember]) -> str:
 def partition_rows(
     group: cluster.Group | None, trend: LagTrend | None
 ) -> Callable[[cluster.PartitionLag], PartitionRow]:
-    """Return a function that creates the row of one partition, so that only shown rows are created.
+    """Return a function that creates the row of a partition. It is called only for rows that are shown.
 
     Args:
         group: the group with its members; None if it was not described.
-        trend: the trend of the lag; None before the first poll.
+        trend: the trend of the group's lag; None before the first poll.
     """
     # Group the members once for all rows: a group may read 10,000 partitions.
     members = (group and group.members) or ()
@@ -382,10 +399,11 @@ LAGS: columns.Columns[PartitionRow] = columns.Columns(
     ),
     tie=lambda row: (row.at.topic, row.at.partition),
 )
-"""The columns of the partitions that a group reads; offsets in records, rates in records per second. still: seconds
-without progress of the commit while records wait. lag_seconds: the wait of the next record; lag_seconds_unknown: the
-reason why its timestamp does not show the wait. target: the client that should have the partition if another one has
-it."""
+"""The columns of the partitions that a group reads; offsets in records, rates in records per second. still: seconds for
+which the committed offset has not moved while records wait. lag_seconds: the time for which the next record has
+waited; lag_seconds_unknown: the reason why its timestamp does not show that. target: the client that should have the
+partition if another one has it.
+"""
 
 
 def _objects(places: cluster.Places | None, name: str = "topic") -> Data:
@@ -406,8 +424,8 @@ def _tasks_text(tasks: cluster.StreamsTasks | None) -> str:
 
 
 def to_take(member: cluster.GroupMember) -> str:
-    """Return the number of partitions, or tasks, that a member has yet to take and to release, as ``+3 -1``; ``""`` if
-    it has its target assignment.
+    """Return the number of partitions, or tasks, that a member must still take and release to have its target
+    assignment, as ``+3 -1``; ``""`` if it has it.
     """
     if member.has_target:
         return ""
@@ -422,7 +440,7 @@ def to_take(member: cluster.GroupMember) -> str:
 
 
 def subscribed(member: cluster.GroupMember) -> str:
-    """Return the subscription of a member, with a regular expression between slashes."""
+    """Return the subscription of a member: its topics, and its regular expression between slashes."""
     named = (f"/{member.regex}/" if member.regex else "", _names(member.topics))
     return ", ".join(text for text in named if text)
 
@@ -448,12 +466,13 @@ MEMBERS: columns.Columns[cluster.GroupMember] = columns.Columns(
     columns.Column("to_take", columns.LIST, text=to_take),
     orders={"data": ("member_id",)},
 )
-"""The columns of one group's members. To take: the numbers of partitions or tasks of its target that a member has yet
-to take, and of those that it has yet to release."""
+"""The columns of one group's members. To take: the numbers of partitions or tasks that a member must still take and
+release to have its target assignment.
+"""
 
 
 def member_columns(group: cluster.Group) -> columns.Columns[cluster.GroupMember]:
-    """Return the columns of a group's members; a list leaves out those that are empty or repeat the group's value."""
+    """Return the columns of a group's members, without those that are empty for all or repeat a value of the group."""
     members = group.members or ()
     empty = {
         "roles": all(member.tasks is None for member in members),
@@ -466,7 +485,7 @@ def member_columns(group: cluster.Group) -> columns.Columns[cluster.GroupMember]
 
 
 def _names_column(name: str, title: str, of: Callable[[R], Sequence[str]]) -> columns.Column[R]:
-    """Return a column of several names: topics, stores or nodes."""
+    """Return a column whose values are lists of names: topics, stores or nodes."""
     return columns.Column(
         name, columns.LISTED, lambda row: list(of(row)), "object", title=title, text=lambda row: _names(of(row))
     )
@@ -479,8 +498,9 @@ SUBTOPOLOGIES: columns.Columns[cluster.Subtopology] = columns.Columns(
     _names_column("repartition_sink_topics", "Writes between", lambda row: row.repartition_sinks),
     _names_column("state_changelog_topics", "Changelogs", lambda row: row.changelogs),
 )
-"""The columns of a streams group's topology: the topics that each subtopology reads and writes. Between: topics between
-subtopologies."""
+"""The columns of a streams group's subtopologies, with the topics that each reads and writes. Between: topics between
+subtopologies.
+"""
 
 
 NODES: columns.Columns[cluster.StreamsNode] = columns.Columns(
@@ -491,7 +511,7 @@ NODES: columns.Columns[cluster.StreamsNode] = columns.Columns(
     _names_column("stores", "Stores", lambda row: row.stores),
     _names_column("after", "Goes to", lambda row: row.after),
 )
-"""The columns of the nodes in a streams group's topology."""
+"""The columns of the processing nodes in a streams group's topology."""
 
 
 def _names(names: Sequence[str]) -> str:
@@ -499,7 +519,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def subtopology_columns(topology: Iterable[cluster.Subtopology]) -> columns.Columns[cluster.Subtopology]:
-    """Return the columns of a topology without those that are empty for all of its parts."""
+    """Return the columns of a topology, without those that are empty for all of its subtopologies."""
     parts = tuple(topology)
     values = {"repartition_source_topics": "repartition_sources", "repartition_sink_topics": "repartition_sinks"}
     values["state_changelog_topics"] = "changelogs"
@@ -507,8 +527,10 @@ def subtopology_columns(topology: Iterable[cluster.Subtopology]) -> columns.Colu
 
 
 def task_lines(group: cluster.Group | None, topic: str, partition: int) -> list[Line]:
-    """Return the work of a streams group on a partition that it reads: the subtopology, the topics that it writes, and
-    the members with the task by role. The first line is the title; empty for other groups and other topics."""
+    """Return lines about the task of a streams group that reads a partition: the subtopology, the topics that it
+    writes, and the members that have the task, by role. The first line is the title. Empty for any other group, and
+    for a topic that it does not read.
+    """
     lines: list[Line] = []
     for part in (group and group.topology) or ():
         if topic not in part.sources and topic not in part.repartition_sources:
@@ -525,7 +547,7 @@ def task_lines(group: cluster.Group | None, topic: str, partition: int) -> list[
 
 
 MOST_TEXT = 400
-"""Maximum length in characters of topic names in one line of details."""
+"""Maximum characters of topic names in one line of details."""
 
 
 def _topics(part: cluster.Subtopology) -> str:
@@ -533,7 +555,7 @@ def _topics(part: cluster.Subtopology) -> str:
 
 
 def _task_owners(group: cluster.Group | None, task: tuple[str, int]) -> list[Line]:
-    """Return the members that have a task, and those that have yet to take it, by role."""
+    """Return lines with the members that have a task, and those that must still take it, by role."""
     lines: list[Line] = []
     members = (group and group.members) or ()
     for place, role in enumerate(("active", "standby", "warm-up")):
@@ -554,7 +576,7 @@ def _client(member: cluster.GroupMember) -> str:
 
 
 def group_line(group: cluster.Group | None, lag: cluster.GroupLag | None, trend: LagTrend | None = None) -> Line:
-    """Return the state, members, protocol and lag of a group in a line, and the failures of its reads.
+    """Return a line with the state, members, protocol and lag of a group, and the failures of its reads.
 
     Args:
         group: the group; None if it could not be described.
@@ -595,10 +617,11 @@ def group_line(group: cluster.Group | None, lag: cluster.GroupLag | None, trend:
 
 
 def group_lines(group: cluster.Group, lag: cluster.GroupLag | None, trend: LagTrend | None, most: int) -> list[Line]:
-    """Return the summary of a group, and its partitions by descending lag, without their waiting times, which change
-    with the clock alone.
+    """Return the summary of a group, and its partitions by descending lag. Waiting times are left out, because they
+    change with the clock alone.
 
     Args:
+        group: the group.
         lag: the lag; None if it was not read.
         trend: the trend of the lag; None before the first poll.
         most: the number of partitions to list; a last line has the number of the others.
@@ -624,12 +647,14 @@ def group_lines(group: cluster.Group, lag: cluster.GroupLag | None, trend: LagTr
 
 
 def _assignor(group: cluster.Group) -> str:
-    """Return the task assignor of a streams group, from brokers of 4.4 and newer; ``""`` for other groups."""
+    """Return the name of the task assignor of a streams group, which brokers report from 4.4 on; ``""`` if there is
+    none.
+    """
     return group.assignor if group.type == "streams" else ""
 
 
 def _epochs(group: cluster.Group) -> Line:
-    """Return the group's epoch, and that of its target assignment if it is behind; empty if the epoch is unknown."""
+    """Return the group's epoch, and that of its target assignment if it is older; empty if the epoch is unknown."""
     if group.epoch < 0:
         return []
     topology = f"  topology {group.topology_epoch}" if group.topology_epoch >= 0 else ""

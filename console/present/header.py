@@ -1,4 +1,4 @@
-"""The header line: the cluster, the permissions of the context, and the state."""
+"""The header line of the screen: the cluster, the context, and whether the data are current."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from widgets.cells import cell_width
 
 
 class Who(Struct, frozen=True):
-    """Texts in the header next to the cluster: the context's name, whether it is read-only, the principal, and edits to
-    be reverted (``DUE 1``, ``until 14:05``, ``NO JOURNAL``, or ``""``); whether the connection exposes the
-    credentials."""
+    """The texts of the header about the context: its name, whether it is read-only, the principal, and edits due to be
+    reverted (``DUE 1``, ``until 14:05``, ``NO JOURNAL``, or ``""``); and whether the connection puts credentials or
+    data at risk (`ConnectionSettings.exposures`).
+    """
 
     context: str
     read_only: bool
@@ -30,21 +31,22 @@ class Who(Struct, frozen=True):
 
 
 class State(NamedTuple):
-    """The state of the shown data: current or not."""
+    """The text about the state of the shown data, and the meaning of its colour."""
 
     text: str
     meaning: str
     current: bool = True
-    """Whether the data are current; False if no broker answers, and the counts of the last answer are left out."""
+    """Whether the data are current; False if no broker answers, and the header then has no counts."""
     is_led: bool = True
-    """Whether the quorum may have a leader; False if it is known to have none."""
+    """Whether the quorum may have a leader; False if it is known that it has none."""
 
 
 def controller(snapshot: Snapshot) -> int | None:
-    """Return the id of the active controller; None if it is unknown, or if the quorum has lost its leader.
+    """Return the id of the active controller; a negative number if the quorum reports no leader; None if it is unknown
+    or the quorum does not answer.
 
-    In KRaft this is the quorum's leader, because Metadata returns any live broker. Only if the brokers show that the
-    cluster runs on ZooKeeper, it is the controller in Metadata.
+    In KRaft this is the quorum's leader, since Metadata returns any live broker as the controller. If the brokers show
+    that the cluster runs on ZooKeeper, it is the controller in Metadata.
     """
     if snapshot.quorum is not None:
         return None if is_unanswered(snapshot) else snapshot.quorum.leader_id
@@ -60,15 +62,15 @@ def _on_zookeeper(snapshot: Snapshot) -> bool:
 
 
 def no_quorum_text(snapshot: Snapshot) -> str:
-    """Return the reason why the quorum is missing."""
+    """Return the reason why the snapshot has no quorum."""
     if _on_zookeeper(snapshot):
         return "no KRaft quorum: it runs on ZooKeeper"
     return "this server does not describe a quorum"
 
 
 def release(snapshot: Snapshot) -> str:
-    """Return Kafka's release by the brokers' versions: the lowest and the highest during a rolling upgrade; ``""`` if
-    no version was read.
+    """Return Kafka's release, derived from the brokers' versions: the lowest and the highest during a rolling upgrade;
+    ``""`` if no version was read.
     """
     releases = sorted({version.release for version in snapshot.versions.values()}, key=_release_order)
     if not releases:
@@ -82,8 +84,8 @@ def _release_order(text: str) -> tuple[int, ...]:
 
 
 def finalized(snapshot: Snapshot) -> str:
-    """Return the name of the finalized level of metadata.version, or its number if kac knows no name; ``""`` unless all
-    brokers support a higher level.
+    """Return the name of the finalized level of metadata.version, or its number if kac has no name for it. Return
+    ``""`` unless all brokers support a higher level.
     """
     from console.model.feature_levels import METADATA_VERSION, level_name
 
@@ -106,8 +108,8 @@ class Facts(Struct, frozen=True):
 
 
 def facts(snapshot: Snapshot, counts: TopicCounts) -> Facts:
-    """Return the counts for the header; None for the topics if they were not read, or if kac may not see them. counts:
-    the counts of the snapshot's topics.
+    """Return the counts for the header; None as the number of topics if they were not read, or if kac may not see them.
+    counts: the counts of the snapshot's topics.
     """
     read = Part.TOPICS in snapshot.read_at and not are_topics_hidden(snapshot)
     return Facts(
@@ -122,7 +124,8 @@ def facts(snapshot: Snapshot, counts: TopicCounts) -> Facts:
 def header(snapshot: Snapshot, counted: Facts, who: Who, state: State, width: int) -> Line:
     """Return the header in at most `width` cells.
 
-    On a narrow screen the least important pieces are left out first; then the name is cut, and then the state.
+    On a narrow screen the least important pieces are left out first; then the name of the context is cut, and then the
+    state.
 
     Args:
         counted: the result of `facts`.
@@ -168,7 +171,9 @@ def header(snapshot: Snapshot, counted: Facts, who: Who, state: State, width: in
 
 
 def _counts(snapshot: Snapshot, counted: Facts, is_led: bool) -> Iterator[tuple[int, Span]]:
-    """Yield the facts and the state of the cluster: a rank, the higher the longer it stays, and a text."""
+    """Yield the pieces of the header about the cluster, each with a rank; a narrow screen leaves out the lowest ranks
+    first.
+    """
     active = controller(snapshot) if is_led else None
     if version := release(snapshot):
         yield 4, (f"kafka {version}", "")

@@ -1,4 +1,4 @@
-"""Rows, changes and graphs as sentences, for people who hear or feel the console instead of seeing it. Pure."""
+"""Rows, changes and graphs as sentences, for screen readers and braille displays. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SIGNS = {
     "✓": "ok",
     "✗": "refused",
 }
-"""Sign -> the text in its place: nothing, or a word."""
+"""Character -> the text that replaces it: ``""``, or a word."""
 _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
 _DRAWN = re.compile("[\u2500-\u259f\u2800-\u28ff]+")
 """Matches the characters of a drawing: frames, blocks and braille."""
@@ -47,11 +47,11 @@ LONGEST_LABEL = 24
 
 
 def spoken(text: str, *, labelled: bool = False) -> str:
-    """Return a text without drawings, with commas for runs of blanks and words for signs.
+    """Return a text with drawings removed, runs of blanks replaced by commas, and signs replaced by words.
 
     Args:
-        labelled: whether a short text before the only run of blanks is the label of the text behind it, and ``!`` at
-            the beginning marks a warning.
+        labelled: whether a short text before the only run of blanks is a label, which gets a colon, and ``!`` at the
+            beginning marks a warning.
     """
     if labelled and text.lstrip().startswith("! "):
         text = text.replace("! ", "warning: ", 1)
@@ -62,10 +62,10 @@ def spoken(text: str, *, labelled: bool = False) -> str:
 
 
 def sentences(lines: Iterable[Line], hang: int) -> list[str]:
-    """Return lines that were wrapped for a screen as whole sentences, without empty and drawn ones.
+    """Return lines that were wrapped for a screen as whole sentences; leave out empty lines and drawings.
 
     Args:
-        hang: blanks from which a line continues the line before.
+        hang: number of blanks at the beginning from which on a line continues the line before.
     """
     found: list[str] = []
     for line in lines:
@@ -97,18 +97,18 @@ _LETTERS: Mapping[tuple[str, str], str] = {
     ("", "+"): "creation staged",
     ("", "-"): "deletion staged",
 }
-"""Name of a letter column, ``""`` for any, and the letter -> the word for it."""
+"""(name of a column of letters, or ``""`` for any, letter) -> the word that replaces the letter."""
 
 
 _BRANCHES = {"▸": "closed", "▾": "open"}
-"""Sign before the node of a tree -> the state of its branch."""
+"""Sign before the node of a tree -> the word for open or closed."""
 _SEVERITIES = {"! CRIT": "critical", "! HIGH": "high", "WARN": "warning", "CRIT": "critical", "HIGH": "high"}
 _UNTOLD = frozenset({"changed"})
-"""Columns whose changes kac does not announce: they just show that another value changed."""
+"""Columns whose changes kac does not report, because they only mark that another value changed."""
 _FIRST = "severity"
-"""The column that a sentence names before the name of the row."""
+"""The name of the column whose value comes before the name of the row."""
 _ALONE = frozenset({"", "sure", "branch"})
-"""Columns whose values need no column name before them."""
+"""Names of columns whose values are printed without the column's name."""
 
 
 class Told(NamedTuple):
@@ -117,13 +117,13 @@ class Told(NamedTuple):
     name: str
     """The name in lower case; ``""`` for the column with the names of rows."""
     is_letter: bool = False
-    """Whether its cells are letters, which need no column name before them."""
+    """Whether its cells are letters, which are printed without the column's name."""
     noun: str = ""
-    """The noun to put before a row's name if that begins with a digit."""
+    """The noun to print before a row's name that begins with a digit, such as ``broker``."""
 
 
 def row_words(columns: Sequence[Told], cells: Sequence[Cell]) -> dict[str, str]:
-    """Return column -> text for the cells with a meaning; the name of the row first, its letters last."""
+    """Return column -> text for the cells that are not empty: the name of the row first, words for letters last."""
     found: dict[str, str] = {}
     letters: dict[str, str] = {}
     for column, cell in zip(columns, cells, strict=False):
@@ -143,12 +143,12 @@ def row_words(columns: Sequence[Told], cells: Sequence[Cell]) -> dict[str, str]:
 
 
 def row_text(columns: Sequence[Told], words: Mapping[str, str], usual: Mapping[str, str] = {}) -> str:
-    """Return a row as one line: its severity, its name, then each column with its value; columns with an unknown value,
-    or with the usual one, are left out.
+    """Return a row as one line: its severity, its name, then each column's name and value; leave out columns with an
+    unknown or usual value.
 
     Args:
-        usual: column -> the value that was printed for all rows, and is left out. The line of a row without that value
-            says so, even if its own value is unknown or empty.
+        usual: column -> its usual value, which is printed once for all rows. The line of a row with another value has
+            that value, even if it is unknown or empty.
     """
     alone = _ALONE | {column.name for column in columns if column.is_letter}
     told = {**words, **{name: NONE for name in usual if words.get(name) is None}}
@@ -166,8 +166,8 @@ all of them."""
 
 
 def usual_values(columns: Sequence[Told], rows: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return column -> the value that most rows have, for columns in which one value is that frequent: kac prints the
-    value once, not in each row. Empty for fewer than `LEAST_ROWS` rows.
+    """Return column -> the value that nearly all rows have, for columns in which one value is that frequent: kac prints
+    it once, not in each row. Empty for fewer than `LEAST_ROWS` rows.
     """
     found: dict[str, str] = {}
     for column in columns:
@@ -183,7 +183,7 @@ _BAD = ("critical", "high", "warning")
 
 
 def badness(words: Mapping[str, str]) -> int:
-    """Return the place of a row among changes: the severest first, rows without trouble last."""
+    """Return the sort key of a changed row: the severest first, rows without trouble last."""
     severity = words.get(_FIRST, "")
     if severity in _BAD:
         return _BAD.index(severity)
@@ -206,10 +206,10 @@ def _amount(text: str) -> float:
 
 
 def differs(before: str, now: str) -> bool:
-    """Return whether a value is worth telling again: another text, or one in which a number moved by more than
+    """Return whether a changed value is worth printing: the text differs, or a number moved by more than the share
     `LEAST_CHANGE`, or a lower bound by more than `OF_BOUNDS`.
 
-    A number has its unit: ``59 s`` and ``1 min`` are near each other.
+    Numbers are compared with their units: ``59 s`` and ``1 min`` are near each other.
     """
     if _NUMBER.sub("", before) != _NUMBER.sub("", now):
         return True
@@ -219,8 +219,8 @@ def differs(before: str, now: str) -> bool:
 
 
 def changed_columns(columns: Sequence[Told], before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """Return column -> its change, for the values that differ enough: ``lag from 4 s to 90 s``, ``now in trouble``,
-    ``no longer in trouble``. Omit changes from or to an unknown value.
+    """Return column -> the text of its change, if that is worth printing (`differs`): ``lag from 4 s to 90 s``, ``now
+    in trouble``, ``no longer in trouble``. Leave out changes from or to an unknown value.
     """
     changed: dict[str, str] = {}
     for column in sorted(columns, key=lambda column: bool(column.name)):  # compare the name first
@@ -235,7 +235,9 @@ def changed_columns(columns: Sequence[Told], before: Mapping[str, str], now: Map
 
 
 def as_told(before: Mapping[str, str], now: Mapping[str, str], changed: Collection[str]) -> dict[str, str]:
-    """Return the words of a row as the operator knows them: a value that was not reported stays the same."""
+    """Return the texts of a row as they were last printed: those of `now` in the columns `changed`, those of `before`
+    in others.
+    """
     known = {name: before.get(name, UNKNOWN) for name in now}
     return {name: text if name in changed or known[name] == UNKNOWN else known[name] for name, text in now.items()}
 
@@ -243,28 +245,29 @@ def as_told(before: Mapping[str, str], now: Mapping[str, str], changed: Collecti
 # -- graphs ------------------------------------------------------------------------------------------------------------
 
 STEADY = 0.1
-"""Share of the highest value within which a series counts as steady, and within which its last value counts as its
-extreme."""
+"""A share, 0 to 1. A series is steady if its highest and lowest value differ by at most this share of the larger one.
+Its last value is near an extreme if they differ by at most this share of the difference of the extremes.
+"""
 
 
 class Course(NamedTuple):
-    """The course of a series of values: its trend and its extremes."""
+    """The course of a series of values: its trend, and the indexes of its extremes."""
 
     word: str
     """``rose``, ``fell``, ``steady`` or ``varied``."""
     since: int
-    """The index from which on it rose or fell; otherwise that of its first value."""
+    """The index from which on the series rose or fell; for another trend, that of its first value."""
     lowest: int
-    """The index of the last lowest value."""
+    """The index of the lowest value; of the last one if there are several."""
     highest: int
-    """The index of the last highest value."""
+    """The index of the highest value; of the last one if there are several."""
 
 
 def course(values: Sequence[float]) -> Course:
     """Return the course of a series of at least one value.
 
-    A series is steady if its extremes are close together; it rose if its last value is near the highest, and fell if
-    the last value is near the lowest, since the last time of the other extreme. Any other series varied.
+    A series is steady if its extremes are close together. It rose if its last value is near the highest, and fell if
+    the last value is near the lowest, each since the last occurrence of the other extreme. Any other series varied.
     """
     last = len(values) - 1
     lowest = max(range(len(values)), key=lambda at: (-values[at], at))
@@ -283,10 +286,10 @@ def course_text(what: str, series: Sequence[tuple[str, float]], unit: str, *, is
     """Return a series as a sentence: ``lag of billing rose from 4 s to 90 s since 14:02:10``.
 
     Args:
-        what: the measured quantity.
+        what: the name of the measured quantity.
         series: pairs of a time of day and a value, the earliest first; at least one.
         unit: the unit, as for `amount_text`.
-        is_least: whether the last value may be larger.
+        is_least: whether the true last value may be larger.
     """
     values = [value for _, value in series]
     told = course(values)
@@ -307,7 +310,9 @@ def course_text(what: str, series: Sequence[tuple[str, float]], unit: str, *, is
 
 
 def amount_text(value: float, unit: str) -> str:
-    """Return a value in ``seconds``, ``bytes`` a second, as a ``share``, or as a number."""
+    """Return a value as text by its unit: ``seconds`` as a duration, ``bytes`` as bytes/s, ``share`` (0 to 1) as a
+    percentage, any other unit as a number.
+    """
     if unit == "seconds":
         return time_text(value) if round(value) else "0 s"
     if unit == "bytes":
@@ -316,22 +321,22 @@ def amount_text(value: float, unit: str) -> str:
 
 
 class Sentence(NamedTuple):
-    """The course of a series, with the values from which its text is made. Times are Unix seconds."""
+    """A sentence about a series, with the values from which its text is made. Times are Unix seconds."""
 
     text: str
     word: str
-    """The word of its `Course`."""
+    """The trend: `Course.word`."""
     values: tuple[float, float, float]
-    """The last, the lowest and the highest value."""
+    """The last, the lowest and the highest value of the series."""
     begin: int
     """The time of the first value."""
     since: int
-    """The time from which on the word is true."""
+    """The time from which on the series has had this trend."""
 
     def is_worth_telling(self, before: Sentence) -> bool:
-        """Return whether the sentence differs enough from an earlier one that the voice has told: another course,
-        another beginning, or a value that moved by a quarter (`LEAST_CHANGE`). A beginning that has left the half hour
-        since then is no difference.
+        """Return whether the sentence differs enough from an earlier one that was printed: another trend, another
+        beginning of the trend, or a value that moved by a quarter (`LEAST_CHANGE`). A beginning that is now older
+        than the half hour counts as the same.
         """
         pairs = zip(before.values, self.values, strict=True)
         has_moved = any(abs(is_ - was) > LEAST_CHANGE * max(abs(was), abs(is_)) for was, is_ in pairs)
@@ -343,8 +348,8 @@ Key = TypeVar("Key")
 
 
 def still_told(before: Mapping[Key, Sentence], now: Mapping[Key, Sentence]) -> dict[Key, Sentence]:
-    """Return the present sentences. A sentence that says nearly the same as the one told before is replaced by that
-    one, so that a line of text stays unchanged while a value wavers.
+    """Return the present sentences, but the earlier one in place of each that is not worth telling, so that a line of
+    text stays unchanged while a value wavers.
     """
     kept = (key for key, each in now.items() if key in before and not each.is_worth_telling(before[key]))
     return {**now, **{key: before[key] for key in kept}}
@@ -372,12 +377,14 @@ _OF_ONE: Mapping[str, tuple[str, str]] = {
     "disk": ("used disk of {}", "share"),
 }
 CALM: Mapping[str, float] = {"behind": 5.0, "throttled": 1.0}
-"""Measure -> the highest value that kac leaves out: the seconds between the commits of a healthy group."""
+"""Measure -> the value up to which kac leaves the measure out. ``behind``: seconds, as between two commits of a healthy
+group.
+"""
 
 
 def cluster_graphs(known: HalfHour) -> dict[Measure, Sentence]:
-    """Return the last half hour of the cluster as sentences, in the order of `_OF_CLUSTER`, without the measures that
-    stayed within `CALM`.
+    """Return measure -> a sentence about the last half hour of the cluster, in the order of `_OF_CLUSTER`, without the
+    measures that stayed within `CALM`.
     """
     samples = ((each.slot * half_hour.EVERY, each.values) for each in known.samples)
     series = grouped((measure, (at, value)) for at, values in samples for measure, value in values.items())
@@ -394,9 +401,11 @@ def cluster_graphs(known: HalfHour) -> dict[Measure, Sentence]:
 
 
 def own_graphs(known: HalfHour, kind: Kind, name: str) -> dict[str, Sentence]:
-    """Return the last half hour of a topic, a group or a broker as sentences, by their quantities.
+    """Return quantity -> a sentence about the last half hour of a topic, a group or a broker.
 
     Args:
+        known: the samples of the half hour.
+        kind: whether `name` is a topic, a group or a broker.
         name: the name of the topic or the group, or the broker's id.
     """
     told: dict[str, Sentence] = {}

@@ -1,5 +1,6 @@
-"""The kinds that `list` takes, with the columns of each; this module has those of kinds that only `list` shows, and of
-tokens."""
+"""The kinds of entities that `list` takes, with the columns of each. This module has the columns of tokens, and of
+kinds that only `list` shows.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def _count(value: int) -> str:
 
 
 class UserRow(NamedTuple):
-    """A user, None for the default, with its quotas, SCRAM mechanisms and ACLs."""
+    """A user with its quotas, SCRAM mechanisms and ACLs; None as the name for the default user."""
 
     user: str | None
     quotas: int
@@ -54,7 +55,7 @@ USERS: columns.Columns[UserRow] = columns.Columns(
 
 
 def user_rows(snapshot: Snapshot) -> Iterator[UserRow]:
-    """Yield every user with a quota, a credential or an ACL, and every user whose credentials could not be read."""
+    """Yield every user that has a quota, a SCRAM credential or an ACL, or whose credentials could not be read."""
     quotas = _count_parts(snapshot, USER)
     acls: dict[str | None, int] = {}
     for acl in snapshot.acls:
@@ -71,7 +72,7 @@ def user_rows(snapshot: Snapshot) -> Iterator[UserRow]:
 
 
 class QuotaOwner(NamedTuple):
-    """A client id or an address, None for the default, and the number of entities with quotas that name it."""
+    """A client id or an address, and the number of quota entities that contain it; None as the name for the default."""
 
     name: str | None
     quotas: int
@@ -89,7 +90,7 @@ IPS = _owners("ip", "Address")
 
 
 def _owner_rows(snapshot: Snapshot, type_: str) -> Iterator[QuotaOwner]:
-    """Return every client id or address with a quota, the default first."""
+    """Return every client id or address that has a quota, the default first. type_: the type of quota entity."""
     counts = _count_parts(snapshot, type_)
     return (QuotaOwner(name, counts[name]) for name in _default_first(counts))
 
@@ -130,19 +131,19 @@ def logger_rows(snapshot: Snapshot) -> Iterator[LoggerRow]:
 
 
 class ResourceRow(NamedTuple):
-    """A resource that has only configs: a subscription of metrics."""
+    """A resource that has nothing but configs: a subscription of client metrics, for example."""
 
     name: str
     entries: ConfigSet
 
     def value(self, key: str) -> str | None:
-        """Return the value of a config; None if it is not set."""
+        """Return the value of a config key; None if it is not set."""
         entry = self.entries.get(key)
         return None if entry is None else entry.value
 
 
 def _key_column(key: KnownKey) -> columns.Column[ResourceRow]:
-    """Return the column of a key. A number stays the text that the broker sent, and is compared as a number."""
+    """Return the column of a config key. A number stays the text that the broker sent, but is compared as a number."""
     return columns.Column(
         key.name.replace(".", "_"),
         columns.LISTED,
@@ -155,18 +156,18 @@ def _key_column(key: KnownKey) -> columns.Column[ResourceRow]:
 
 
 def _resource_columns(type_: EntityType) -> columns.Columns[ResourceRow]:
-    """Return the columns of a type that only ListConfigResources lists."""
+    """Return the columns of a resource type that only ListConfigResources lists."""
     return columns.Columns(columns.Column("name", columns.LISTED), *map(_key_column, type_.keys))
 
 
 def resource_rows(snapshot: Snapshot, type_: EntityType) -> Iterator[ResourceRow]:
-    """Return the resources of a type that were read, by name."""
+    """Return the resources of a type whose configs were read, by name."""
     found = sorted(resource for resource in snapshot.configs if resource.type == type_.number)
     return (ResourceRow(resource.name, snapshot.configs[resource]) for resource in found)
 
 
 class CredentialRow(NamedTuple):
-    """A SCRAM credential as a broker describes it, never with a password."""
+    """A SCRAM credential as a broker describes it: mechanism and iterations, never a password."""
 
     user: str
     credential: ScramCredential
@@ -228,12 +229,12 @@ _SOON = timedelta(hours=1)
 
 
 def expires_soon(token: DelegationToken, now: datetime) -> bool:
-    """Return whether a token expires within an hour, or has expired: by default it has to be renewed each day."""
+    """Return whether a token expires within an hour of `now`, or has expired."""
     return token.expires <= (now + _SOON).timestamp() * 1000
 
 
 def token_lines(token: DelegationToken) -> list[Line]:
-    """Return the details of a token."""
+    """Return lines with the details of a token."""
     renewers = ", ".join(token.renewers)
     told = (
         ("owner", token.owner),
@@ -253,20 +254,20 @@ def token_rows(snapshot: Snapshot) -> Iterator[DelegationToken]:
 
 
 class Kind(NamedTuple):
-    """A kind of entities that `list` takes. A kind without rows is listed by a function of `console.answers.lists`."""
+    """A kind of entities that `list` takes. If `rows` is None, a function of `console.answers.lists` lists it."""
 
     columns: columns.Columns[Any]
     rows: Callable[[Snapshot], Iterable[Any]] | None = None
     name: Callable[[Any], str | None] = lambda row: row.name
-    """Returns the name of a row, which a GLOB has to match."""
+    """Returns the name of a row, against which a GLOB is matched."""
     parts: tuple[Part, ...] = ()
-    """The parts of the snapshot whose failures are reported below the table."""
+    """The parts of the snapshot whose read failures are printed below the table."""
     empty: str = ""
-    """The text in place of a table without rows; ``""`` for ``no KIND``."""
+    """The text if the table has no rows; ``""`` for ``no KIND``."""
 
 
 def _resources(type_: EntityType) -> Kind:
-    """Return the kind of a type that has only configs."""
+    """Return the kind for a resource type that has nothing but configs."""
     rows = partial(resource_rows, type_=type_)
     return Kind(_resource_columns(type_), rows, parts=(Part.CONFIGS, Part.RESOURCES))
 
@@ -312,6 +313,8 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 
 
 def filter_names(kind: str) -> tuple[str, ...]:
-    """Return the keys that ``KEY=VALUE`` of `list` accepts for a kind, without configs; empty for an unknown kind."""
+    """Return the keys that ``KEY=VALUE`` of `list` accepts for a kind, apart from config keys; empty for an unknown
+    kind.
+    """
     known = KINDS.get(kind)
     return () if known is None else tuple(column.name for column in known.columns.of("filter"))

@@ -1,5 +1,6 @@
-"""Contents of a lake as text: entities, values, authors and their certainty, freshness, rates over time. Texts are
-untrusted."""
+"""Contents of the lake as text: entities, values, authors and their certainty, age of data, rates over time. The texts
+are untrusted.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 
 NOTHING = "–"
 FIRST_SEEN = "first seen"
-"""Text in place of the old value of a change that a cluster's first poll found, which is unknown."""
+"""Text in place of the unknown old value of a change that the first poll of a cluster found."""
 _NAMED = 5
-"""Maximum number of clusters named in a line."""
+"""Maximum number of clusters listed in a line."""
 HIDDEN = "······"
 REDACTED = "[hidden]"
-"""Stands for a secret in tables that compare values (console.lake.redact)."""
+"""The text that replaces a secret in tables that compare values (console.lake.redact)."""
 
 HOW_SURE = {
     "request": ("R", "one request fits in time and content"),
@@ -35,7 +36,7 @@ HOW_SURE = {
     "several": ("?", "several requests fit: all are named"),
     "none": ("-", "no source says who"),
 }
-"""The source of a change's author -> a letter, and the text for it."""
+"""The source from which the author of a change is known -> a letter, and a text about the source."""
 LEVELS = (
     "(user, client)",
     "(user, default client)",
@@ -46,9 +47,9 @@ LEVELS = (
     "client",
     "default client",
 )
-"""The names of the levels of quotas, the most specific first."""
+"""The names of the levels at which a quota can be set, the most specific first."""
 SEVERITIES = {"high": ("H", "danger"), "medium": ("M", "pending"), "low": ("L", "muted")}
-"""Severity -> a letter and its meaning."""
+"""Severity -> a letter, and the meaning of its colour."""
 BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -57,8 +58,8 @@ def entity_text(type_: str, key: str) -> str:
     orders``.
 
     Args:
-        type_: the type as the lake's tables spell it.
-        key: the key in the form of `console.lake.entities`.
+        type_: the entity's type, as the tables of the lake spell it.
+        key: the entity's key, in the form of `console.lake.entities`.
     """
     match type_:
         case "quota":
@@ -75,7 +76,9 @@ def entity_text(type_: str, key: str) -> str:
 
 
 def resource_text(denied: Denied) -> str:
-    """Return the resource of a denial: ``topic orders``, ``transactional-id pay``, ``any topic``, ``cluster``."""
+    """Return the resource to which access was denied: ``topic orders``, ``transactional-id pay``, ``any topic``,
+    ``cluster``.
+    """
     word = clean(denied.resource_type).lower().replace("_", "-")
     if denied.resource_name == WILDCARD:
         return f"any {word}"
@@ -83,24 +86,25 @@ def resource_text(denied: Denied) -> str:
 
 
 def typed_text(entity_key: str) -> str:
-    """Return the name of an entity from its form in `drift` and `policy_violation`: ``topic:orders`` is ``topic
-    orders``."""
+    """Return the name of an entity, ``topic orders``, from its form ``topic:orders`` in the tables `drift` and
+    `policy_violation`.
+    """
     type_, _, key = entity_key.partition(":")
     return entity_text(type_, key)
 
 
 def attr_text(attr: str) -> str:
-    """Return an attribute's name, without the colon of an attribute that is not a config."""
+    """Return an attribute's name, without the colon with which an attribute begins that is not a config."""
     return clean(attr.removeprefix(":"))
 
 
 def value_text(type_: str, attr: str, value: str | None) -> str:
-    """Return a value with its human form if that adds something: ``604800000 (7 d)``.
+    """Return a value; if the key has a unit, also with that: ``604800000 (7 d)``.
 
     Args:
         type_: the type of the entity: a quota is shown in its key's unit.
         attr: a config's key, or ``:name`` for other attributes.
-        value: the value; None for no value. A redacted one becomes dots.
+        value: the value; None for a missing value, shown as a dash. A redacted value becomes dots.
     """
     if value is None:
         return NOTHING
@@ -121,11 +125,11 @@ class Sides(NamedTuple):
     old: str
     new: str
     hidden: bool
-    """Whether the lake does not contain the value."""
+    """Whether the values are secrets, which the lake does not contain."""
 
 
 def sides(change: reader.Change) -> Sides:
-    """Return the old and new value of a change; a missing value that was not deleted is hidden."""
+    """Return the old and new value of a change; dots if they are secrets."""
     hidden = is_hidden(change)
     old = value_text(change.entity_type, change.attr, change.old_value)
     if change.is_deleted:
@@ -135,7 +139,7 @@ def sides(change: reader.Change) -> Sides:
 
 
 def is_hidden(change: reader.Change) -> bool:
-    """Return whether the values of a change are secrets; the lake knows only that they are set."""
+    """Return whether the values of a change are secrets. The lake has no value of a secret, only that it is set."""
     # Facts about entities (`:partitions`) and ACLs are no configs: no broker hides their values.
     if change.attr.startswith(":") or change.entity_type == "acl":
         return False
@@ -144,32 +148,38 @@ def is_hidden(change: reader.Change) -> bool:
 
 
 def who_text(principal: str | None) -> str:
-    """Return the principals of a change: ``alice``, ``alice or bob``; the type User is left out."""
+    """Return the authors that a change may have, ``alice`` or ``alice or bob``, without the type User; a dash for
+    None.
+    """
     if principal is None:
         return NOTHING
     return " or ".join(clean(each.removeprefix("User:")) for each in principal.split(", "))
 
 
 def how_sure(change: reader.Change) -> tuple[str, str]:
-    """Return the source of a change's author, as a letter and its text; that of `none` without a principal."""
+    """Return a letter and a text for the source from which the author of a change is known; those of `none` if there is
+    no author.
+    """
     named = change.attribution if change.principal is not None else "none"
     return HOW_SURE.get(named, HOW_SURE["none"])
 
 
 def level_text(level: int | None) -> str:
-    """Return the name of a quota's level, from 1 to 8; ``no quota`` for None and other numbers."""
+    """Return the name of the level at which a quota is set, from 1 to 8; ``no quota`` for None and other numbers."""
     return LEVELS[level - 1] if level is not None and 1 <= level <= len(LEVELS) else "no quota"
 
 
 def pair_text(pair: reader.Pair | reader.ThrottledMinute) -> str:
-    """Return a user and client as ``alice / checkout``; ``*`` for all."""
+    """Return a user and a client id as ``alice / checkout``; ``*`` for all."""
     user = "*" if pair.scope_user is None else _pair_name(pair.scope_user)
     client = "*" if pair.scope_client is None else _pair_name(pair.scope_client)
     return f"{user} / {client}"
 
 
 def usage_by_minute(minutes: Iterable[reader.ThrottledMinute]) -> Mapping[str, Mapping[int, float]]:
-    """Return the most throttled pairs, with their use of the quota -> slot of the half hour -> requests a minute."""
+    """Return, for the most throttled pairs of user and client id, a text with the percentage of the quota -> number of
+    a time slot -> requests per minute.
+    """
     found: dict[str, dict[int, float]] = {}
     highest: dict[str, float] = {}
     slots = 60 // EVERY
@@ -190,7 +200,7 @@ def _pair_name(name: str) -> str:
 
 
 def local(at: datetime, now: datetime) -> str:
-    """Return a local time: ``14:02`` if it is today, ``11-20 14:02`` if this year, else with the year."""
+    """Return a local time: ``14:02`` if it is today, ``11-20 14:02`` if it is this year, else with the year."""
     here, today = at.astimezone(), now.astimezone()
     if here.date() == today.date():
         return f"{here:%H:%M}"
@@ -198,8 +208,8 @@ def local(at: datetime, now: datetime) -> str:
 
 
 def fresh_text(fresh: reader.Freshness, now: datetime) -> str:
-    """Return the freshness of the tables: ``as of 14:02, built 14:05 by run 20261121T140455Z-3f9a1c``; another text if
-    they were never built, or the cluster was never polled.
+    """Return the age of the tables: ``as of 14:02, built 14:05 by run 20261121T140455Z-3f9a1c``; another text if they
+    have no data of the cluster, or the cluster was never polled.
     """
     if fresh.built is None:
         return "nothing of this cluster"
@@ -212,9 +222,8 @@ def _by(run: str | None) -> str:
 
 
 def fleet_text(fresh: reader.FleetFreshness, now: datetime) -> str:
-    """Return the freshness of the tables of all clusters.
-
-    As ``100 clusters: as of 14:02, built 14:05; the oldest is prod-7 as of 13:10; not polled now: prod-7``.
+    """Return the age of the tables of all clusters: ``100 clusters: as of 14:02, built 14:05; the oldest is prod-7 as
+    of 13:10; not polled now: prod-7``.
     """
     if fresh.as_of is None or fresh.built is None or fresh.oldest is None:
         return f"{fresh.clusters:,} clusters: not polled"
@@ -228,41 +237,42 @@ def fleet_text(fresh: reader.FleetFreshness, now: datetime) -> str:
 
 
 def gap_text(gap: reader.Gap, now: datetime) -> str:
-    """Return a time without polls: ``unobserved 09:00–10:00``."""
+    """Return a range of time without polls: ``unobserved 09:00–10:00``."""
     until = local(gap.until, now) if gap.until is not None else "now"
     return f"unobserved {local(gap.since, now)}–{until}"
 
 
 def rate_text(key: str, value: float | None, limit: float | None = None) -> str:
-    """Return a measured rate in the unit of its quota; a dash for None.
+    """Return a measured rate in the unit of its quota; a dash for None, an unknown rate.
 
     Args:
         key: the key of the quota.
-        limit: the limit that the rate is compared with; None without one.
+        limit: the limit with which the rate is compared; None if there is none.
     """
     return NOTHING if value is None else measured_rate(key, value, limit)
 
 
 def limit_text(usage: reader.Usage) -> str:
-    """Return the effective quota; a dash without one."""
+    """Return the effective quota with its unit; a dash if there is none."""
     return NOTHING if usage.quota_value is None else quota(usage.pair.quota_key, usage.quota_value)
 
 
 def waited(usage: reader.Usage) -> str:
-    """Return the total time that clients were throttled; ``""`` for 0."""
+    """Return the total time for which clients were throttled; ``""`` for 0."""
     return duration(usage.throttle_ms).removeprefix("≈ ") if usage.throttle_ms else ""
 
 
 def spark(series: Sequence[tuple[datetime, float]], width: int, top: float | None = None) -> str:
-    """Return a series as a row of bars, each as high as the highest value in its part of the time.
+    """Return a series as a row of bars, one for each of equal parts of the time; a bar is as high as the highest value
+    in its part.
 
     Args:
         series: times and values, the earliest first.
-        width: the most bars, in cells; there are no more of them than values.
-        top: the value of a full bar; None, or a lower value than the highest, for the highest.
+        width: maximum number of bars, each one cell; there are no more bars than values.
+        top: the value of a full bar; None, or a value below the highest, for the highest.
 
     Returns:
-        One bar for each part of the time, a blank for a part without a value; ``""`` without values.
+        The bars, with a blank for a part without a value; ``""`` without values.
     """
     if not series or width < 1:
         return ""
@@ -283,6 +293,6 @@ def _height(rate: float, most: float, heights: int) -> int:
 
 
 def drift_sides(row: reader.Drifted) -> tuple[str, str]:
-    """Return the majority's value, and the value of this entity."""
+    """Return the value that most entities have, and the value of the entity that differs."""
     type_, _ = row.entity
     return value_text(type_, row.attr, row.majority_value), value_text(type_, row.attr, row.this_value)

@@ -1,4 +1,4 @@
-"""Rows of a lake's tables: changes, drift, denials, and usage with its plot."""
+"""Rows of the lake's tables: changes, drift, denied accesses, and quota usage with its plot."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ class ChangeTexts(NamedTuple):
     new: str
     who: str
     how: str
-    """The source of the author's name."""
+    """A text about the source from which the author is known."""
     is_first_seen: bool = False
-    """Whether the first poll found it."""
+    """Whether the first poll of the cluster found the value, so that the time of the change is unknown."""
 
 
 def change_texts(change: Change, first_poll: datetime | None, at: Callable[[datetime], str]) -> ChangeTexts:
-    """Return a change as text.
+    """Return the fields of a change as texts.
 
     Args:
-        first_poll: the time of the first poll of the cluster, as for `Change.is_first_seen`.
+        change: the change from the lake.
+        first_poll: the time of the first poll of the cluster, as for `Change.is_first_seen`; None if unknown.
         at: returns a time as text.
     """
     if change.is_gap:
@@ -54,20 +55,21 @@ def change_texts(change: Change, first_poll: datetime | None, at: Callable[[date
 
 
 class Dated(NamedTuple):
-    """A change of a lake in its timeline."""
+    """A change from the lake, as a row of the timeline on the command line."""
 
     change: Change
     words: ChangeTexts
     zone: tzinfo | None
-    """The time zone of the change's times; None for this host's."""
+    """The time zone in which times are printed; None for this host's."""
 
 
 def dated(change: Change, first_poll: datetime | None, zone: tzinfo | None = None) -> Dated:
-    """Return the row of a change, with its times in full.
+    """Return the row of a change, with complete times.
 
     Args:
-        first_poll: the time of the first poll of the cluster, as for `Change.is_first_seen`.
-        zone: the time zone of the times; None for this host's.
+        change: the change from the lake.
+        first_poll: the time of the first poll of the cluster, as for `Change.is_first_seen`; None if unknown.
+        zone: the time zone in which times are printed; None for this host's.
     """
     return Dated(change, change_texts(change, first_poll, lambda at: _full(at, zone)), zone)
 
@@ -93,7 +95,7 @@ HISTORY: columns.Columns[Dated] = columns.Columns(
     columns.Column("source", columns.OBJECT, lambda row: row.change.source),
     views=columns.TOLD,
 )
-"""The columns of a lake's timeline on the command line: entity and key are separate, values and times are complete."""
+"""The columns of the timeline on the command line: entity and key are separate, values and times are not shortened."""
 
 
 def _iso(at: datetime | None) -> str | None:
@@ -107,11 +109,11 @@ SOURCES = {
     "journal": "journal",
     "request_log": "request log",
 }
-"""The source of a change -> its name for an operator."""
+"""The source of a change, as the lake spells it -> its name for an operator."""
 
 
 def change_lines(change: Change) -> list[Line]:
-    """Return the details of a change, without its title."""
+    """Return lines with the details of a change, without a title."""
     if change.is_gap:
         return [[("What changed in this time is seen only as of its end, and who did it may never be known.", "")]]
     if change.is_first_poll:
@@ -146,23 +148,24 @@ SAME = "·"
 
 
 class DriftRow(NamedTuple):
-    """A key whose value differs between peers."""
+    """A config key whose value differs between peers: brokers, clusters, or a cluster and its baseline."""
 
     entity: str
-    """The entity that has the key; ``""`` if the peers themselves have it."""
+    """The entity that has the key; ``""`` if each peer (a broker) itself has it."""
     attr: str
     majority: str
     severity: str
     peers: int
     odd: dict[str, Drifted]
-    """The peers that differ, by name."""
+    """Name of a peer whose value differs from the majority's -> that difference."""
 
 
 def drift_rows(drifted: Iterable[Drifted], scope: str) -> list[DriftRow]:
-    """Return the rows of a scope, in order of first occurrence; for brokers by key, else by entity and key.
+    """Return the rows of differences, in order of first occurrence: a row for each key in the scope of brokers,
+    otherwise for each entity and key.
 
     Args:
-        drifted: a drift for each entity that differs; several may share a row.
+        drifted: a difference for each entity whose value differs; several may share a row.
         scope: the scope of all of them: ``broker``, ``cluster`` or ``baseline``.
     """
     made: dict[tuple[str, str], DriftRow] = {}
@@ -177,25 +180,26 @@ def drift_rows(drifted: Iterable[Drifted], scope: str) -> list[DriftRow]:
 
 
 def peer(row: Drifted) -> str:
-    """Return the header of an entity's column: the id of its broker or of its cluster."""
+    """Return the name of the peer that differs: the id of its broker or of its cluster."""
     return row.entity[1] if row.scope == "broker" else row.cluster_id
 
 
 def row_name(row: DriftRow) -> str:
-    """Return the name of a row: ``topic orders retention.ms``; only the key for a broker's key."""
+    """Return the name of a row: ``topic orders retention.ms``; in the scope of brokers only the key."""
     return f"{lake.typed_text(row.entity)} {lake.attr_text(row.attr)}" if row.entity else lake.attr_text(row.attr)
 
 
 START = "start"
-"""Name of the baseline's scope if there is no lake: the state when watching began."""
+"""The name of the baseline's scope if there is no lake: the state when the console began."""
 
 
 def drift_columns(scope: str, peers: Sequence[str]) -> columns.Columns[DriftRow]:
-    """Return the columns of differences: the severity, the key, the majority's value, then each peer's deviations.
+    """Return the columns of differences: the severity, the key, the value of the majority, then a column for each peer
+    with its value if it differs.
 
     Args:
         scope: the scope of the rows, or `START`.
-        peers: ids of brokers or clusters. The first ones stay longest on a narrow screen.
+        peers: ids of brokers or clusters. A narrow screen leaves out the last ones first.
     """
     most = {"baseline": "Wanted", START: "At start"}.get(scope, "Most")
     return columns.Columns(
@@ -228,10 +232,10 @@ _PEERS = {"broker": "brokers", "cluster": "clusters"}
 
 
 def drifted_columns(zone: tzinfo | None) -> columns.Columns[Drifted]:
-    """Return the columns of the command line, with a row for each entity that differs.
+    """Return the columns of the command line, for one row for each entity whose value differs.
 
     Args:
-        zone: the time zone of the times; None for this host's.
+        zone: the time zone in which times are printed; None for this host's.
     """
     return columns.Columns(
         columns.Column("severity"),
@@ -253,11 +257,12 @@ def drifted_columns(zone: tzinfo | None) -> columns.Columns[Drifted]:
 def drift_lines(
     row: DriftRow, wanted: str = "the baseline wants ", first: str = "as long as anybody looked"
 ) -> list[Line]:
-    """Return each deviation with its value and its beginning.
+    """Return a line with the value of the majority or the baseline, and a line for each peer that differs: its value,
+    and since when it has it.
 
     Args:
         wanted: the words before the value of a baseline.
-        first: the words for an unknown beginning.
+        first: the words in place of an unknown beginning.
     """
     lines: list[Line] = [
         [("most have ", "muted"), (row.majority, ""), (f"   {len(row.odd)} of {row.peers} differ", "muted")]
@@ -280,14 +285,15 @@ _FEW_NAMES = 3
 
 
 def _few(names: Sequence[str]) -> str:
-    """Return the first names, and the number of further names."""
+    """Return the first names, and the number of the others."""
     more = f" and {len(names) - _FEW_NAMES:,} more" if len(names) > _FEW_NAMES else ""
     return ", ".join(map(clean, names[:_FEW_NAMES])) + more
 
 
 def _change_before(row: Denied) -> str:
-    """Return the change before a denial: ``acl topic orders, ALLOW READ User:alice from *: deleted, 2026-11-20 14:02:11
-    by bob``."""
+    """Return the last change before a denied access that may explain it: ``acl topic orders, ALLOW READ User:alice from
+    *: deleted, 2026-11-20 14:02:11 by bob``; a dash if there is none.
+    """
     if row.change is None:
         return lake.NOTHING
     words = change_texts(row.change, None, lambda at: _full(at, None))
@@ -339,14 +345,14 @@ DENIED: columns.Columns[Denied] = columns.Columns(
     orders={"data": Denied._fields},
     views=columns.TOLD,
 )
-"""A row for each right that a principal was denied; times are this host's."""
+"""The columns of denied accesses, one row for each right that a principal was denied; times are this host's."""
 
 
 # Usage of quotas as rows; a plot of a pair over time with its limit as a line.
 
 _NEAR = 0.8
 _AXIS = 11
-"""Number of cells for the numbers on the left of a plot."""
+"""Width in cells of the numbers on the left of a plot."""
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
@@ -358,8 +364,8 @@ def _short(key: str) -> str:
 
 
 def quotas_now(quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], cluster: str) -> dict[Usage, quota.QuotaEntity]:
-    """Return the quotas of users and clients whose rates a lake measures, as usages without rates, by name, each with
-    its entity.
+    """Return usage without measured rates -> its quota entity, for the present quotas of users and client ids whose
+    rates the lake would measure, by name.
 
     Args:
         quotas: the present quotas of the cluster.
@@ -380,7 +386,7 @@ def quotas_now(quotas: Mapping[quota.QuotaEntity, quota.QuotaValues], cluster: s
 
 
 def _level(entity: quota.QuotaEntity) -> int:
-    """Return the level of an entity's own quota, as `console.model.quota` numbers them."""
+    """Return the level of an entity's own quota, numbered as in `console.model.quota`."""
     user, client = (
         "" if not entity.has(type_) else "default" if entity.name_of(type_) is None else "named"
         for type_ in (quota.USER, quota.CLIENT_ID)
@@ -401,8 +407,8 @@ _LEVELS = {
 
 
 def state(usage: Usage) -> tuple[str, str]:
-    """Return ``!`` for a pair that was throttled or uses its whole limit, ``~`` for a pair that uses at least eight
-    tenths of it, else ``""``; with the meaning of the letter.
+    """Return a letter and the meaning of its colour: ``!`` for a pair that was throttled or uses its whole quota, ``~``
+    for a pair that uses at least eight tenths of it, else ``""``.
     """
     if usage.throttle_ms or (usage.utilisation is not None and usage.utilisation >= 1):
         return "!", "failed"
@@ -516,11 +522,13 @@ USAGE: columns.Columns[Usage] = columns.Columns(
     },
     views=columns.TOLD | columns.SCREEN,
 )
-"""The columns of pairs of a user and a client with one of their quotas; the pair nearest to its limit is first."""
+"""The columns of pairs of user and client id, one row for each of their quotas; the pair nearest to its limit is
+first.
+"""
 
 
 def usage_lines(usage: Usage) -> list[Line]:
-    """Return the quota of a usage with its level, the measured rates, and the suggestion."""
+    """Return lines with the quota of a usage and its level, the measured rates, and the suggested quota."""
     key = usage.pair.quota_key
     quota_line: Line = [(f"{_short(key)} quota ", "muted"), (lake.limit_text(usage), "strong")]
     quota_line += [(f"  by {lake.level_text(usage.level)}, per broker", "muted")]
@@ -550,14 +558,17 @@ def usage_lines(usage: Usage) -> list[Line]:
 
 
 def plot(usage: Usage, minutes: Sequence[Minute], width: int, height: int) -> list[Line]:
-    """Return a plot of the highest rate in each minute, on the broker with the highest one; a note if nothing was used.
+    """Return a plot of a rate over time: in each column the highest rate, on the broker where it was highest. If
+    nothing was used, return a note.
 
-    The limit of that time is a line of dashes; minutes with throttling have the meaning `failed` and a ``!`` below.
+    The limit at each time is a line of dashes; columns with throttling are in the style `failed`, and have a ``!``
+    below.
 
     Args:
-        minutes: the minutes, the earliest first.
+        usage: the pair and its quota.
+        minutes: the measured minutes, the earliest first.
         width: the width of the plot with its axis, in cells.
-        height: the height of the bars, in lines; the axis and its key take four more.
+        height: the height of the bars, in lines; the axis and the legend take four more.
     """
     key = usage.pair.quota_key
     bars = _columns(minutes, max(1, width - _AXIS - 1))
@@ -589,8 +600,8 @@ def plot(usage: Usage, minutes: Sequence[Minute], width: int, height: int) -> li
 
 
 def _columns(minutes: Sequence[Minute], width: int) -> list[tuple[float | None, float | None, bool]]:
-    """Return for each column of a graph the highest rate, the lowest limit, and whether the client was throttled; the
-    rate and the limit are None if no minute in the column has one. Empty without minutes.
+    """Return for each column of a plot the highest rate, the lowest limit, and whether the client was throttled; rate
+    or limit are None if no minute of the column has one. Empty without minutes.
     """
     if not minutes:
         return []

@@ -1,4 +1,6 @@
-"""The flows of MirrorMaker 2 to this cluster: their heartbeats, the groups with checkpoints, the copies with syncs."""
+"""The flows of MirrorMaker 2 to this cluster: their heartbeats, their checkpoints for groups, and the offset syncs of
+mirrored topics.
+"""
 
 from __future__ import annotations
 
@@ -26,18 +28,18 @@ MOST_NAMED, MOST_LINES = 8, 200
 
 
 class MirrorRow(NamedTuple):
-    """A flow at the time of its last read, UTC."""
+    """A flow (source cluster → this cluster), as it was at its last read. at: the time of that, UTC."""
 
     flow: mirror.Flow
     at: datetime
 
     @property
     def state(self) -> str:
-        """The state of the flow by its heartbeats."""
+        """The state of the flow as a word, judged by its heartbeats."""
         return UNKNOWN if self.flow.beat is None else SILENT if mirror.is_silent(self.flow.beat, self.at) else BEATS
 
     def beat_age(self, beat: mirror.Beat | None) -> float | None:
-        """Return the seconds since a heartbeat; None if it is unknown."""
+        """Return the seconds since a heartbeat; None if there is none."""
         return None if beat is None else mirror.age(beat.at_ms, self.at)
 
     @property
@@ -52,7 +54,7 @@ class MirrorRow(NamedTuple):
 
 
 def mirror_rows(snapshot: Snapshot) -> Iterator[MirrorRow]:
-    """Yield the flows by name; no flows before they were read."""
+    """Yield the flows in order of name; nothing before they were read."""
     at = snapshot.read_at.get(Part.MIRRORS)
     if at is not None:
         yield from (MirrorRow(snapshot.mirrors[name], at) for name in sorted(snapshot.mirrors))
@@ -61,7 +63,7 @@ def mirror_rows(snapshot: Snapshot) -> Iterator[MirrorRow]:
 def _age_column(
     name: str, title: str, get: Callable[[R], float | None], priority: int, sort_key: str
 ) -> columns.Column[R]:
-    """Return a column of a time that has passed: in seconds in the data, with a unit on the screen."""
+    """Return a column of an age: seconds in data, a text with a unit on the screen."""
 
     def text(row: R) -> str:
         seconds = get(row)
@@ -131,33 +133,36 @@ MIRRORS: columns.Columns[MirrorRow] = columns.Columns(
     tie=lambda row: row.flow.name,
 )
 """The columns of flows. heartbeat: age of the newest one that MirrorMaker wrote to this cluster; came_through: age of
-the newest one that it copied from the source. checkpoint, sync: age of the newest one."""
+the newest one that it copied from the source cluster. checkpoint, sync: age of the newest one.
+"""
 
 
 # -- groups and topics of the flows ------------------------------------------------------------------------------------
 
 
 class CheckpointRow(NamedTuple):
-    """An offset of a group that a flow has translated."""
+    """A group's offset that a flow has translated to this cluster."""
 
     flow: mirror.Flow
     checkpoint: mirror.Checkpoint
     age: float | None
     """The age of the checkpoint in seconds; None if unknown."""
     lag: int | None
-    """The number of records in this cluster behind the offset; None if the end of the copy is unknown."""
+    """The number of records in this cluster after the translated offset; None if the partition's end offset is
+    unknown.
+    """
 
 
 class SyncRow(NamedTuple):
-    """The last offset sync of a partition of a copy."""
+    """The last offset sync of a partition of a mirrored topic."""
 
     flow: mirror.Flow
     topic: str
-    """The name of the topic in this cluster; ``""`` if it does not exist."""
+    """The name of the mirrored topic in this cluster; ``""`` if it does not exist."""
     sync: mirror.OffsetSync
     age: float | None
     since: int | None
-    """The number of records that were copied after the sync; None if the end of the copy is unknown."""
+    """The number of records that were copied after the sync; None if the partition's end offset is unknown."""
 
 
 def checkpoint_rows(snapshot: Snapshot) -> Iterator[CheckpointRow]:
@@ -169,7 +174,7 @@ def checkpoint_rows(snapshot: Snapshot) -> Iterator[CheckpointRow]:
 
 
 def sync_rows(snapshot: Snapshot) -> Iterator[SyncRow]:
-    """Yield the offset syncs of all flows whose syncs are in a topic of this cluster, by flow, topic and partition."""
+    """Yield the offset syncs of all flows that keep them in a topic of this cluster, by flow, topic and partition."""
     for row in mirror_rows(snapshot):
         for each, at in row.flow.syncs:
             copy = row.flow.copy_of(each.topic)
@@ -192,8 +197,9 @@ CHECKPOINTS: columns.Columns[CheckpointRow] = columns.Columns(
     _count_column("lag", "Lag here", lambda row: row.lag, 75, "B"),
     _age_column("age", "Age", lambda row: row.age, 90, "A"),
 )
-"""The columns of checkpoints. lag: the number of records that the group would read here if it moved to this cluster
-now."""
+"""The columns of checkpoints. lag: the number of records that the group would have to read if it moved to this cluster
+now.
+"""
 SYNCS: columns.Columns[SyncRow] = columns.Columns(
     _name_column(lambda row: row.flow.name),
     _text_column("topic", "Topic", lambda row: row.topic or row.sync.topic, 95, "T"),
@@ -207,15 +213,15 @@ SYNCS: columns.Columns[SyncRow] = columns.Columns(
 
 
 class LagRow(NamedTuple):
-    """A partition of a copy, with its partition at the source."""
+    """A partition of a mirrored topic, and how far it lags behind its partition in the source cluster."""
 
     flow: mirror.Flow
     topic: str
     partition: int
     end: int
-    """The end of the source's partition."""
+    """The end offset of the partition in the source cluster."""
     copied: int | None
-    """The offset at the source up to which records are copied; None without an offset sync of the partition."""
+    """The offset in the source cluster up to which records are copied; None if the partition has no offset sync."""
 
     @property
     def lag(self) -> int | None:
@@ -231,15 +237,15 @@ LAGS: columns.Columns[LagRow] = columns.Columns(
     _count_column("copied", "Copied to", lambda row: row.copied, 80, "D"),
     _count_column("lag", "Lag", lambda row: row.lag, 90, "L"),
 )
-"""The columns of partitions whose copies lack records of the source."""
+"""The columns of partitions of mirrored topics that lack records of the source cluster."""
 
 
 # -- a flow in detail --------------------------------------------------------------------------------------------------
 
 
 def mirror_lines(row: MirrorRow, snapshot: Snapshot) -> list[Line]:
-    """Return the details of a flow: the facts in its records, its connectors, and the first `MOST_LINES` checkpoints of
-    its groups.
+    """Return lines with the details of a flow: its heartbeats and syncs, its connectors, and the first `MOST_LINES`
+    checkpoints.
     """
     flow = row.flow
     told: list[tuple[str, str, str]] = [

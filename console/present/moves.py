@@ -1,4 +1,4 @@
-"""Moves of partitions in progress, and their operations: rows, cells and details. Pure."""
+"""Moves of replicas in progress, and the operations that make them: rows, cells and details. Pure."""
 
 from __future__ import annotations
 
@@ -28,59 +28,67 @@ from console.triage.moves import STALLS, Copy
 Replica = tuple[str, int, int]
 R = TypeVar("R")
 OUTSIDE = "not of this host's journal"
-"""Name in place of an operation, for a move that another host or another tool began."""
+"""Text in place of the operation, for a move that another host or another tool began."""
 
 
 class MoveRow(NamedTuple):
-    """A partition that moves, a replica that moves into another directory of its broker, or an open operation."""
+    """A partition whose replicas move to other brokers, a replica that moves into another directory of its broker, or
+    an open operation (`place` is None).
+    """
 
     place: TopicPartition | None
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
     copies: tuple[tuple[int, Copy], ...] = ()
-    """The broker that receives a replica -> the copy, if its size is known; the row of an operation has the copies of
-    all its moves."""
+    """(id of a broker that receives a replica, copy) for each copy whose size is known; for an operation, those of all
+    its moves.
+    """
     dead: tuple[int, ...] = ()
-    """The brokers that should receive a replica, but are not alive."""
+    """The ids of the brokers that should receive a replica, but are not alive."""
     limits: tuple[tuple[int, int], ...] = ()
-    """The brokers that copy, each with its throttle in bytes/s."""
+    """(broker id, its throttle in bytes/s) for the brokers that take part in the copy."""
     operation: Operation | None = None
-    """The operation of the move, or the operation that the row itself shows; None for a move of no operation."""
+    """The operation that makes the move, or that the row itself is; None for a move that no operation of this host
+    makes.
+    """
     worker: str = ""
-    """The process that works on the operation; ``""`` if none does."""
+    """The process that runs the operation, as text; ``""`` if none does."""
     within: tuple[int, str, str] | None = None
-    """For a replica that moves within its broker: the broker, and the directories before and after; None for other
-    moves."""
+    """For a replica that moves within its broker: the broker id, and the directories before and after; None for any
+    other row.
+    """
     held: tuple[int, int] = (0, 0)
-    """The numbers of bytes that a partition's new replicas have, and that they lack, in one poll."""
+    """The number of bytes that a partition's new replicas have, and the number that they lack, by one poll."""
 
     @property
     def still(self) -> tuple[int, ...]:
-        """The brokers that have received no bytes for at least `STALLS` seconds although some are missing."""
+        """The ids of the brokers that have received no bytes for `STALLS` seconds or more although some are missing."""
         return tuple(broker for broker, copy in self.copies if copy.rests >= STALLS)
 
     @property
     def stuck(self) -> bool:
-        """Whether the move makes no progress, or the operation is held up."""
+        """Whether the move makes no progress, or the operation can't go on."""
         if self.place is None:
             return self.operation is not None and self.operation.is_held_up
         return bool(self.dead or self.still)
 
     @property
     def name(self) -> str:
-        """``orders/3``, ``orders/3 on 2`` for a replica that stays on its broker, or ``operation 7``."""
+        """The name of the row: ``orders/3``, ``orders/3 on 2`` for a replica that stays on its broker, or ``operation
+        7``.
+        """
         if self.place is not None:
             on = f" on {self.within[0]}" if self.within is not None else ""
             return f"{clean(self.place[0])}/{self.place[1]}{on}"
         return f"operation {self.operation.number}" if self.operation is not None else ""
 
     def rate(self) -> float | None:
-        """Return the total bytes per second of all copies; None if unknown."""
+        """Return the total rate of the copies in bytes/s, as far as it is known; None if no rate is known."""
         known = [copy.rate for _, copy in self.copies if copy.rate is not None]
         return sum(known) if known else None
 
     def left(self) -> float | None:
-        """Return the seconds until the last copy is complete; None if unknown."""
+        """Return the seconds until the last copy is complete; None if that is unknown for one of them."""
         # If the end of one copy is unknown, the end of all is unknown.
         known = [copy.left for _, copy in self.copies]
         return max((each for each in known if each is not None), default=None) if None not in known else None
@@ -93,17 +101,17 @@ def move_rows(
     operations: Sequence[Operation],
     worker: str,
 ) -> list[MoveRow]:
-    """Return the rows of moves and of their operations. Rates need at least two polls.
+    """Return the rows of moves and of the open operations. Rates need at least two polls.
 
     Args:
         snapshot: has the moves, the configs of throttles and the log directories.
-        copies: measured copies of replicas to another broker.
-        within: measured copies of replicas between directories of a broker.
+        copies: replica -> its measured copy to another broker.
+        within: replica -> its measured copy to another directory of its broker.
         operations: the open operations.
-        worker: the process that works on them; ``""`` for no process.
+        worker: the process that runs the operations, as text; ``""`` if none does.
 
     Returns:
-        The operations, then the stuck moves, then the others.
+        The operations, then the stuck moves, then the other moves.
     """
     # A fenced broker fetches nothing: its copy ends only after it is back.
     alive = {broker.id for broker in snapshot.cluster.brokers if not broker.fenced}
@@ -126,7 +134,7 @@ def move_rows(
 
 
 def running_rows(snapshot: Snapshot, operations: Sequence[Operation]) -> list[MoveRow]:
-    """Return the rows of the partitions that move between brokers, by one poll.
+    """Return the rows of the partitions whose replicas move between brokers, known from one poll, so without rates.
 
     Args:
         snapshot: has the moves and the log directories.
@@ -170,7 +178,7 @@ def _rows_within(
 def _throttle(snapshot: Snapshot, broker: int, key: str) -> int | None:
     entry = entry_in(snapshot.configs, broker_resource(broker), key)
     rate = long_number(entry.value) if entry is not None else None
-    # Kafka's default is the largest long, which means no limit.
+    # The largest 64-bit integer, Kafka's default, means no limit.
     return rate if rate is not None and rate < 2**63 - 1 else None
 
 
@@ -220,7 +228,7 @@ def _left_cell(row: MoveRow) -> Cell:
 
 
 def _bytes(name: str, title: str, get: Callable[[R], int]) -> columns.Column[R]:
-    """Return a column of bytes; a negative number means unknown."""
+    """Return a column of a number of bytes; a negative number means unknown."""
 
     def text(row: R) -> str:
         return byte_count(held) if (held := get(row)) >= 0 else "unknown"
@@ -232,7 +240,7 @@ def _bytes(name: str, title: str, get: Callable[[R], int]) -> columns.Column[R]:
 
 
 def _owner_column(get: Callable[[R], Operation | None]) -> columns.Column[R]:
-    """Return the column of a row's operation."""
+    """Return the column of the operation that makes a move."""
 
     def value(row: R) -> int | None:
         return operation.number if (operation := get(row)) is not None else None
@@ -297,13 +305,14 @@ MOVES: columns.Columns[MoveRow] = columns.Columns(
     _owner_column(lambda row: row.operation),
     views=columns.TOLD | columns.SCREEN,
 )
-"""The columns of moves between brokers. The screen, which polls repeatedly, has the time left; a table has the bytes
-left."""
+"""The columns of moves between brokers. The screen, which polls repeatedly, has the time left; the text of `list` has
+the bytes left.
+"""
 
 
 class CopyRow(NamedTuple):
-    """A replica that its broker copies from one log directory into another, with the operation that copies it; None
-    without one.
+    """A replica that its broker copies from one log directory into another, and the operation that requested that; None
+    if no operation of this host did.
     """
 
     place: ReplicaPlace
@@ -333,15 +342,15 @@ COPIES: columns.Columns[CopyRow] = columns.Columns(
     columns.Column("behind", columns.TOLD, lambda row: row.copy.behind, "number", left=True),
     _owner_column(lambda row: row.operation),
 )
-"""The columns of copies between directories of a broker. Behind: the number of records that a copy lacks."""
+"""The columns of copies between directories of a broker. Behind: the number of records that a copy still lacks."""
 
 
 class OperationRow(NamedTuple):
-    """An operation, open or ended, and the process that works on it."""
+    """An operation, open or ended, and the process that runs it."""
 
     operation: Operation
     holder: Origin | None = None
-    """The process that works on an open operation; None if no process does."""
+    """The process that runs an open operation; None if no process does."""
 
     @property
     def progress(self) -> Progress | None:
@@ -350,17 +359,17 @@ class OperationRow(NamedTuple):
 
     @property
     def copied(self) -> int:
-        """The bytes that the operation has copied so far; 0 after its end, and for a redrive."""
+        """The number of bytes that the operation has copied so far; 0 after its end, and for a redrive."""
         return self.progress.copied if self.progress is not None and self.operation.letters is None else 0
 
     @property
     def left(self) -> int:
-        """The bytes that the operation has yet to copy."""
+        """The number of bytes that the operation still has to copy; 0 after its end, and for a redrive."""
         return self.progress.left if self.progress is not None and self.operation.letters is None else 0
 
     @property
     def letters(self) -> dict[str, Data] | None:
-        """The letters of a redrive as data; None for any other operation."""
+        """The counts of dead letters of a redrive as data; None for any other operation."""
         found = self.operation.letters
         return None if found is None else dict(to_builtins(found))
 
@@ -417,8 +426,9 @@ OPERATIONS: columns.Columns[OperationRow] = columns.Columns(
     columns.Column("holder", columns.OBJECT, _holder, "object"),
     views=columns.TOLD,
 )
-"""The columns of operations with their progress. An operation that ended counts all its bytes as copied, but only in
-the text."""
+"""The columns of operations with their progress. For an operation that has ended, only the text counts all of its bytes
+as copied.
+"""
 
 
 # -- the moves of a proposal -------------------------------------------------------------------------------------------
@@ -457,7 +467,7 @@ DIR_MOVES: columns.Columns[DirMove] = columns.Columns(
 def _before_after(
     name: str, title: str, get: Callable[[R], tuple[int, int]], text: Callable[[int], str]
 ) -> columns.Column[R]:
-    """Return the column of a number before and after all moves."""
+    """Return the column of a number before and after all moves of a proposal."""
 
     def shown(row: R) -> str:
         before, after = get(row)
@@ -495,7 +505,7 @@ DIRS_AFTER: columns.Columns[DirForecast] = columns.Columns(
 
 
 def summary(rows: Sequence[MoveRow]) -> Line:
-    """Return a line with the numbers of running and of stuck moves."""
+    """Return a line with the number of moves in progress, and of the stuck ones among them."""
     moving = [row for row in rows if row.place is not None]
     stuck = sum(row.stuck for row in moving)
     line: Line = [("moves", "strong"), (f"  {len(moving) - stuck} running", "")]
@@ -503,7 +513,9 @@ def summary(rows: Sequence[MoveRow]) -> Line:
 
 
 def limit_text(rows: Sequence[MoveRow]) -> str:
-    """Return the throttle of the brokers that copy, or the lowest and the highest one; ``""`` without a throttle."""
+    """Return the throttle of the brokers that copy; if they have several, the lowest and the highest; ``""`` if they
+    have none.
+    """
     rates = sorted({rate for row in rows for _, rate in row.limits})
     if not rates:
         return ""
@@ -512,10 +524,10 @@ def limit_text(rows: Sequence[MoveRow]) -> str:
 
 
 def detail_lines(row: MoveRow, snapshot: Snapshot) -> list[Line]:
-    """Return the details of a move or operation: its name, the reason why it is stuck, and the effects of the keys.
+    """Return the details of a move or operation: its name, why it is stuck, and the effects of the keys.
 
     Args:
-        snapshot: has the leaders, for the last line.
+        snapshot: has the leaders, for a last line about leader elections.
     """
     lines: list[Line] = [[(row.name, "")]]
     lines += _operation_lines(row) if row.operation is not None else [_labelled("Owner", OUTSIDE)]
@@ -552,7 +564,9 @@ def _operation_lines(row: MoveRow) -> Iterator[Line]:
 
 
 def throttle_text(operation: Operation) -> str:
-    """Return the limit of an operation's rate: of bytes, or of letters."""
+    """Return the limit of an operation's rate as text: bytes/s, or letters/s for a redrive; ``none`` without a
+    limit.
+    """
     if operation.throttle is None:
         return "none"
     if isinstance(operation.goal, Redrive):
@@ -577,8 +591,9 @@ def _move_lines(row: MoveRow) -> Iterator[Line]:
 
 
 def leader_lines(snapshot: Snapshot) -> Iterator[Line]:
-    """Yield a line on the brokers that do not lead partitions although they are the preferred leader, if there are
-    any."""
+    """Yield a line about the brokers that do not lead all partitions of which they are the preferred leader; nothing if
+    there are none.
+    """
     wanted: dict[int, int] = {}
     for edit in preferred_elections(snapshot.topics):
         topic = snapshot.topics[edit.topic]

@@ -28,15 +28,15 @@ _SOURCE_WORDS: dict[int, str] = {
 
 
 def resource_word(type_: codes.ResourceType) -> str:
-    """Return the grammar's word for a resource type; Kafka's name for a type without one."""
+    """Return kac's word for a resource type, such as ``topic``; Kafka's name if kac has no word for it."""
     return type_.entity.word
 
 
 def source(code: codes.ConfigSource, broker: int | None = None) -> str:
-    """Return the source of a value in the words of an operator.
+    """Return the source of a config value as text, such as ``default``.
 
     Args:
-        broker: the broker with the dynamic config; None if the text should not name it.
+        broker: id of the broker whose dynamic config the source is; None to leave the id out.
     """
     if code == codes.DYNAMIC_BROKER_CONFIG and broker is not None:
         return f"broker {broker}"
@@ -44,14 +44,16 @@ def source(code: codes.ConfigSource, broker: int | None = None) -> str:
 
 
 def named(name: str | None) -> str:
-    """Return the name in a quota entity: ``<default>`` for the default, quoted if a name only looks like it."""
+    """Return the name in a quota entity: ``<default>`` for None, the default; quoted if it is a name that looks like
+    that.
+    """
     if name is None:
         return DEFAULT
     return f"'{name}'" if name == DEFAULT else clean(name)
 
 
 def spoken(name: str) -> str:
-    """Return a name for a line of text: the empty name as ``''``, the form in which it is typed."""
+    """Return a name for a line of text; ``''`` for the empty name, as in commands."""
     return clean(name) or "''"
 
 
@@ -78,7 +80,9 @@ def acl_resource(type_: codes.AclResourceType, name: str) -> str:
 
 
 def target(what: changes.Target) -> str:
-    """Return the target of an edit or an outcome in a line."""
+    """Return the target of an edit or an outcome as text: an entity, a partition or another thing that an edit
+    changes.
+    """
     match what:
         case ConfigResource():
             return resource(what)
@@ -98,5 +102,5 @@ def partition(topic: str, number: int) -> str:
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
-    """Return the first of these names, and the number of the others: ``a, b, c and 9 more``."""
+    """Return the first `most` names, and the number of the others: ``a, b, c and 9 more``."""
     return first_few(names, most)

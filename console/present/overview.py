@@ -14,10 +14,11 @@ from console.present.columns import time_text
 from console.present.graphs import Chart, Graph, Mark, chart_of, seconds_for
 
 LEAST: Mapping[str, float] = {"behind": 5.0, "throttled": 1.0}
-"""Measure -> the lowest value that is drawn: even a healthy group lags by the seconds between its commits, and most
-clients are not throttled."""
+"""Measure -> the value below which its graph is left out. ``behind``: seconds, since even a healthy group lags between
+two commits; ``throttled``: most clients are not throttled.
+"""
 GONE_AFTER = 30
-"""Number of samples without a value after which a disk counts as gone: a broker that restarts answers earlier."""
+"""Number of samples without a value after which a disk counts as removed; a broker that restarts answers earlier."""
 _ORDER = ("under-replicated", "offline", "written", "read", "behind", "throttled", "disk")
 _OTHERS = {
     "written": "written to {} more",
@@ -27,25 +28,26 @@ _OTHERS = {
     "disk": "disk of {} more",
 }
 MOST_OF_A_KIND = (8, 4, 2, 1)
-"""Maximum number of brokers, groups, clients or disks with graphs of their own, by the space on the screen."""
+"""Maximum number of brokers, groups, clients or disks with graphs of their own; the first number that fits is used."""
 
 
 class Shown(NamedTuple):
     """The data from which the chart of a cluster is drawn."""
 
     samples: Sequence[half_hour.Sample]
-    """The samples, the earliest first; without any there are no graphs."""
+    """The samples of the cluster, the earliest first; if empty, there are no graphs."""
     marks: Sequence[Mark] = ()
-    """The changes."""
+    """The changes to mark on the time axis."""
     full_in: Mapping[int, float] = {}
-    """Broker -> the seconds until its first disk is full, if one fills up."""
+    """Broker id -> the seconds until its first disk is full; brokers whose disks do not fill up are missing."""
     usage: Mapping[str, Mapping[int, float]] = {}
-    """Throttled pair in a lake -> slot -> throttled requests per minute."""
+    """Throttled pair of user and client id, from the lake -> number of a time slot -> throttled requests per minute."""
     groups: Collection[str] | None = None
-    """The groups that exist; None if they are not known."""
+    """The names of the groups that exist; None if they are unknown."""
     is_exact: bool = False
-    """Whether the chart ends at the newest sample, as in a replay, instead of at the first sample in the newest
-    column."""
+    """Whether the chart ends at the newest sample, as in a replay. Otherwise it ends at the first sample of the newest
+    column, and changes only with each column.
+    """
 
 
 def own_chart(
@@ -57,15 +59,17 @@ def own_chart(
     full_in: Mapping[int, float] = {},
     marks: Iterable[Mark] = (),
 ) -> Chart | None:
-    """Return the chart of one topic, group or broker; None until a measure has two samples: one shows no trend.
+    """Return the chart of one topic, group or broker; None if no measure has two samples, because one value shows no
+    trend.
 
     Args:
         samples: the samples, the earliest first.
+        kind: whether `name` is a topic, a group or a broker.
         name: the name of the topic or the group, or the broker's id.
         width: the width in cells.
         readers: the groups that read the topic; one graph has the longest lag of any of them at each time.
-        full_in: broker -> seconds until its first disk is full.
-        marks: the changes; those after the newest sample are left out, and come with the next.
+        full_in: broker id -> seconds until its first disk is full.
+        marks: the changes; those after the newest sample are left out until the next one.
     """
     found = dict(half_hour.own_values(samples, kind, name))
     behind: dict[int, float] = {}
@@ -96,9 +100,10 @@ def overview_chart(shown: Shown, width: int, room: int | None = None) -> Chart |
     None without samples.
 
     If there are many brokers, disks or groups, those with the highest values have their own graphs, and the others
-    share one. Groups and disks that are gone have none, nor have measures that stay below `LEAST`.
+    share one. Groups and disks that no longer exist, and measures that stay below `LEAST`, have no graphs.
 
     Args:
+        shown: the data.
         width: the width in cells.
         room: the largest number of graphs; None for no limit.
     """
@@ -134,14 +139,14 @@ def overview_chart(shown: Shown, width: int, room: int | None = None) -> Chart |
 
 
 def settled(samples: Sequence[half_hour.Sample], seconds: int) -> Sequence[half_hour.Sample]:
-    """Return the samples up to the first one in the newest column. seconds: the seconds of a column."""
+    """Return the samples up to the first one in the newest column. seconds: the seconds that a column covers."""
     begins = samples[-1].slot * half_hour.EVERY // seconds * seconds // half_hour.EVERY
     return samples[: bisect_left(samples, begins, key=lambda sample: sample.slot) + 1]
 
 
 def _most(kinds: Sequence[Sequence[half_hour.Measure]], room: int | None) -> int:
-    """Return the largest number of graphs for each kind that fits into the room, in addition to one graph for the
-    kind's others; 1 if none fits.
+    """Return the largest number in `MOST_OF_A_KIND` with which the graphs of all kinds fit into `room` lines, each kind
+    having one more graph for its others; 1 if no number fits.
     """
     if room is None:
         return MOST_OF_A_KIND[0]
@@ -152,7 +157,9 @@ def _most(kinds: Sequence[Sequence[half_hour.Measure]], room: int | None) -> int
 def _highest(
     mine: Sequence[half_hour.Measure], known_of: Mapping[half_hour.Measure, Mapping[int, float]], most: int
 ) -> tuple[Sequence[half_hour.Measure], Sequence[half_hour.Measure]]:
-    """Return the measures of a kind that have their own graphs, in their order, and the others."""
+    """Return two lists of a kind's measures: the `most` with the highest values, in their order, which have graphs of
+    their own; and the others.
+    """
     if len(mine) <= most + 1:
         return mine, ()
     highest = frozenset(nlargest(most, mine, key=lambda measure: max(known_of[measure].values())))
@@ -160,7 +167,7 @@ def _highest(
 
 
 def _together(what: str, known: Iterable[Mapping[int, float]]) -> Mapping[int, float]:
-    """Return the combined value of several measures at each slot: the sum of rates, otherwise the highest value."""
+    """Return slot -> the combined value of several measures: the sum of rates, or else the highest value."""
     found: dict[int, float] = {}
     for each in known:
         for slot, value in each.items():
@@ -170,7 +177,9 @@ def _together(what: str, known: Iterable[Mapping[int, float]]) -> Mapping[int, f
 
 
 def _known(shown: Shown, samples: Sequence[half_hour.Sample]) -> Mapping[half_hour.Measure, Mapping[int, float]]:
-    """Return slot -> value for each measure that is not gone, in the half hour of the samples."""
+    """Return measure -> slot -> value, within the half hour of the samples, without disks and groups that no longer
+    exist.
+    """
     found: dict[half_hour.Measure, dict[int, float]] = {}
     for each in samples:
         for measure, value in each.values.items():
@@ -188,7 +197,7 @@ def _known(shown: Shown, samples: Sequence[half_hour.Sample]) -> Mapping[half_ho
 
 
 def _in_order(known: Mapping[half_hour.Measure, Mapping[int, float]]) -> list[half_hour.Measure]:
-    """Return the measures in the order of the lines; lags and throttled pairs with the worst first."""
+    """Return the measures in the order of their graphs; lags and throttled pairs with the worst first."""
 
     def place(measure: half_hour.Measure) -> tuple[int, float, int, str]:
         if measure.what in LEAST:  # a measure of groups or clients, whose names may be numbers of any length
@@ -200,7 +209,7 @@ def _in_order(known: Mapping[half_hour.Measure, Mapping[int, float]]) -> list[ha
 
 
 def _with_several_disks(measures: Iterable[half_hour.Measure]) -> frozenset[int]:
-    """Return the brokers with several disks, whose titles need the path."""
+    """Return the ids of the brokers with several disks; the titles of their graphs have the path."""
     disks = Counter(int(each.about.partition(" ")[0]) for each in measures if each.what == "disk")
     return frozenset(broker for broker, count in disks.items() if count > 1)
 

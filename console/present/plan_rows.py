@@ -1,4 +1,4 @@
-"""The plan as a list of changes with their effects and outcomes, and the requests that will be sent."""
+"""The plan as rows: changes with their effects and outcomes, and the requests that will be sent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from console.present.values import deletion_text, origin, side_human, side_text
 
 
 class PlanMeaning(Struct, frozen=True):
-    """Effects, risks and deletions of these edits, by slot."""
+    """The effects, risks and deletions of data of staged edits, by slot: the entity and key that an edit changes."""
 
     edits: Mapping[Slot, Edit] = field(default_factory=dict)
     effects: Mapping[Slot, tuple[str, ...]] = field(default_factory=dict)
@@ -41,7 +41,9 @@ class PlanMeaning(Struct, frozen=True):
     deletions: Mapping[Slot, Deletion] = field(default_factory=dict)
 
     def below(self, edit: Edit) -> list[Span]:
-        """Return the lines below an edit: its deletion, effects and risks; empty for an edit that replaced theirs."""
+        """Return the lines below an edit: the data that it deletes, its effects and its risks. Empty if they were
+        computed for another edit of the same slot.
+        """
         slot = edit.slot
         if self.edits.get(slot) != edit:
             return []
@@ -57,11 +59,13 @@ NOTHING_MEANT = PlanMeaning()
 def meaning_of(
     staged: Iterable[Staged], snapshot: Snapshot, deletions: Mapping[Slot, Deletion], facts: RiskFacts
 ) -> PlanMeaning:
-    """Return the effects, risks and deletions of all edits; slow with many quotas or topics.
+    """Return the effects, risks and deletions of data of all edits; slow with many quotas or topics.
 
     Args:
-        deletions: the data that shorter retention deletes, by slot.
-        facts: the facts that were read for the warnings.
+        staged: the staged edits.
+        snapshot: the cluster before the edits.
+        deletions: slot -> the data that a shorter retention deletes.
+        facts: the further facts that were read for the risks.
     """
     all_ = tuple(staged)
     found: dict[Slot, tuple[Risk, ...]] = {}
@@ -83,15 +87,15 @@ _LETTERS: dict[Status, Span] = {
 
 
 class RowKey(NamedTuple):
-    """The identity of a row of the plan."""
+    """The key of a row of the plan."""
 
     slot: Slot
     key: str
-    """The key of a config: a topic that is created has a row for each of its configs, all of them in one slot."""
+    """The config key of the row. A topic to be created has a row for each of its configs, all with the same slot."""
 
 
 class PlanRow(NamedTuple):
-    """A change of the plan as a row."""
+    """A staged change as a row."""
 
     key: Hashable
     name: str
@@ -103,10 +107,11 @@ class PlanRow(NamedTuple):
     status: Cell
     note: str
     below: tuple[Span, ...]
-    """The lines below the change: its deletion, effects and risks, a change by another client, and the error of
-    the last check or apply."""
+    """The lines below the change: the data that it deletes, its effects and risks, a change by another client, and the
+    error of the last check or apply.
+    """
     arrow: bool
-    """Whether an arrow joins the two values; False if `name` is the whole text."""
+    """Whether an arrow is drawn between the two values; False if `name` is the whole text."""
 
 
 class PlanGroup(NamedTuple):
@@ -120,12 +125,13 @@ class PlanGroup(NamedTuple):
 def plan_groups(
     groups: Iterable[DiffGroup], plan: Plan, snapshot: Snapshot, meaning: PlanMeaning = NOTHING_MEANT
 ) -> list[PlanGroup]:
-    """Return the plan by entity, in the order of staging.
+    """Return the staged changes by entity, in the order of staging.
 
     Args:
         groups: the diff of the plan.
         plan: has the outcomes of the last check or apply.
-        meaning: shown below the first line of each edit.
+        snapshot: the present state of the cluster.
+        meaning: the effects, risks and deletions, which are shown below the first line of each edit.
     """
     return [
         PlanGroup(
@@ -163,7 +169,9 @@ def _row(group: DiffGroup, line: DiffLine, plan: Plan, snapshot: Snapshot, meani
 def _side(
     target: ConfigResource | QuotaEntity, key: str, side: EffectiveValue, broker: int | None, meaning: str = ""
 ) -> Line:
-    """Return one side of a change, with the source of its value."""
+    """Return the old or the new value of a change, with its source. broker: id of the broker from which inherited
+    values come; None if unknown.
+    """
     line: Line = [(side_human(target, key, side) or side_text(target, key, side), meaning)]
     if side.source is not None:
         line.append((f" ({origin(key, side, names.source(side.source, broker))})", "muted"))
@@ -171,7 +179,9 @@ def _side(
 
 
 def _note(line: DiffLine) -> str:
-    """Return a note on a change: the change of a list, a necessary restart of the broker, the duration of the value."""
+    """Return a note about a change: that it changes a list, needs a restart of the broker, or lasts for a limited time;
+    ``""`` for no note.
+    """
     target, was = line.staged.edit.target, line.staged.was
     entry = was if isinstance(was, ConfigEntry) else None
     if isinstance(target, ConfigResource) and update_mode(target.type, line.key, entry) is UpdateMode.RESTART:
@@ -184,13 +194,13 @@ def _note(line: DiffLine) -> str:
 
 
 def _whole(line: DiffLine) -> str:
-    """Return the change of an entity as a whole: ``create with 3 partitions``, ``grow from 3 to 6 partitions``."""
+    """Return the text of a change of a whole entity: ``create with 3 partitions``, ``grow from 3 to 6 partitions``."""
     target = line.staged.edit.target
     return kind_of(line.edit).phrase(line.edit, line, side_text(target, "", line.old), side_text(target, "", line.new))
 
 
 def _meant(line: DiffLine, meaning: PlanMeaning) -> list[Span]:
-    """Return the lines below an edit (`PlanMeaning.below`) if this is its own line; empty for the edit's other lines,
+    """Return the lines below an edit (`PlanMeaning.below`), if this is the edit's main line; empty for its other lines,
     such as the configs of a new topic.
     """
     edit = line.staged.edit
@@ -208,7 +218,8 @@ def _below(line: DiffLine, outcome: Outcome | None) -> Iterable[Span]:
 
 
 def tally(plan: Plan, requests: int | None) -> Line:
-    """Return a line on the plan: ``5 edits on 4 entities   2 requests   checked ✓ 4  ✗ 1``; empty without edits.
+    """Return a line with counts of the plan: ``5 edits on 4 entities   2 requests   checked ✓ 4  ✗ 1``; empty without
+    edits.
 
     Args:
         requests: the number of requests; None if it is not known yet.
@@ -232,7 +243,7 @@ def tally(plan: Plan, requests: int | None) -> Line:
 
 
 def request_lines(steps: Iterable[Step]) -> list[Line]:
-    """Return a line for each request, with the reason if it is sent apart from others."""
+    """Return a line for each request that will be sent, with the reason if it can't be combined with others."""
     lines: list[Line] = []
     for step in steps:
         request = step.request

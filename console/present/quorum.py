@@ -1,4 +1,4 @@
-"""The quorum of the metadata log: voters and observers with their lag, and the line on its leader. Pure."""
+"""The quorum of the metadata log: voters and observers with their lag in records. Pure."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class QuorumRow(NamedTuple):
     endpoint: str
     """``LISTENER HOST:PORT`` of a controller; ``""`` if unknown, and for a broker."""
     note: str = ""
-    """A hint for the operator; ``""`` without one."""
+    """A note about the replica; ``""`` for no note."""
     epoch: int | None = None
-    """The epoch of the leader; None for other replicas."""
+    """The leader epoch, on the row of the leader; None for other replicas."""
 
 
 def quorum_rows(snapshot: Snapshot, *, is_led: bool = True) -> list[QuorumRow]:
-    """Return the leader, then the other voters, then the observers. Without a description of the quorum, return the
-    voters that are known otherwise; empty if no voter is known. is_led: whether the quorum has a leader, as for
+    """Return the leader, then the other voters, then the observers. If the quorum was not described, return the voters
+    that are known from elsewhere; empty if none is known. is_led: whether the quorum has a leader, as for
     `console.present.brokers.quorum_line`.
     """
     quorum = snapshot.quorum
@@ -54,7 +54,7 @@ def quorum_rows(snapshot: Snapshot, *, is_led: bool = True) -> list[QuorumRow]:
 
 
 def _configured(voter: int, known: model_quorum.KnownVoters) -> QuorumRow:
-    """Return the row of a voter without a description by a leader."""
+    """Return the row of a voter that is known only from a configuration, without lag."""
     return QuorumRow(QuorumReplica(voter, -1, -1), "voter", "", f"by {known.source}")
 
 
@@ -81,7 +81,9 @@ def _of_observer(quorum: Quorum, observer: QuorumReplica, may_vote: bool) -> str
 
 
 def _row(quorum: Quorum, replica: QuorumReplica, role: str, note: str, *, listens: bool = True) -> QuorumRow:
-    """Return the row of a replica. listens: whether it is known to be a controller."""
+    """Return the row of a replica. listens: whether the node is known to be a controller, so that its endpoint is its
+    own.
+    """
     # An observer that is a broker has no controller's listener.
     found = next((each for each in quorum.endpoints if each.id == replica.id and (listens or role != "observer")), None)
     endpoint = "" if found is None else f"{found.listener} {found.host}:{found.port}"

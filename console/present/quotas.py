@@ -1,4 +1,4 @@
-"""The quota trees, user → client, client and ip, and the quotas that apply to a user and client."""
+"""The tree of quotas (user → client id; client id; address), and the quotas that apply to a user and a client id."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ from console.present.text import Cell, Line, clean
 from console.present.values import side_text
 
 DEFAULTS = tuple(QuotaEntity.of({type_: None}) for type_ in (USER, CLIENT_ID, IP))
-"""The nodes for defaults, which the tree has even without a value."""
+"""The entities for the default user, client id and address, which the tree has even without a quota."""
 
 
 class QuotaTree:
-    """Entities by parent: users, clients and addresses at the root, a user's clients below the user.
+    """Quota entities as a tree: users, client ids and addresses on the top level, pairs of user and client id below
+    their user.
 
-    A user that only has quotas together with clients is also in the tree, without its own values. roots: the top
-    entities, in order (`place_in_order`).
+    A user that has quotas only together with client ids is also in the tree. roots: the entities of the top level, in
+    order (`place_in_order`).
     """
 
     def __init__(self, quotas: Mapping[QuotaEntity, QuotaValues], staged: Iterable[QuotaEntity] = ()) -> None:
@@ -60,8 +61,8 @@ class QuotaTree:
         }
 
     def after(self, quotas: Mapping[QuotaEntity, QuotaValues], staged: Iterable[QuotaEntity]) -> QuotaTree:
-        """Return the tree for other quotas and staged entities. If at most 1,000 entities (`MOST_MOVED`) were added or
-        removed, update only these.
+        """Return the tree for other quotas and staged entities. It shares unchanged parts with this one if at most
+        1,000 entities (`MOST_MOVED`) were added or removed; otherwise it is built again.
         """
         now = frozenset(staged)
         moved = {entity for entity, had, has in differing(self.quotas, quotas) if had is None or has is None}
@@ -77,7 +78,9 @@ class QuotaTree:
         return tree
 
     def _put(self, moved: Iterable[QuotaEntity]) -> None:
-        """Insert or remove these entities. The previous tree stays unchanged."""
+        """Insert each of these entities, or remove it if it has neither a quota nor a staged edit. Lists are copied, so
+        that the previous tree stays unchanged.
+        """
         roots, children = [*self.roots], {**self._children}
         edge: dict[QuotaEntity, None] = {}
         for entity in moved:
@@ -87,7 +90,7 @@ class QuotaTree:
                 _settle(below, entity, entity in self.quotas or entity in self.staged)
                 if not below:
                     del children[user]
-                # A user without a quota of its own is a node only while it has clients.
+                # Check the user too: without a quota of its own, it is in the tree only while it has client ids.
                 edge[user] = None
             else:
                 edge[entity] = None
@@ -97,7 +100,7 @@ class QuotaTree:
         self.roots, self._children = roots if roots != self.roots else self.roots, children
 
     def children(self, entity: QuotaEntity) -> Sequence[QuotaEntity]:
-        """Return a user's entities with clients, the default first."""
+        """Return the pairs of a user and a client id, the default client id first; empty if there are none."""
         return self._children.get(entity, ())
 
 
@@ -110,13 +113,13 @@ def _user_of(entity: QuotaEntity) -> QuotaEntity:
 
 
 def index_in(ordered: Sequence[QuotaEntity], entity: QuotaEntity) -> int | None:
-    """Return the index of an entity in an ordered sequence; None if it is missing."""
+    """Return the index of an entity in a sequence in order of `place_in_order`; None if it is missing."""
     index = bisect_left(ordered, place_in_order(entity), key=place_in_order)
     return index if index < len(ordered) and ordered[index] == entity else None
 
 
 def _settle(ordered: list[QuotaEntity], entity: QuotaEntity, there: bool) -> None:
-    """Insert an entity into an ordered list if it is `there` and the list lacks it; remove it if it is not `there`."""
+    """Make an ordered list contain an entity (if `there`) or not contain it."""
     index = index_in(ordered, entity)
     if there and index is None:
         insort(ordered, entity, key=place_in_order)
@@ -129,24 +132,27 @@ _RANKS = {USER: "0", CLIENT_ID: "1", IP: "2"}
 
 
 def _order(entity: QuotaEntity) -> str:
-    """Return the sort key of an entity: users, clients, addresses, others; the default before the names.
+    """Return the sort key of an entity: users, client ids, addresses, others; the default before the names.
 
-    A single string, because 200,000 of them have to be sorted.
+    It is a single string, because 200,000 of them have to be sorted.
     """
     parts = [f"{_RANKS.get(type_, '9')}{type_}\0{'' if name is None else '1' + name}" for type_, name in entity.parts]
     return "\0".join(parts)
 
 
 def place_in_order(entity: QuotaEntity) -> tuple[str, str, bool, str, str]:
-    """Return the sort key of entities in a tree: those with a single name follow the others of their type, by name."""
+    """Return the sort key of an entity in the tree: entities with a single name come after the others of their type, by
+    name.
+    """
     type_, name = entity.parts[0] if entity else ("", None)  # foreign data may contain an empty entity
     alone = name is not None and not entity.is_combined
     return _RANKS.get(type_, "9"), type_, alone, "" if alone else _order(entity), name or ""
 
 
 def _in_order(edge: Iterable[QuotaEntity]) -> list[QuotaEntity]:
-    """Return entities in the order of `place_in_order`. Names of one type are sorted directly: 200,000 users need no
-    key."""
+    """Return entities in the order of `place_in_order`. Names of one type are sorted directly, because 200,000 users
+    would need as many keys.
+    """
     named: dict[str, list[QuotaEntity]] = {}
     others: dict[str, list[QuotaEntity]] = {}
     for entity in edge:
@@ -162,14 +168,14 @@ def _in_order(edge: Iterable[QuotaEntity]) -> list[QuotaEntity]:
 def search_text(entity: QuotaEntity) -> str:
     """Return the text that a filter searches: the entity as it is shown.
 
-    Built without `names.quota_entity` for speed: there may be 200,000.
+    Built without `names.quota_entity`, because there may be 200,000 entities.
     """
     named = zip(entity.types, entity[1::2], strict=True)
     return " ".join([f"{_WORDS.get(type_, type_)} {'<default>' if name is None else name}" for type_, name in named])
 
 
 def quota_lines(groups: Iterable[DiffGroup]) -> dict[QuotaEntity, dict[str, DiffLine]]:
-    """Return the staged lines of quota entities, by entity and key."""
+    """Return quota entity -> quota key -> the staged line of the diff."""
     return {
         group.target: {line.key: line for line in group.lines}
         for group in groups
@@ -178,17 +184,17 @@ def quota_lines(groups: Iterable[DiffGroup]) -> dict[QuotaEntity, dict[str, Diff
 
 
 class QuotaRow(NamedTuple):
-    """An entity with its values and its staged lines."""
+    """A quota entity with its values and its staged edits."""
 
     entity: QuotaEntity
     values: QuotaValues
     lines: Mapping[str, DiffLine] = {}
     failed: bool = False
-    """Whether a broker refused one of the staged lines."""
+    """Whether a broker refused one of the staged edits."""
     changed: bool = False
-    """Whether kac saw a recent change."""
+    """Whether kac saw a change since the marks of changes were cleared."""
     child: bool = False
-    """Whether the row is below its user, whose name its label does not repeat."""
+    """Whether the row is below its user, so that its label leaves out the user's name."""
 
 
 def _label(entity: QuotaEntity, child: bool) -> str:
@@ -265,22 +271,23 @@ QUOTAS: columns.Columns[QuotaRow] = columns.Columns(
         "values", columns.OBJECT, lambda row: {key: float(value) for key, value in row.values.items()}, "object"
     ),
 )
-"""The columns of quotas. JSON has an entity's values in one object; the screen and `list` have a column for each
-key."""
+"""The columns of quotas. In JSON an entity's values are one object; the screen and `list` have a column for each quota
+key.
+"""
 
 
 OTHER = "\0other"
-"""Stands for a user or client without a quota of its own: no name in the protocol has a NUL."""
+"""The name that represents any user or client id without a quota of its own; no name in the protocol contains a NUL."""
 
 
 def whose(entity: QuotaEntity) -> tuple[str, str]:
-    """Return the user and client of a node; `OTHER` for a part that it lacks, or that is the default."""
+    """Return the user and the client id of an entity; `OTHER` for one that it lacks, or that is the default."""
     names = entity.as_dict()
     return names.get(USER) or OTHER, names.get(CLIENT_ID) or OTHER
 
 
 def who_text(user: str, client: str) -> str:
-    """Return a user and client as ``user alice, any other client``."""
+    """Return a user and a client id as ``user alice, any other client``."""
     first = "any other user" if user == OTHER else f"user {named(user)}"
     second = "any other client" if client == OTHER else f"client {named(client)}"
     return f"{first}, {second}"
@@ -289,15 +296,16 @@ def who_text(user: str, client: str) -> str:
 def effective_lines(
     quotas: Mapping[QuotaEntity, QuotaValues], user: str, client: str, brokers: int, *, sharing: bool = False
 ) -> list[Line]:
-    """Return a line for each key with the quota that applies to a user's connections with a client id, and the quotas
+    """Return a line for each quota key: the quota that applies to a user's connections with a client id, and the quotas
     that it overrides.
 
     Args:
         quotas: all known quotas.
         user: the name of the user, or `OTHER`.
         client: the client id, or `OTHER`.
-        brokers: the number of brokers: a quota applies per broker, so the cluster allows that many times as much.
-        sharing: add the clients that share a quota.
+        brokers: the number of brokers. Each enforces the quota separately, so the cluster allows that many times as
+            much.
+        sharing: whether to add the clients that share a quota.
     """
     return [_effective_line(key, effective(quotas, user, client, key), brokers, sharing=sharing) for key in CLIENT_KEYS]
 
@@ -308,13 +316,15 @@ def effective_ip_line(quotas: Mapping[QuotaEntity, QuotaValues], address: str, b
     Args:
         quotas: all known quotas.
         address: an IP address as brokers print it.
-        brokers: the number of brokers, see `effective_lines`.
+        brokers: the number of brokers, as for `effective_lines`.
     """
     return _effective_line(CONNECTION_CREATION_RATE, effective_ip(quotas, address), brokers)
 
 
 class Sharing(NamedTuple):
-    """The clients that share a quota, as a phrase and as a sentence; both ``""`` if it is not shared."""
+    """Texts about the clients that share a quota, as a phrase and as a sentence; both ``""`` if the quota is not
+    shared.
+    """
 
     words: str
     sentence: str
@@ -330,7 +340,7 @@ SHARED: Mapping[str, Sharing] = {
 
 
 class EffectiveRow(NamedTuple):
-    """A quota's key, and the level whose quota applies; None for no limit."""
+    """A quota key, and the entity whose quota applies; None if there is no limit."""
 
     key: str
     level: Effective | None
@@ -341,7 +351,7 @@ def _by_level(get: Callable[[Effective], Data]) -> Callable[[EffectiveRow], Data
 
 
 def _overridden(key: str, level: Effective) -> str:
-    """Return the quotas that a level overrides, with their values."""
+    """Return the quotas that do not apply because of a more specific one, with their values."""
     return ", ".join(f"{quota_entity(each.entity)} {quota(key, each.value)}" for each in level.beaten)
 
 
@@ -381,11 +391,11 @@ EFFECTIVE: columns.Columns[EffectiveRow] = columns.Columns(
     ),
     views=columns.TOLD,
 )
-"""The columns of the quotas that apply to a user and a client, or to an address."""
+"""The columns of the quotas that apply to a user and a client id, or to an address."""
 
 
 class ValueRow(NamedTuple):
-    """A key of an entity: its value, None if it is not set, and the staged value."""
+    """A quota key of an entity: its value, None if it is not set, and the staged value."""
 
     key: str
     value: float | None

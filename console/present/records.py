@@ -1,6 +1,6 @@
-"""Records as rows and as text: keys and values as text, JSON or hex, chosen or guessed.
+"""Records as rows and as text: keys and values as text, JSON or hex, as chosen or as their contents suggest.
 
-Contents are untrusted and may be large: the part that is shown is bounded, and none of it is parsed as markup.
+Contents are untrusted and may be large: at most a certain part is shown, and none of it is parsed as markup.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from console.present.text import Cell, Line, cell_width, clean
 
 AUTO, TEXT, JSON, HEX = "", "text", "json", "hex"
 FORMS = (AUTO, TEXT, JSON, HEX)
-"""The forms in which contents are shown; AUTO: JSON or text if the contents look like it, else hex."""
+"""The forms in which contents are shown. AUTO: JSON or text if the contents look like it, else hex."""
 IN_A_CELL = 400
-"""Maximum number of bytes of a key or value in a row."""
+"""Maximum number of bytes of a key or value that a row shows."""
 IN_FULL = 64 << 10
-"""Maximum number of bytes of a key or value in the details."""
+"""Maximum number of bytes of a key or value that the details show."""
 MOST_LINES = 3_000
 """Maximum number of lines of one key or value in the details."""
 LARGEST_PRETTY, DEEPEST_PRETTY = 256 << 10, 32
 """Maximum size in bytes, and maximum depth, of JSON that is indented: indented deep JSON is many times larger."""
 ODD_AMONG = 0.75
-"""A value is marked if its kind differs from the kind of this share of its neighbours."""
+"""Share of the records, 0 to 1: if so many values have the same kind, a value of another kind is marked."""
 
 
 def kind(data: bytes | None) -> str:
@@ -56,8 +56,8 @@ def kind(data: bytes | None) -> str:
 
 
 def part_kind(data: bytes | None, encoding: Encoding | None) -> str:
-    """Return the kind of a key or a value: ``avro``, ``proto`` or another form if a schema decoded it, ``binary`` if
-    the schema could not be used, else the kind by its form.
+    """Return the kind of a key or a value: ``avro``, ``proto`` or another form if a schema decoded it; ``binary`` if
+    decoding by its schema failed; without a schema the kind by its contents (`kind`).
     """
     if encoding is None or data is None:
         return kind(data)
@@ -65,9 +65,7 @@ def part_kind(data: bytes | None, encoding: Encoding | None) -> str:
 
 
 def as_sent(data: bytes, encoding: Encoding | None, form: str) -> bytes:
-    """Return the bytes that are shown in a form: in hex the bytes that the record has, in other forms the decoded
-    ones.
-    """
+    """Return the bytes to show: for hex the bytes that the record has, for other forms the decoded ones."""
     return data if encoding is None or encoding.sent is None or form != HEX else encoding.sent
 
 
@@ -89,7 +87,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def form_of(data: bytes | None, form: str) -> str:
-    """Return the form of contents on the screen: TEXT, JSON or HEX."""
+    """Return the form in which contents are shown: TEXT, JSON or HEX; AUTO is resolved by the contents."""
     if form != AUTO:
         return form
     guess = kind(data)
@@ -97,7 +95,7 @@ def form_of(data: bytes | None, form: str) -> str:
 
 
 def in_a_line(data: bytes | None, form: str) -> str:
-    """Return the beginning of contents in one line, cleaned; ``null`` for None."""
+    """Return the beginning of contents in one line, with invisible characters escaped; ``null`` for None."""
     if data is None:
         return "null"
     part = data[:IN_A_CELL]
@@ -108,20 +106,20 @@ def in_a_line(data: bytes | None, form: str) -> str:
 
 
 def in_full(data: bytes, form: str) -> str:
-    """Return the first IN_FULL bytes of contents as one text to copy; it is not cleaned."""
+    """Return the first `IN_FULL` bytes of contents as one text, for copying; invisible characters are not escaped."""
     part = data[:IN_FULL]
     return part.hex(" ") if form_of(data, form) == HEX else part.decode(errors="backslashreplace")
 
 
 def in_lines(data: bytes | None, form: str, width: int) -> list[str]:
-    """Return contents in lines that fit a width, cleaned.
+    """Return contents in lines, with invisible characters escaped.
 
     Args:
         form: one of `FORMS`.
         width: the width of the lines, in cells.
 
     Returns:
-        At most MOST_LINES, from the first IN_FULL bytes; the last reports whether there is more.
+        At most `MOST_LINES` lines, from the first `IN_FULL` bytes; if there is more, the last line says so.
     """
     if data is None:
         return ["null"]
@@ -139,8 +137,8 @@ def in_lines(data: bytes | None, form: str, width: int) -> list[str]:
 
 
 def _indented(data: bytes) -> bytes:
-    """Return JSON with each member in its own line; only its first `IN_FULL` bytes, unchanged, if it is invalid, has
-    more than `LARGEST_PRETTY` bytes, or is deeper than `DEEPEST_PRETTY` levels.
+    """Return JSON with each member in its own line. If it is invalid, has more than `LARGEST_PRETTY` bytes, or is
+    nested deeper than `DEEPEST_PRETTY` levels, return its first `IN_FULL` bytes unchanged.
     """
     if len(data) > LARGEST_PRETTY or deeper_than(data, DEEPEST_PRETTY):
         return data[:IN_FULL]
@@ -151,7 +149,7 @@ def _indented(data: bytes) -> bytes:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Return the lines of a text, each cleaned and cut into pieces of a width."""
+    """Return the lines of a text, each with invisible characters escaped and cut into pieces of `width` cells."""
     made: list[str] = []
     for line in text.split("\n"):
         left = clean(line.rstrip("\r"), IN_FULL)
@@ -167,8 +165,8 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _fitting(text: str, width: int) -> int:
-    """Return the place at which to cut a text so that its beginning fits into a width of cells: at least 1, so that
-    the text gets shorter; it may be beyond the end of a short text.
+    """Return the number of characters of a text that fit into `width` cells, but at least 1, so that the rest gets
+    shorter. It may exceed the length of a short text.
     """
     if text.isascii():
         return width
@@ -179,7 +177,7 @@ def _fitting(text: str, width: int) -> int:
 
 
 def _hex_lines(data: bytes, width: int) -> Iterator[str]:
-    """Yield lines of an offset, the bytes in hex, and their ASCII characters."""
+    """Yield lines with an offset, bytes in hex, and the same bytes as ASCII characters."""
     count = 16 if width >= 78 else 8
     for at in range(0, len(data), count):
         part = data[at : at + count]
@@ -191,43 +189,46 @@ def _hex_lines(data: bytes, width: int) -> Iterator[str]:
 
 
 class RecordRow(NamedTuple):
-    """A record, or offsets that can't be decoded."""
+    """A record, or a range of offsets that can't be decoded."""
 
     item: Record | Undecodable
     form: str = AUTO
     masked: bool = False
-    """Whether some contents are hidden."""
+    """Whether contents are hidden."""
     odd: bool = False
-    """Whether the kind of its value differs from that of nearly all others."""
+    """Whether the kind of its value differs from that of nearly all other records."""
 
     @property
     def is_odd(self) -> bool:
-        """Whether the record's kind differs from that of the others, or the record can't be decoded."""
+        """Whether the kind of its value differs from that of nearly all other records, or the record can't be
+        decoded.
+        """
         return self.odd or isinstance(self.item, Undecodable)
 
     @property
     def offset(self) -> int:
-        """The record's offset, or the first of the offsets that can't be decoded."""
+        """The record's offset; the first of the offsets that can't be decoded."""
         return self.item.first if isinstance(self.item, Undecodable) else self.item.offset
 
 
 Kinds = dict[tuple[str, int, int], str]
-"""Topic, partition and offset -> the kind of the value, for rows that are made again while a search continues."""
+"""(topic, partition, offset) -> the kind of the value; cached, because rows are made again while a search continues."""
 
 
 def record_rows(
     read: RecordsRead, form: str = AUTO, *, masked: bool = False, known: Kinds | None = None
 ) -> list[RecordRow]:
-    """Return the rows of an answer, records and ranges of offsets that can't be decoded.
+    """Return the rows of an answer: records, and ranges of offsets that can't be decoded.
 
     Args:
+        read: the answer.
         form: one of `FORMS`.
         masked: hide keys, values and headers.
-        known: the kinds of records in rows made before, to which those of the new rows are added; None for no such
-            rows.
+        known: the kinds of records for which rows were made before; those of new rows are added to it. None to compute
+            all.
 
     Returns:
-        For one partition by offset; for several by time, with undecodable offsets first.
+        For one partition in order of offset; for several in order of time, after the offsets that can't be decoded.
     """
     known = {} if known is None else known
     rows, kinds = [], []
@@ -246,8 +247,8 @@ def record_rows(
 
 
 def _odd(kinds: list[str]) -> set[str]:
-    """Return the kinds to mark, without counting nulls. If one kind has a share of at least `ODD_AMONG` (3/4), these
-    are all other kinds. Otherwise it is "binary", if its share is at most 1 - `ODD_AMONG`. Empty if no kind occurs
+    """Return the kinds of values to mark, apart from nulls. If one kind has a share of at least `ODD_AMONG` (3/4),
+    these are all other kinds; otherwise ``binary``, if its share is at most 1 - `ODD_AMONG`. Empty if no kind occurs
     twice.
     """
     values = Counter(each for each in kinds if each != "null")
@@ -260,12 +261,12 @@ def _odd(kinds: list[str]) -> set[str]:
 
 
 def masked_text(data: bytes | None) -> str:
-    """Return the text in place of hidden contents: their size."""
+    """Return the text in place of hidden contents, which has only their size in bytes; ``null`` for None."""
     return "null" if data is None else f"•••• {plural(len(data), 'byte')}"
 
 
 def time_text(timestamp: int) -> str:
-    """Return a record's time in UTC; ``–`` if it has none, and the number if it is beyond the calendar."""
+    """Return a record's time in UTC; ``–`` if it has none, and the number itself if it is beyond the calendar."""
     if timestamp < 0:
         return "–"
     at = time_of(timestamp)
@@ -273,7 +274,7 @@ def time_text(timestamp: int) -> str:
 
 
 def key_text(row: RecordRow) -> str:
-    """Return a record's key in one line."""
+    """Return a record's key in one line, with invisible characters escaped."""
     return "" if isinstance(row.item, Undecodable) else _part_text(row.item.key, row.item.key_encoding, row)
 
 
@@ -291,7 +292,7 @@ def _part_text(data: bytes | None, encoding: Encoding | None, row: RecordRow) ->
     if data is None:
         return "null"
     text = in_a_line(as_sent(data, encoding, row.form), row.form)
-    # Name the schema that could not be used before the bytes, which may be cut off.
+    # Put the schema that could not be used before the bytes, because the end of a cell may be cut off.
     if encoding is None or not encoding.why or not encoding.schema:
         return text
     return f"({encoding.schema.rpartition(', ')[2]}) {text}"
@@ -302,20 +303,20 @@ def _size_text(data: bytes | None, encoding: Encoding | None) -> str:
 
 
 def undecoded(row: RecordRow) -> str:
-    """Return the reason why a record's value or key is not decoded by its schema; ``""`` if both are decoded, or have
+    """Return why the value or key of a record could not be decoded by its schema; ``""`` if both were decoded, or have
     no schema.
     """
     return next((text for _, text in _remarks(row.item) if text), "")
 
 
 def odd_schema(row: RecordRow) -> str:
-    """Return the note on the schema that decoded a value or a key; ``""`` without one."""
+    """Return the note about the schema that decoded a value or a key; ``""`` if there is no note."""
     return next((text for text, _ in _remarks(row.item) if text), "")
 
 
 def _remarks(item: Record | Undecodable) -> Iterator[tuple[str, str]]:
-    """Yield, for the value and the key, the note on the schema and the reason why that part is not decoded; ``""`` for
-    a missing text.
+    """Yield for the value and for the key the note about its schema, and the reason why it could not be decoded; ``""``
+    for a text that is missing.
     """
     if isinstance(item, Undecodable):
         return
@@ -327,12 +328,12 @@ def _remarks(item: Record | Undecodable) -> Iterator[tuple[str, str]]:
 
 
 MOST_REASONS = 8
-"""Maximum number of reasons with a line of their own in an answer."""
+"""Maximum number of lines with reasons and notes about an answer; the others are counted."""
 
 
 def decoding_notes(read: RecordsRead) -> list[str]:
-    """Return the reasons why keys and values are not decoded, and the notes on schemas, each with its records; at most
-    `MOST_REASONS`, then the number of the others.
+    """Return the reasons why keys and values could not be decoded, and the notes about schemas, each with its records;
+    at most `MOST_REASONS` lines, and then the number of the others.
     """
     remarks = ((record, *remark) for record in read.records for remark in _remarks(record))
     texts = ((text, record) for record, note, why in remarks for text in (why and f"not decoded: {why}", note))
@@ -398,14 +399,15 @@ OF_TOPICS: Columns[RecordRow] = Columns(
     Column("value", text=value_text, cell=_value_cell, layout=on_screen((16, None), flex=1)),
     views=SHOWN,
 )
-"""The columns of records of several topics. A value is marked if its kind differs from its neighbours', such as text
-among JSON."""
+"""The columns of records of several topics. A value is marked if its kind differs from nearly all others, such as text
+among JSON.
+"""
 RECORDS = OF_TOPICS.without(("topic",))
 """The columns of records of one topic."""
 
 
 def columns_for(read: RecordsRead) -> Columns[RecordRow]:
-    """Return the columns of an answer."""
+    """Return the columns for an answer: with or without the topic, as it has records of several topics or of one."""
     return OF_TOPICS if len({each.topic for each in read.progress.scanned}) > 1 else RECORDS
 
 
@@ -413,7 +415,7 @@ def columns_for(read: RecordsRead) -> Columns[RecordRow]:
 
 
 def record_lines(row: RecordRow, width: int) -> list[Line]:
-    """Return the details of a record, its contents in lines of at most `width` cells."""
+    """Return the details of a record, with its contents in lines of at most `width` cells."""
     if isinstance(row.item, Undecodable):
         return [[(clean(str(row.item), 2_000), "failed")]]
     record, batch = row.item, row.item.batch
@@ -458,7 +460,7 @@ def record_lines(row: RecordRow, width: int) -> list[Line]:
 
 
 def _sizes_text(record: Record) -> str:
-    """Return the bytes of a record as they were sent, by part."""
+    """Return the sizes in bytes of a record's key, value and headers, as they were sent."""
     key = record.key_encoding.size if record.key_encoding is not None else len(record.key or b"")
     value = record.value_encoding.size if record.value_encoding is not None else len(record.value or b"")
     headers = sum(len(name) + len(content or b"") for name, content in record.headers)
@@ -482,10 +484,11 @@ def _header_lines(record: Record, row: RecordRow, width: int) -> list[Line]:
 
 
 def summary(read: RecordsRead, *, filtered: bool) -> str:
-    """Return the number of records that were found, and the offsets that were read.
+    """Return the number of records that were found, and the range of offsets, or the number of partitions, that was
+    read.
 
     Args:
-        filtered: a filter was set, so more records were read than are shown.
+        filtered: whether conditions were set, so that more records were read than found.
     """
     text, scanned = plural(len(read.records), "record"), read.progress.scanned
     if filtered:
@@ -507,7 +510,7 @@ def progress_text(progress: model.Progress, *, finds: bool = True) -> str:
     """Return the progress of a search: ``1,200,000 of 2,000,000 looked at, 3 found, 3.1M/s, 1 s left``.
 
     Args:
-        finds: whether the search selects some records; False if it reads all.
+        finds: whether the search has conditions; False if it returns all records that it reads.
     """
     of = f" of {progress.of:,}" if progress.of > progress.looked_at else ""
     text = f"{progress.looked_at:,}{of} looked at" + (f", {progress.found:,} found" if finds else "")
@@ -526,11 +529,13 @@ def _rate_text(rate: float) -> str:
 
 
 _MEASURED = 0.2
-"""Minimum seconds of a search for which a rate is shown: over less time it is chance."""
+"""Minimum seconds of a search before its rate is shown, since a shorter measurement varies too much."""
 
 
 def stopped_text(progress: model.Progress) -> str:
-    """Return the reason why a search ended before its limit and the end of its ranges; ``""`` if it did not."""
+    """Return why a search ended before it found as many records as wanted and before it reached its end; ``""`` if it
+    did not.
+    """
     match progress.stopped:
         case "" | "records":
             return ""
@@ -541,7 +546,7 @@ def stopped_text(progress: model.Progress) -> str:
 
 
 def record_notes(read: RecordsRead) -> list[str]:
-    """Return the notes on an answer: the reason why it ended early, and its differences from the request."""
+    """Return the notes about an answer: why it ended early, and in what it differs from the request."""
     return [text for text in (stopped_text(read.progress), *read.notes) if text]
 
 
@@ -549,9 +554,9 @@ def record_notes(read: RecordsRead) -> list[str]:
 
 
 def record_data(row: RecordRow) -> dict[str, Data]:
-    """Return the JSON object of a record, or of offsets that can't be decoded.
+    """Return the JSON object of a record, or of a range of offsets that can't be decoded.
 
-    Contents that are not text are base64, under their own key.
+    Contents that are not text are in base64, under a key of their own.
     """
     if isinstance(row.item, Undecodable):
         return {
@@ -611,7 +616,7 @@ def _content(name: str, data: bytes | None, row: RecordRow, encoding: Encoding |
 
 
 def part_bytes(name: str, data: bytes) -> dict[str, Data]:
-    """Return contents as a member of JSON: as text, or in base64 under its own name."""
+    """Return contents as a member of a JSON object: under `name` as text, or in base64 under another key."""
     try:
         return {name: data.decode()}
     except UnicodeDecodeError:
@@ -619,16 +624,16 @@ def part_bytes(name: str, data: bytes) -> dict[str, Data]:
 
 
 def _as_json(row: RecordRow, encoding: Encoding) -> RecordRow:
-    """Return the row in the form of its data: JSON for decoded contents, unless a form is chosen."""
+    """Return the row with JSON as its form, if a schema decoded the contents and no form is chosen."""
     return row._replace(form=JSON) if encoding.form and row.form == AUTO else row
 
 
 def masking_note(*, masked: bool, has_mask: bool) -> Line:
-    """Return a note for the status line on hidden contents; empty if all are shown.
+    """Return a note for the status line that contents are hidden; empty if all are shown.
 
     Args:
-        masked: whether contents are hidden.
-        has_mask: whether the context masks fields.
+        masked: whether keys, values and headers are hidden.
+        has_mask: whether the context hides some fields of values.
     """
     if masked:
         return [("  hidden: s shows", "pending")]

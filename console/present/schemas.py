@@ -1,4 +1,4 @@
-"""The subjects of the schema registry: rows of the list and the pane, and the details of one."""
+"""The subjects of the schema registry: rows, and the details of a subject."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from console.present.text import Cell, Line, clean, in_columns
 
 NOT_NAMED = "the context names no schema registry: add [contexts.NAME.schemas] with url to its file"
 MOST_NAMED = 20
-"""Maximum number of topics, groups and schemas that a line of details names."""
+"""Maximum number of topics, groups and schemas that a line of details lists."""
 
 
 class SchemaRow(NamedTuple):
-    """A subject with its configs, None if they were not read; the topics that use it, and the number of subjects that
-    refer to it."""
+    """A subject with its configs (None if they were not read), the topics that use it, and the number of subjects that
+    refer to it.
+    """
 
     subject: subjects.Subject
     configs: ConfigSet | None
@@ -38,7 +39,7 @@ class SchemaRow(NamedTuple):
 
     @property
     def version(self) -> int | None:
-        """The number of the newest version; None if all are deleted."""
+        """The number of the newest version; None if all versions are deleted."""
         newest = self.subject.newest
         return None if newest is None else newest.number
 
@@ -49,18 +50,18 @@ class SchemaRow(NamedTuple):
         return (newest.id or None) if newest is not None else None
 
     def value(self, key: str) -> str | None:
-        """Return the effective value of a config; None if the registry has no value."""
+        """Return the effective value of a config key; None if it is unknown or not set."""
         entry = None if self.configs is None else self.configs.get(key)
         return None if entry is None else entry.value
 
     def is_own(self, key: str) -> bool:
-        """Return whether the subject itself sets a config."""
+        """Return whether the subject itself sets a config key, instead of inheriting its value."""
         entry = None if self.configs is None else self.configs.get(key)
         return own_value(entry, subjects.subject_resource(self.name)) is not None
 
     @property
     def nothing_checked(self) -> bool:
-        """Whether the registry accepts any new version."""
+        """Whether the registry would accept any new version, because the compatibility level is NONE."""
         return not self.subject.is_deleted and self.value(subjects.COMPATIBILITY) == subjects.NONE
 
 
@@ -83,12 +84,12 @@ def schema_rows(snapshot: Snapshot) -> Iterator[SchemaRow]:
 
 
 def row_of(snapshot: Snapshot, subject: str) -> SchemaRow | None:
-    """Return the row of a subject; None if there is no such subject, or it was not read."""
+    """Return the row of a subject by its name; None if there is no such subject, or it was not read."""
     return next((row for row in schema_rows(snapshot) if row.name == subject), None)
 
 
 def _of_config(row: SchemaRow, key: str) -> str:
-    """Return an effective value; an inherited one in parentheses."""
+    """Return the effective value of a config key; in parentheses if it is inherited; a dash if it is unknown."""
     value = row.value(key)
     if value is None:
         return NOTHING
@@ -183,8 +184,9 @@ SCHEMAS: columns.Columns[SchemaRow] = columns.Columns(
     ),
     views=columns.EVERYWHERE | columns.DETAIL,
 )
-"""The columns of subjects. A level or mode in parentheses is the default's; a topic with a question mark is likely, not
-certain."""
+"""The columns of subjects. A level or mode in parentheses is inherited from the registry; a topic with a question mark
+is likely, not certain.
+"""
 
 
 VERSIONS: columns.Columns[subjects.SchemaVersion] = columns.Columns(
@@ -207,7 +209,7 @@ VERSIONS: columns.Columns[subjects.SchemaVersion] = columns.Columns(
 
 
 class VersionDiff(NamedTuple):
-    """The differences between two versions of a subject."""
+    """The differences between two versions of a subject's schema."""
 
     old: int
     new: int
@@ -217,14 +219,14 @@ class VersionDiff(NamedTuple):
 
 
 def version_diff(snapshot: Snapshot, subject: str, *, whole: bool = False) -> VersionDiff | None:
-    """Return the differences between the two newest live versions of a subject, or the reason why they can't be
-    compared (`VersionDiff.why`).
+    """Return the differences between the two newest versions of a subject that are not deleted, or the reason why they
+    can't be compared (`VersionDiff.why`).
 
     Args:
-        whole: whether to return also the places that do not differ.
+        whole: whether to return also the fields that do not differ.
 
     Returns:
-        None if the subject has fewer than two versions.
+        None if the subject has fewer than two such versions.
     """
     known = snapshot.schemas.get(subject)
     live = [each.number for each in known.live] if known is not None else []
@@ -232,7 +234,7 @@ def version_diff(snapshot: Snapshot, subject: str, *, whole: bool = False) -> Ve
         return None
     old, new = live[-2:]
     texts = [snapshot.schema_texts.get((subject, number)) for number in (old, new)]
-    # Texts are read only for the subject in view, and a registry may refuse one of them.
+    # A text may be missing: texts are read only for the subject in view, and a registry may refuse one.
     if None in texts:
         return VersionDiff(old, new, why="their texts were not read")
     was, now = (avro_of(snapshot, text) for text in texts)
@@ -263,7 +265,9 @@ DIFFERENCES: columns.Columns[Difference] = columns.Columns(
 
 
 def schema_lines(snapshot: Snapshot, row: SchemaRow) -> list[Line]:
-    """Return the details of a subject besides its versions and configs: topics, readers, references both ways."""
+    """Return details of a subject, apart from its versions and configs: topics, readers, and references from and to
+    other subjects.
+    """
     subject = row.subject
     told: list[tuple[str, str]] = []
     if subject.is_deleted:
@@ -293,7 +297,7 @@ def schema_lines(snapshot: Snapshot, row: SchemaRow) -> list[Line]:
 
 
 def _used_by(snapshot: Snapshot, row: SchemaRow, by_ids: Sequence[schema_use.IdUse]) -> Iterator[str]:
-    """Yield the topics that use a subject, by name, and by the ids in the records that were read."""
+    """Yield lines about the topics that use a subject: by its name, and by schema ids in the records that were read."""
     for use in row.topics:
         how = use.why if use.is_sure else f"likely: {use.why}"
         sample = snapshot.schema_samples.get(use.topic)
@@ -319,7 +323,7 @@ ID_USES: columns.Columns[schema_use.IdUse] = columns.Columns(
         "versions", columns.TOLD, lambda row: [*row.versions], text=lambda row: commas(row.versions) or NOTHING
     ),
 )
-"""The columns of topics whose newest records have ids of a subject's schemas."""
+"""The columns of topics whose newest records contain ids of a subject's schemas."""
 
 
 def version_lines(subject: subjects.Subject) -> list[Line]:
@@ -336,15 +340,16 @@ def version_lines(subject: subjects.Subject) -> list[Line]:
 
 
 SIDE_BY_SIDE = 110
-"""Minimum number of cells for showing two versions next to each other."""
+"""Minimum width in cells for showing two versions next to each other."""
 
 
 def diff_lines(snapshot: Snapshot, subject: subjects.Subject, diff: VersionDiff | None, width: int) -> list[Line]:
     """Return lines that compare two versions field by field, with the effect of each difference on old and new readers.
-    Without a diff, return the text of the newest version, or nothing if the text was not read. If the versions can't be
+    Without a diff, return the text of the newest version, or no lines if that was not read. If the versions can't be
     compared, return the reason.
 
     Args:
+        subject: the subject.
         diff: the differences between the two versions; None if the subject has fewer than two.
         width: the width in cells.
     """

@@ -1,6 +1,6 @@
-"""Text of a cell or line: styled without a screen, with text from a cluster cleaned for a terminal.
+"""Text of a cell or line: styled text without a screen, with text from a cluster made safe for a terminal.
 
-`widgets.cells` defines the cleaning and the width; this module sets the limit of one value.
+`widgets.cells` escapes and measures text; this module limits the length of one value.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from widgets.row_source import as_spans, natural_width
 __all__ = ["ELLIPSIS", "LIMIT", "cell_width", "clean", "fit", "fit_middle", "is_harmless", "pad"]
 
 LIMIT = 2_000
-"""Maximum length in characters of one value on the screen; a config value may have 32,767."""
+"""Maximum characters of one value on the screen; a config value may have 32,767."""
 
 
 def clean(text: str, limit: int = LIMIT) -> str:
-    """Return `text` on one line with all invisible characters made visible, cut to `limit` characters; see
-    `widgets.cells`."""
+    """Return `text` on one line with all invisible characters escaped, cut to `limit` characters; see
+    `widgets.cells`.
+    """
     return cells.clean(text, limit)
 
 
 def is_harmless(text: str) -> bool:
-    """Return whether `clean` would change nothing in a text but its length."""
+    """Return whether `clean` would at most cut the text, so that it has no invisible characters."""
     return cells.clean(text) == text
 
 
@@ -46,7 +47,7 @@ pad = cells.fit
 # without its meaning.
 
 Span = tuple[str, str]
-"""A text and its meaning."""
+"""A text, and the meaning that determines its style."""
 Cell = str | Span | list[Span]
 """The contents of a cell: plain text, a styled text, or several of these."""
 Line = list[Span]
@@ -54,7 +55,7 @@ Line = list[Span]
 
 
 def plain(cell: Cell) -> str:
-    """Return the text of a cell without its meanings."""
+    """Return the text of a cell, without the meanings."""
     if isinstance(cell, str):
         return cell
     if isinstance(cell, tuple):
@@ -63,10 +64,10 @@ def plain(cell: Cell) -> str:
 
 
 def in_columns(rows: Sequence[Sequence[Cell]], right: Collection[int] = ()) -> list[Line]:
-    """Return rows as lines, in which each column is as wide as its widest cell; no cell is cut.
+    """Return rows as lines, with each column as wide as its widest cell; no cell is cut.
 
     Args:
-        right: the columns that are aligned right.
+        right: the indexes of the columns that are aligned right.
     """
     widths = [max(map(natural_width, column)) for column in zip(*rows, strict=True)]
     lines: list[Line] = []
@@ -81,7 +82,7 @@ def in_columns(rows: Sequence[Sequence[Cell]], right: Collection[int] = ()) -> l
 
 
 def joined(line: Line) -> Line:
-    """Return a line with adjacent spans of the same meaning joined."""
+    """Return a line in which adjacent spans of the same meaning are one span."""
     spans: Line = []
     for text, meaning in line:
         if spans and spans[-1][1] == meaning:

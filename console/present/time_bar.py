@@ -1,4 +1,4 @@
-"""A record's time as a line: the current position, the changes, and the progress of the diagnosis."""
+"""The time line of a replay: the time shown, the changes, and how far the record is diagnosed."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ class Span(NamedTuple):
     begins: int
     ends: int
     known: int
-    """The end of the part that is diagnosed so far."""
+    """The time up to which the record is diagnosed so far, milliseconds since 1970."""
 
 
 def time_bar(span: Span, at_ms: int, turns: Iterable[int], changes: Iterable[int], speed: int, width: int) -> Line:
-    """Return a record's time as one line.
+    """Return the time line of a record.
 
     Args:
-        at_ms: the current position, milliseconds since 1970.
+        span: the first and the last time of the record.
+        at_ms: the time shown, milliseconds since 1970.
         turns: times at which the verdict changed, milliseconds since 1970.
-        changes: times at which anything else changed.
-        speed: the speed of playing; 0 while paused.
-        width: the largest number of cells.
+        changes: times at which anything else changed, milliseconds since 1970.
+        speed: how many times as fast as real time the replay plays; 0 while paused.
+        width: the maximum number of cells.
     """
     state = f" ×{speed}" if speed else " paused"
     first, last = (f" {clock(_time(span.begins))} ", f" {clock(_time(span.ends))}")

@@ -1,5 +1,6 @@
-"""A timeline as rows: time, entity, old and new value, author, source; from a lake, this host's journal, and the events
-that this console saw."""
+"""A timeline of changes as rows: time, entity, old and new value, author, source. The changes come from the lake, from
+this host's journal, and from the events that this console saw.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ _STATES = {"applied": ("✓", "ok"), "failed": ("✗", "failed")}
 
 
 class PastRow(NamedTuple):
-    """A change as a row. It is in one of `change`, `number` and `event`; the other two are None."""
+    """A change as a row. One of `change`, `number` and `event` is set, by the source of the row; the other two are
+    None.
+    """
 
     key: Hashable
     when: str
@@ -30,24 +33,27 @@ class PastRow(NamedTuple):
     new: str
     who: str
     sure: tuple[str, str]
-    """A sign for the source of the author, for the outcome, or for the trouble of an event, and the sign's meaning."""
+    """A letter and the meaning of its colour: for the certainty of the author, for the outcome of a change in the
+    journal, or for trouble that an event caused.
+    """
     change: Change | None
-    """The change as a row of the lake."""
+    """The change in the lake; None if the row has another source."""
     number: int | None
-    """The number of the change in the journal."""
+    """The number of the change in the journal; None if the row has another source."""
     is_first_seen: bool = False
-    """Whether a cluster's first poll found the change."""
+    """Whether the first poll of the cluster found the value, so that the time of the change is unknown."""
     is_unknown: bool = False
     """Whether the outcome of the change is unknown."""
     event: Event | None = None
-    """The event that this console saw."""
+    """The event that this console saw; None if the row has another source."""
 
 
 def event_row(event: Event, when: str) -> PastRow:
     """Return the row of an event that this console saw.
 
     Args:
-        when: ``2026-11-22 03:11:48``, with or without an offset.
+        event: the event.
+        when: its local time as text, ``2026-11-22 03:11:48``, with or without an offset from UTC.
     """
     was, became = (side(event, value) for value in (event.was, event.became))
     mark = ("!", "danger") if event.trouble else ("·", "muted")
@@ -56,15 +62,17 @@ def event_row(event: Event, when: str) -> PastRow:
 
 
 def change_row(change: Change, first_poll: datetime | None = None) -> PastRow:
-    """Return the row of a change in a lake's timeline.
+    """Return the row of a change from the lake.
 
     Args:
-        first_poll: time of the cluster's first poll, whose values are older; None if it is unknown.
+        change: the change.
+        first_poll: time of the cluster's first poll; values that it found are older than the poll. None if it is
+            unknown.
     """
     words = change_texts(change, first_poll, _lately)
     letter, _ = how_sure(change)
     sure = (letter, "muted" if letter in "RJ" else "pending")
-    # A change between two polls may never get a time and an author.
+    # Mark the unknown time: the change happened in a gap between polls, so neither time nor author may ever be known.
     if change.is_gap:
         sure = ("~", "pending")
     elif words.is_first_seen:
@@ -88,7 +96,7 @@ def _lately(at: datetime) -> str:
 
 
 def _short(change: Change, side: str) -> str:
-    """Return only the human form of a value, if it has one."""
+    """Return the old or new value of a change as text with its unit only (``7 d``), if it has a unit."""
     raw, bracket, human = side.rpartition(" (")
     if bracket and config_value(change.attr, raw) == human.removesuffix(")"):
         return human.removesuffix(")")
@@ -101,7 +109,7 @@ def journal_row(texts: Mapping[str, str], place: int) -> PastRow:
     Args:
         texts: the texts of the line, by the names of the table's columns: change, at, who, entity, key, was, became,
             state.
-        place: the place of the line in the table, to distinguish lines of one change.
+        place: the index of the line in the table, which distinguishes the lines of one change.
     """
     shown = {name: clean(text, 200) for name, text in texts.items()}
     word = shown["state"].partition(",")[0]
@@ -134,11 +142,11 @@ PAST: Columns[PastRow] = Columns(
     ),
     Column("who", SCREEN, cell=lambda row: (row.who, "muted"), layout=on_screen((6, 10), priority=96)),
 )
-"""The columns of the screen, one line for each change, from a lake, the journal or this console."""
+"""The columns of the timeline on the screen, one row for each change."""
 
 
 def as_event(row: PastRow) -> list[Cell]:
-    """Return the cells of a change in the table of events, whose older rows come from a lake."""
+    """Return the cells of a change from the lake, for the table of events, which shows it below newer events."""
     cells: dict[str, Cell] = {
         "trouble": row.sure,
         "at": (row.when, "muted"),

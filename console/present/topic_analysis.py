@@ -1,4 +1,4 @@
-"""The analysis of a topic as lines with bars, as data, and as one line."""
+"""The analysis of a topic (counts over its records) as lines with bars, as data, and as one line."""
 
 from __future__ import annotations
 
@@ -17,25 +17,29 @@ from console.present.text import Cell, Line, clean, fit, in_columns
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 WIDEST_BAR = 40
 MOST_PARTITIONS = 30
-"""Maximum number of partitions with a line; if there are more, the fullest and the emptiest have one."""
+"""Maximum number of partitions that have a line; if there are more, those with the most and the fewest records have
+one.
+"""
 LONGEST_NAME = 60
-"""Number of cells for a key or the name of a header."""
+"""Maximum width in cells of a key or the name of a header."""
 RANK_TITLES = ("50 %", "90 %", "99 %", "99.9 %")
 
 
 def percent(share: float) -> str:
-    """Return a share as text: ``34.0 %``; ``< 0.1 %`` for less that is not nothing."""
+    """Return a share, 0 to 1, as text: ``34.0 %``; ``< 0.1 %`` for a smaller share that is not 0."""
     return "< 0.1 %" if 0 < share < 0.001 else f"{100 * share:.1f} %"
 
 
 def bar(share: float, width: int) -> str:
-    """Return a bar of at most `width` cells, in eighths of a cell; at least the thinnest for a share above 0."""
+    """Return a bar that is `share` (0 to 1) of `width` cells long, in eighths of a cell; at least one eighth for a
+    share above 0.
+    """
     eighths = min(8 * width, max(round(8 * width * share), int(share > 0)))
     return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
 
 
 def whole_text(facts: TopicAnalysis) -> str:
-    """Return the basis of the analysis: all records, a sample, or the records that were read before it ended."""
+    """Return which records the analysis is based on: all, a sample, or those that were read before it ended."""
     count = plural(facts.records, "record")
     since = f" since {time_text(facts.since_ms)[:19]} UTC" if facts.since_ms >= 0 else ""
     if facts.is_whole:
@@ -46,7 +50,7 @@ def whole_text(facts: TopicAnalysis) -> str:
 
 
 def limits(facts: TopicAnalysis) -> list[str]:
-    """Return the limits of the analysis, a line each."""
+    """Return the limits of the analysis' accuracy, a line each."""
     made = []
     if facts.sample:
         made.append("shares are those of the sample; different keys, gaps and the largest sizes are only the sample's")
@@ -60,12 +64,12 @@ def limits(facts: TopicAnalysis) -> list[str]:
 
 
 def stopped_line(facts: TopicAnalysis) -> str:
-    """Return the basis of an analysis that was stopped."""
+    """Return which records an analysis is based on that was stopped early."""
     return f"{whole_text(facts)}; r analyzes again"
 
 
 def analysis_line(facts: TopicAnalysis) -> str:
-    """Return an analysis as one line, for the details of its topic."""
+    """Return the result of an analysis as one line. The details of its topic show it."""
     heaviest = facts.heaviest[0] if facts.heaviest else None
     parts = [whole_text(facts)]
     parts += [f"heaviest key {percent(facts.share(heaviest.seen.value))}"] if heaviest is not None else []
@@ -75,12 +79,12 @@ def analysis_line(facts: TopicAnalysis) -> str:
 
 
 def analysis_lines(found: Analysed, width: int, *, masked: bool) -> list[Line]:
-    """Return an analysis as lines.
+    """Return the result of an analysis as lines with bars.
 
     Args:
-        found: the analysis, with its keys in the form that may be shown.
+        found: the analysis, with record keys masked if they may not be shown.
         width: the width of the lines, in cells; some may be longer.
-        masked: whether keys and names of headers are hidden.
+        masked: whether record keys and header names are hidden.
     """
     facts = found.facts
     progress = facts.progress
@@ -241,7 +245,7 @@ def _times(facts: TopicAnalysis, width: int) -> Iterator[Line]:
 
 
 def timeline(times: model.Times, width: int) -> str:
-    """Return the records over time as a row of bars; times without a record are blank."""
+    """Return the number of records over time as a row of `width` bars; a blank for a time without records."""
     first, step = times.first, max(1, (times.last - times.first) // width + 1)
     counts = [0] * width
     for at, count in times.timeline:
@@ -255,10 +259,11 @@ def timeline(times: model.Times, width: int) -> str:
 
 
 def analysis_data(found: Analysed, *, masked: bool) -> dict[str, Data]:
-    """Return an analysis as a JSON object.
+    """Return the result of an analysis as a JSON object.
 
     Args:
-        masked: whether keys and names of headers are left out.
+        found: the analysis.
+        masked: whether record keys and header names are left out.
     """
     facts = found.facts
     return {

@@ -1,4 +1,4 @@
-"""Topics and their partitions: the columns of both, the plan's marks on topics, the trouble of a topic."""
+"""Topics and their partitions: the columns of both, marks of staged edits, and texts about trouble of a topic."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 class TopicMarks(NamedTuple):
-    """The plan's effect on topics: the names of those that it creates, deletes, gives more partitions (with their new
-    number), and whose configs it changes.
+    """The effect of staged edits on topics: the names of those that they create or delete, those that get more
+    partitions (with the new number), and those whose configs they change.
     """
 
     created: Mapping[str, int]
@@ -40,12 +40,12 @@ class TopicMarks(NamedTuple):
 
 
 MOST_OUT = 12
-"""Maximum number of partitions with trouble in the details of a topic; the rest are counted."""
+"""Maximum number of partitions in trouble that the details of a topic list; the others are counted."""
 NO_MARKS = TopicMarks({}, frozenset(), {}, frozenset())
 
 
 def topic_marks(plan: Plan) -> TopicMarks:
-    """Return the effect of a plan on topics."""
+    """Return the effect of the plan's edits on topics."""
     if not plan.staged:
         return NO_MARKS
     # Import the kinds of edits late, only once an edit is staged.
@@ -66,24 +66,24 @@ def topic_marks(plan: Plan) -> TopicMarks:
 
 
 def _unread(_name: str) -> None:
-    """Return None: no other data was read."""
+    """Return None: the data about the topic were not read."""
 
 
 class TopicFacts(NamedTuple):
-    """Data in the rows of topics that the topics themselves do not have, by name; looked up only for rows that are
+    """Data about topics that a `Topic` does not have, by the topic's name. They are looked up only for rows that are
     shown or sorted.
     """
 
     overrides: Callable[[str], int | None] = _unread
-    """Returns the number of configs that a topic sets itself; None if they were not read."""
+    """Returns the number of configs that a topic overrides; None if they were not read."""
     size: Callable[[str], int | None] = _unread
-    """Returns the bytes of a topic on disk."""
+    """Returns the size of all replicas of a topic on disk, bytes; None if unknown."""
     changed: Callable[[str], datetime | None] = _unread
-    """Returns the time of the last change that kac saw in a topic."""
+    """Returns the time at which kac last saw a change of a topic; None if it saw none."""
     rates: Mapping[str, Rate] = MappingProxyType({})
-    """Topic -> the rate of writes to it."""
+    """Topic -> the rate of writes to it; topics whose rate is unknown are missing."""
     marks: TopicMarks = NO_MARKS
-    """The plan's effect on topics."""
+    """The effect of staged edits on topics."""
     lags: TopicLags = TopicLags()
     """The lags of the groups that read the topics."""
 
@@ -92,7 +92,7 @@ NO_FACTS = TopicFacts()
 
 
 def override_count(snapshot: Snapshot, name: str) -> int | None:
-    """Return the number of configs that a topic sets itself; None if they were not read."""
+    """Return the number of configs that a topic overrides; None if they were not read."""
     # A plain tuple equals the resource and takes half the time to create: sorting needs 100,000.
     entries = snapshot.configs.get((TOPIC, name))  # type: ignore[call-overload]
     return None if entries is None else entries.count_overrides(_ANY_TOPIC)
@@ -102,12 +102,12 @@ _ANY_TOPIC = topic_resource("")
 
 
 def unread_count(snapshot: Snapshot) -> int:
-    """Return the number of topics whose configs were not read; a snapshot keeps no configs of deleted topics."""
+    """Return the number of topics whose configs were not read."""
     return max(0, len(snapshot.topics) - sum(resource.type == TOPIC for resource in snapshot.configs))
 
 
 def size_on_disk(log_dirs: Mapping[int, tuple[cluster.LogDir, ...]], name: str) -> int | None:
-    """Return the bytes on disk of all replicas of a topic; None if no size is known."""
+    """Return the size of all replicas of a topic on disk, bytes; None if no size is known."""
     # A directory that did not answer has no sizes; a sum of 0 would look like an empty topic.
     held = [size for dirs in log_dirs.values() for each in dirs if (size := each.sizes.get(name)) is not None]
     return sum(held) if held else None
@@ -119,7 +119,9 @@ def state_letter(topic: cluster.Topic) -> Cell:
 
 
 def plan_letter(name: str, marks: TopicMarks) -> Cell:
-    """Return the plan's effect on a topic: ``+`` creates it, ``-`` deletes it, ``*`` other edits."""
+    """Return the letter for the effect of staged edits on a topic: ``+`` creates it, ``-`` deletes it, ``*`` changes
+    it; blank for no effect.
+    """
     if name in marks.deleted:
         return ("-", "danger")
     if name in marks.created:
@@ -128,7 +130,7 @@ def plan_letter(name: str, marks: TopicMarks) -> Cell:
 
 
 class TopicRow(NamedTuple):
-    """A topic with the facts about topics."""
+    """A topic, and the data about topics."""
 
     topic: cluster.Topic
     facts: TopicFacts = NO_FACTS
@@ -250,19 +252,18 @@ TOPICS: columns.Columns[TopicRow] = columns.Columns(
     columns.changed_column(lambda row: row.facts.changed(row.topic.name)),
     orders={"list": ("name", "size")},
 )
-"""The columns of topics. size: the bytes of all replicas on disk. groups: the number of groups that read the topic;
-lag_seconds: the longest wait of a next record in any of these; both as far as groups were read."""
+"""The columns of topics. size: bytes of all replicas on disk. groups: the number of groups that read the topic;
+lag_seconds: the longest time for which a record has waited for any of these; both as far as groups were read.
+"""
 
 
 def created_topic(name: str, partitions: int) -> cluster.Topic:
-    """Return a topic that is staged to be created, in the form of existing topics; its partitions have no replicas
-    yet.
-    """
+    """Return a topic that a staged edit creates, as if it existed; its partitions have no replicas."""
     return cluster.Topic(name, tuple(cluster.Partition(number, -1, (), ()) for number in range(max(partitions, 0))))
 
 
 def trouble(topic: cluster.Topic, min_isr: int | None) -> Line:
-    """Return a line on the worst trouble of a topic; empty without trouble.
+    """Return a line about the worst trouble of a topic; empty if it has none.
 
     Args:
         min_isr: the effective ``min.insync.replicas`` of the topic; None if it is unknown.
@@ -289,11 +290,13 @@ def trouble(topic: cluster.Topic, min_isr: int | None) -> Line:
 
 
 def topic_lines(row: TopicRow, wrong: Line, sets: Sequence[Line]) -> list[Line]:
-    """Return the summary of a topic: its trouble and the first partitions in trouble, its overrides, and its readers.
+    """Return the summary of a topic: its trouble and the first partitions in trouble, its overrides, and the groups
+    that read it.
 
     Args:
-        wrong: the worst trouble of the topic; empty without trouble (`trouble`).
-        sets: a line for each key that the topic sets itself.
+        row: the topic.
+        wrong: the line about its worst trouble (`trouble`); empty if it has none.
+        sets: a line for each config key that the topic overrides.
     """
     topic, lags = row.topic, row.facts.lags
     lines: list[Line] = [_without(f"{clean(topic.name)}: ", wrong)] if wrong else []  # the title has the name
@@ -322,7 +325,7 @@ def _state(row: PartitionRow) -> Cell:
 
 
 def _where(row: PartitionRow) -> list[Cell]:
-    """Return a partition in trouble as cells: its number, its leader if it has one, its trouble."""
+    """Return a partition in trouble as cells: its number, its leader if it has one, and its trouble."""
     leader = row.partition.leader
     led: Cell = (f"leader {leader}", "") if leader >= 0 else ""
     return [f"{row.partition.number}", led, _partition_wrong(row)]
@@ -337,7 +340,7 @@ def _ids(ids: Collection[int]) -> str:
 
 
 class PartitionRow(NamedTuple):
-    """A partition, its current move, the rate of writes to it, and its offsets in remote storage."""
+    """A partition, its present move, the rate of writes to it, and its offsets in tiered storage."""
 
     partition: cluster.Partition
     move: cluster.Reassignment | None = None
@@ -354,9 +357,10 @@ def rows_of_partitions(
     """Return the rows of a topic's partitions, by number.
 
     Args:
-        moves: the reassignments of any topics.
+        topic: the topic.
+        moves: the reassignments in progress, of any topics.
         rates: the rates of any partitions.
-        tiered: the known offsets in remote storage, of any partitions; None if no offsets are known.
+        tiered: (topic, partition) -> its offsets in tiered storage; None if they were not read.
     """
     by_place = tiered or {}
     moving = {move.partition: move for move in moves if move.topic == topic.name}
@@ -372,7 +376,9 @@ def rows_of_partitions(
 
 
 def tiered_text(tiered: cluster.TieredOffsets | None) -> str:
-    """Return the offsets of a partition in remote storage and on the leader's disk; ``""`` if they are unknown."""
+    """Return the ranges of offsets of a partition in tiered storage and on the leader's disk; ``""`` if they are
+    unknown.
+    """
     if tiered is None:
         return ""
     if tiered.tiered_to is None:
@@ -399,7 +405,7 @@ def _partition_wrong(row: PartitionRow) -> Cell:
 
 
 def partition_columns(rows: Iterable[PartitionRow]) -> columns.Columns[PartitionRow]:
-    """Return the columns of a topic's partitions, without those of remote storage if no partition is tiered."""
+    """Return the columns of a topic's partitions; those of tiered storage only if a partition has offsets there."""
     tiered = {"local_from", "tiered_to", "pending_from"}
     return PARTITIONS if any(row.tiered is not None for row in rows) else PARTITIONS.without(tiered)
 
@@ -407,7 +413,7 @@ def partition_columns(rows: Iterable[PartitionRow]) -> columns.Columns[Partition
 def _tiered_column(
     name: str, title: str, of: Callable[[cluster.TieredOffsets], int | None]
 ) -> columns.Column[PartitionRow]:
-    """Return the column of an offset in remote storage; a negative one means no record."""
+    """Return the column of an offset in tiered storage; a negative offset means that there is no record."""
 
     def offset(row: PartitionRow) -> int | None:
         return None if row.tiered is None else of(row.tiered)
@@ -491,4 +497,4 @@ USES: columns.Columns[TopicUse] = columns.Columns(
     columns.Column("sure", columns.TOLD, type="word", title="How sure"),
     columns.Column("why", columns.TOLD),
 )
-"""The columns of a topic's uses; the most certain ones come first."""
+"""The columns of the uses of a topic by clients; the most certain ones come first."""

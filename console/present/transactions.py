@@ -1,4 +1,4 @@
-"""Transactions by partition and producer: rows, their columns, and the details of one."""
+"""Transactions by partition and producer: rows, columns, and the details of a transaction."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _MEANINGS = {
 
 
 class TransactionRow(NamedTuple):
-    """An open transaction in a partition, or an unreadable partition.
+    """An open transaction in a partition, or a partition whose transactions can't be read (`failure` has the reason).
 
-    A transaction that only its coordinator has, because the partition has no record of it yet, has the start_offset -1
-    and no verdict. A partition whose transactions can't be read has a failure.
+    A transaction that only its coordinator reports, because the partition has no record of it yet, has the start_offset
+    -1 and no verdict.
     """
 
     place: model_transactions.Place
@@ -45,7 +45,7 @@ class TransactionRow(NamedTuple):
 
     @property
     def hangs(self) -> bool:
-        """Whether the verdict is that the transaction hangs."""
+        """Whether triage judges that the transaction hangs: no coordinator will end it."""
         return self.verdict is not None and self.verdict.standing is model_transactions.Standing.HANGS
 
     @property
@@ -55,14 +55,14 @@ class TransactionRow(NamedTuple):
 
     @property
     def word(self) -> str:
-        """The verdict on the transaction as a word."""
+        """The verdict on the transaction as a word, such as ``hangs``."""
         if self.failure is not None:
             return UNKNOWN
         return self.verdict.standing.value if self.verdict is not None else "no record"
 
     @property
     def order(self) -> tuple[int, int, model_transactions.Place]:
-        """Sort key: hanging transactions first, then by age, the oldest first."""
+        """The sort key: by verdict, hanging transactions first, then by age, the oldest first."""
         place = len(_ORDER) if self.verdict is None else _ORDER.index(self.verdict.standing)
         return (1 if self.failure is not None else place, -self.age_ms, self.place)
 
@@ -71,10 +71,10 @@ def transaction_rows(snapshot: Snapshot, topic: str | None = None) -> list[Trans
     """Return the rows of the open transactions that were found, and of the partitions that could not be read.
 
     Args:
-        topic: the only topic; None for all topics.
+        topic: the name of the only topic; None for all topics.
 
     Returns:
-        The hanging transactions first, the oldest before others.
+        The rows in order of their verdicts, hanging transactions first; for the same verdict, the oldest first.
     """
     # Take each poll once: it covers many partitions, and the snapshot has it for each of them.
     polls: dict[int, model_transactions.Transactions] = {id(poll): poll for poll in snapshot.transactions.values()}
@@ -117,7 +117,9 @@ def _row(each: model_transactions.OpenTransaction, poll: model_transactions.Tran
 def _without_records(
     snapshot: Snapshot, topic: str | None, known: set[tuple[model_transactions.Place, int]]
 ) -> Iterator[TransactionRow]:
-    """Yield the transactions that coordinators reported in the last poll, in partitions without records of them."""
+    """Yield the rows of transactions that coordinators reported in the last poll, in partitions that have no records of
+    them.
+    """
     # Take the last poll only: older ones cover other partitions, and coordinators may have ended their transactions
     # since.
     poll = max(snapshot.transactions.values(), key=lambda each: each.at_ms, default=None)
@@ -135,7 +137,7 @@ def _number(value: int) -> str:
 
 
 def _word(row: TransactionRow) -> tuple[str, str]:
-    """Return the verdict as a word, and its meaning."""
+    """Return the verdict on the transaction as a word, and the meaning of its colour."""
     meaning = "failed" if row.failure is not None else _MEANINGS[row.verdict.standing] if row.verdict else "muted"
     return row.word, meaning
 
@@ -226,11 +228,11 @@ TRANSACTIONS: Columns[TransactionRow] = Columns(
 
 
 class CoordinatedRow(NamedTuple):
-    """A transactional id, as its coordinator describes it."""
+    """A transactional id, as its coordinator describes it, and the time for ages."""
 
     transaction: model_transactions.Transaction
     now_ms: int = 0
-    """The present time, Unix milliseconds."""
+    """The time at which ages are computed, milliseconds since 1970."""
 
 
 def _timed(row: CoordinatedRow) -> int | None:
@@ -244,7 +246,7 @@ COORDINATED: Columns[CoordinatedRow] = Columns(
     Column("producer", LISTED, lambda row: known_number(row.transaction.producer_id), "number"),
     Column("coordinator", LISTED, lambda row: known_number(row.transaction.coordinator), "number"),
 )
-"""The columns of transactional ids as coordinators list them."""
+"""The columns of transactional ids as coordinators list them (ListTransactions)."""
 DESCRIBED: Columns[CoordinatedRow] = Columns(
     *COORDINATED.all,
     Column("epoch", LISTED, lambda row: known_number(row.transaction.epoch), "number"),
@@ -259,8 +261,9 @@ DESCRIBED: Columns[CoordinatedRow] = Columns(
         text=lambda row: _places(row.transaction),
     ),
 )
-"""The columns of transactional ids as coordinators describe them; the start of the transaction is in Unix
-milliseconds."""
+"""The columns of transactional ids as coordinators describe them (DescribeTransactions); the start of the transaction
+is in milliseconds since 1970.
+"""
 PRODUCERS: Columns[model_transactions.Producer] = Columns(
     Column("producer", LISTED, lambda row: row.id, "number"),
     Column("epoch", LISTED, type="number"),
@@ -269,12 +272,13 @@ PRODUCERS: Columns[model_transactions.Producer] = Columns(
     Column("last_timestamp", LISTED, lambda row: known_number(row.last_timestamp), "number"),
     Column("start_offset", LISTED, lambda row: known_number(row.start_offset), "number"),
 )
-"""The columns of a partition's producers in a replica's state: the time of the last record is in Unix milliseconds; the
-start offset is that of the open transaction."""
+"""The columns of a partition's producers, as a replica reports them: the time of the last record is in milliseconds
+since 1970; the start offset is that of the open transaction.
+"""
 
 
 def detail_lines(row: TransactionRow, width: int) -> list[Line]:
-    """Return the details of a row, in lines of at most `width` cells."""
+    """Return the details of a transaction, in lines of at most `width` cells."""
     topic, number = row.place
     lines: list[Line] = [[(f"{clean(topic)}/{number}", "strong"), (f"  producer {_number(row.producer_id)}", "")], []]
     why, remedy = _explained(row)

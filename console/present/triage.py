@@ -1,4 +1,4 @@
-"""A verdict as rows of the screen, and the details of a cause, for the screen and the terminal.
+"""The verdict of triage (its causes of trouble) as rows, and the details of a cause, for the screen and the terminal.
 
 The first rows of the screen need this module long before a verdict exists, so it imports triage itself only on use.
 """
@@ -29,32 +29,32 @@ WORDS = {CRITICAL: "CRIT", "high": "HIGH", "warning": "WARN", INFO: "info"}
 _ALARMING = frozenset({CRITICAL, "high"})
 _MEANINGS = {CRITICAL: "danger", "high": "failed", "warning": "pending", INFO: "muted"}
 _COUNTED = {CRITICAL: "critical", "high": "high", "warning": "warning"}
-"""Severities that count as trouble, with their names; information is no trouble."""
+"""Severity that counts as trouble -> its name; information is no trouble."""
 MUTED = "  mute"
 MUTED_FOR = timedelta(hours=1)
-"""The duration of one mute of a cause."""
+"""The time for which the key mutes a cause."""
 AT_FIRST = "start"
-"""Text in place of the unknown time of a cause that the first poll found."""
+"""Text in place of the unknown beginning of a cause that the first poll found."""
 MOST_OTHERS = 2
 MOST_FACTS, MOST_LEFT_OVER = 2, 3
 FEW_PARTS = 2
-"""Maximum number of unread parts that the line above the causes names."""
+"""Maximum number of unread parts of the snapshot that the line above the causes names."""
 LABEL = 11
-"""Number of cells for a label and the blank after it in the details of a cause."""
+"""Width in cells of a label and the blank after it, in the details of a cause."""
 
 
 class CauseRow(NamedTuple):
-    """A cause of a verdict as a row."""
+    """A cause of the verdict as a row."""
 
     named: Named
     muted: datetime | None = None
-    """The end of the cause's mute; None if it is not muted."""
+    """The end of the cause's mute, UTC; None if it is not muted."""
     first: datetime | None = None
-    """The time at which it was first seen; None if unknown."""
+    """The time at which kac first saw the cause, UTC; None if unknown."""
 
     @property
     def claim(self) -> Claim:
-        """The claim of the cause."""
+        """The claim that names the cause, with its subject, certainty and evidence."""
         return self.named.claim
 
     @property
@@ -66,14 +66,14 @@ class CauseRow(NamedTuple):
 def cause_rows(
     verdict: Verdict, muted: Mapping[str, datetime], seen: Mapping[str, datetime] = MappingProxyType({})
 ) -> list[CauseRow]:
-    """Return the rows of a verdict, including symptoms without a cause.
+    """Return the rows of a verdict: its causes, and symptoms that no cause explains.
 
     Args:
-        muted: cause id -> the end of its mute.
-        seen: cause id -> when it was first seen, UTC.
+        muted: id of a cause -> the end of its mute, UTC.
+        seen: id of a cause -> when it was first seen, UTC.
 
     Returns:
-        Certain causes, possible ones, information, and muted ones; the worst of each first.
+        Certain causes, possible causes, information, muted causes, in this order; the worst of each first.
     """
     from console.model.severity import Severity
 
@@ -94,13 +94,13 @@ def cause_rows(
 
 
 LINT_ROW = "lint"
-"""The name of the row that counts lint's findings: it is no cause, and no trouble."""
+"""The name of the row with the number of lint's findings. It is no cause, and does not count as trouble."""
 UNEXPLAINED = "unexplained"
-"""Prefix of the names of rows for symptoms without a cause."""
+"""Prefix of the names of rows for symptoms that no cause explains."""
 
 
 def _unexplained_row(each: Unexplained) -> Named:
-    """Return unexplained symptoms of one name as a row, so that each counted trouble has a row."""
+    """Return a row for the unexplained symptoms of one name."""
     from console.model.severity import Certainty, Severity
     from console.triage.cause import Claim, Evidence, Next
     from console.triage.diagnosis import Named
@@ -127,8 +127,9 @@ def _unexplained_row(each: Unexplained) -> Named:
 
 
 def _muted_until(claim: Claim, muted: Mapping[str, datetime]) -> datetime | None:
-    """Return the end of a cause's mute; None if the cause is not muted, or has an event from after the beginning of the
-    mute, which ends the mute. A row of several states is muted until the first of their mutes ends.
+    """Return the end of a cause's mute, UTC; None if the cause is not muted, or if it has an event from after the
+    beginning of the mute, which ends the mute. A row with several members is muted until the first of their mutes
+    ends; it is not muted unless all of them are.
     """
     if not muted:
         return None
@@ -143,7 +144,7 @@ def _muted_until(claim: Claim, muted: Mapping[str, datetime]) -> datetime | None
 
 def cause_id(claim: Claim) -> str:
     """Return the id of a cause, made of its name and its subject: the same in every verdict, and different for each
-    subject. The id of a row with `members` is only the name, since another member may be the worst later.
+    subject. For a row with `members` it is only the name, since another member may be the worst later.
 
     Colons separate the words of an id, so spaces, colons and ``%`` in names are quoted as in a URL.
     """
@@ -159,14 +160,14 @@ def cause_id(claim: Claim) -> str:
 
 
 def member_ids(claim: Claim) -> frozenset[str]:
-    """Return the ids that a mute of a cause covers: those of its present members, so that the mute does not hide a
-    member that is added later.
+    """Return the ids that a mute of a cause covers: those of its present members. A member that is added later is not
+    muted.
     """
     return frozenset(map(cause_id, claim.members or (claim,)))
 
 
 _NAMES = ("topic", "group", "rack", "dir", "listener", "connector", "entity", "key")
-"""The fields of a subject that contain names given by users."""
+"""The fields of a subject whose texts are names that users gave."""
 _QUOTED = re.compile(r"[\s:%]")
 
 
@@ -175,12 +176,14 @@ def _quoted(name: str) -> str:
 
 
 def alarms(verdict: Verdict, muted: Mapping[str, datetime]) -> int:
-    """Return the number of rows that are certain trouble and not muted: causes, and symptoms without a cause."""
+    """Return the number of rows that count as trouble: certain causes, and symptoms without a cause, that are not
+    muted.
+    """
     return sum(row.counts for row in cause_rows(verdict, muted))
 
 
 def subject_text(subject: Subject) -> str:
-    """Return the subject of a cause in a few words; ``""`` for the whole cluster."""
+    """Return the entity that a cause is about, in a few words; ``""`` for the whole cluster."""
     if subject.group is not None:
         where = f" {_topic_text(subject)}" if subject.topic is not None else ""
         return f"group {clean(subject.group)}{where}"
@@ -204,13 +207,13 @@ def _topic_text(subject: Subject) -> str:
 
 
 def since_text(claim: Claim) -> str:
-    """Return the beginning of a cause, and how often it occurred."""
+    """Return since when a cause exists, and how often it occurred if more than once."""
     since = f"since {clock(claim.since)}" if claim.since is not None else "since before the first look"
     return f"{since}, {claim.times} times" if claim.times > 1 else since
 
 
 def facts(named: Named) -> Iterator[tuple[str, str]]:
-    """Yield a label and a text for each piece of evidence, and for the explained symptoms."""
+    """Yield (label, text) for each piece of evidence of a cause, and for the symptoms that it explains."""
     for fact, source in named.claim.evidence:
         yield "evidence", f"{clean(fact, 300)} ({source})"
     if named.explains:
@@ -218,14 +221,16 @@ def facts(named: Named) -> Iterator[tuple[str, str]]:
 
 
 def explained(named: Named) -> str:
-    """Return the number of symptoms of each name that a cause explains, with examples other than its own subject."""
+    """Return the number of symptoms of each name that a cause explains, with examples of other entities that have
+    them.
+    """
     counts = ", ".join(f"{count:,} {name}" for name, count in named.explains.items())
     others = [text for each in named.examples if each != named.claim.subject and (text := subject_text(each))]
     return f"{counts}, as {', '.join(others[:2])}" if others else counts
 
 
 def sureness(claim: Claim) -> str:
-    """Return the certainty of a cause, in a word; ``seen`` for a symptom without a cause."""
+    """Return the certainty of a cause as a word; ``seen`` for a symptom without a cause."""
     return "seen" if claim.cause.startswith(UNEXPLAINED) else claim.certainty.value
 
 
@@ -275,29 +280,31 @@ CAUSES: Columns[CauseRow] = Columns(
 
 
 class Staging(NamedTuple):
-    """The effect of the key that stages a cause's next step."""
+    """The effect of the key that stages the next step of a cause."""
 
     text: str
     command: str
-    """The statements that the key stages or shows."""
+    """The statements that the key stages, or opens the command bar with."""
     is_change: bool
-    """Whether the statements change something; False if they only show something, in the command bar."""
+    """Whether the key stages them; False if they only show something, so that the key opens the command bar."""
     risks: Sequence[str] = ()
-    """The risks, one per line."""
+    """The risks of the edits, one text each."""
     others: Sequence[str] = ()
-    """Alternatives, and later steps."""
+    """Texts about alternatives, and about later steps."""
     refused: str = ""
-    """The reason why the plan would refuse the statements now; ``""`` if it would not."""
+    """The reason why the plan would refuse the edits now; ``""`` if it would not."""
 
 
 def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int, most_lines: int = 1) -> list[Line]:
-    """Return the details of a cause: its title, the next steps, the evidence, and a line about ruled-out causes.
+    """Return the details of a cause: its title, the next steps, the evidence, and lines about ruled-out and unknowable
+    causes.
 
     Args:
-        verdict: has other causes, the causes ruled out, and the unknowable.
-        staging: the effect of the cause's key; None without one.
+        row: the cause.
+        verdict: has the other causes, those ruled out, and those that can't be known.
+        staging: the effect of the key that stages a step; None if no step can be staged.
         width: the width of the lines, in cells.
-        most_lines: the largest number of lines for ruled-out causes, and for those that can't be known.
+        most_lines: the maximum number of lines about ruled-out causes, and of those about unknowable ones.
     """
     claim = row.claim
     lines: list[Line] = [[(clean(claim.title, 200), "")], *_step_lines(claim, staging)]
@@ -328,9 +335,7 @@ def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int
 
 
 def _step_lines(claim: Claim, staging: Staging | None) -> Iterator[Line]:
-    """Yield the effect of the key of the fix, and its refusal if it would be refused, the other steps, and the places
-    to look at.
-    """
+    """Yield lines about the step that the key stages (`staging_lines`), and a line with the steps outside of Kafka."""
     if staging is not None:
         yield from staging_lines(staging)
     outside = "; ".join(step.text for step in claim.next if not step.command and not step.edits)
@@ -339,8 +344,8 @@ def _step_lines(claim: Claim, staging: Staging | None) -> Iterator[Line]:
 
 
 def staging_lines(staging: Staging) -> Iterator[Line]:
-    """Yield lines on the effect of the key that stages the fix, on its refusal if it would be refused, on its risks,
-    and on the other steps.
+    """Yield lines about the effect of the key that stages a step: the commands, why they would be refused, their risks,
+    and the other steps.
     """
     word = "F stages" if staging.is_change else "F opens"
     yield [*_labelled(word, clean(staging.text, 200)), (f": {staging.command}", "strong")]
@@ -352,7 +357,7 @@ def staging_lines(staging: Staging) -> Iterator[Line]:
 
 
 def left_over(named: Named, verdict: Verdict) -> list[str]:
-    """Return the titles of other causes on the same broker, topic or group: these causes may remain after the fix."""
+    """Return the titles of other causes on the same broker, topic or group; these may remain after the fix."""
     mine = named.claim.subject
     return [
         each.claim.title
@@ -370,11 +375,11 @@ def _labelled(label: str, text: str) -> Line:
 
 
 def counts(verdict: Verdict, muted: Mapping[str, datetime]) -> Line:
-    """Return a line with the number of troubles, in total and by severity, the number of possible and of muted ones,
-    and the parts that were not read.
+    """Return a line with the number of troubles, in total and by severity, the numbers of possible and of muted ones,
+    and the parts of the snapshot that were not read.
 
     Args:
-        muted: cause id -> the end of its mute.
+        muted: id of a cause -> the end of its mute, UTC.
     """
     rows = cause_rows(verdict, muted)
     total = sum(row.counts for row in rows)
@@ -400,17 +405,19 @@ def counts(verdict: Verdict, muted: Mapping[str, datetime]) -> Line:
 
 
 def watched(observations: Observations) -> Line:
-    """Return a line with the start of watching: a time, not an age, so that an idle screen stays unchanged."""
+    """Return a line with the time at which observation began. It is a time, not an age, so that an idle screen stays
+    unchanged.
+    """
     return [(f"watched since {clock(observations.began)}", "muted")]
 
 
 def part_names(parts: Sequence[str]) -> str:
-    """Return the names of parts of a snapshot for people."""
+    """Return the names of parts of a snapshot as text for people."""
     return ", ".join(about(part).noun for part in parts)
 
 
 def polling_text(snapshot: Snapshot) -> str:
-    """Return the text before the first verdict: the known numbers, and the current read."""
+    """Return the text before the first verdict: the counts that are known, and the read under way."""
     if Part.CLUSTER not in snapshot.read_at:
         return "looking at the cluster…"
     if snapshot.cluster.controllers:
@@ -421,13 +428,14 @@ def polling_text(snapshot: Snapshot) -> str:
 
 
 def _own_topics(snapshot: Snapshot) -> int:
-    """Return the number of topics without internal ones, as in the header."""
+    """Return the number of topics without internal ones; the header shows the same number."""
     return sum(not topic.internal for topic in snapshot.topics.values())
 
 
 def healthy_text(observations: Observations) -> str:
-    """Return the text for a cluster without trouble: the parts that were read, those still being read, and those that
-    can't be, with the reason."""
+    """Return the text for a cluster without trouble: the parts of the snapshot that were read, those still being read,
+    and those that can't be read, with the reason.
+    """
     from console.triage.unread import UNSUPPORTED, unread_parts
 
     snapshot, unread = observations.last.snapshot, observations.last.unread
@@ -454,6 +462,6 @@ def healthy_text(observations: Observations) -> str:
 
 
 def _unread_line(snapshot: Snapshot, part: str) -> str:
-    """Return a line on a part that could not be read, with the reason: ``unknown topics: …``."""
+    """Return a line about a part of the snapshot that could not be read, with the reason: ``unknown topics: …``."""
     why = next((str(each.failure) for each in snapshot.failures if each.part == part), "not answered")
     return f"unknown {part_names((part,)).removeprefix('the ')}: {clean(why, 300)}"

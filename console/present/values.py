@@ -1,4 +1,4 @@
-"""Values of configs, quotas and edits for display: exact text, human form, dots for a secret."""
+"""Values of configs, quotas and edits as text: exact, with a unit (``7 d``), or as dots for a secret."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ _UNLIMITED_AT_MINUS_ONE = ("retention.ms", "retention.bytes", "retention.minutes
 
 
 def is_unlimited(key: str, value: str | None) -> bool:
-    """Return whether the value of a key means no limit."""
+    """Return whether the value of a key means no limit, such as -1 for retention.ms."""
     return value == "-1" and key.endswith(_UNLIMITED_AT_MINUS_ONE)
 
 
 def config_value(key: str, value: str | None) -> str:
-    """Return the human form of a config's value; ``""`` if it adds nothing to the value."""
+    """Return a config's value in a form for people, with its unit (``7 d``) or as ``no limit``; ``""`` if the key has
+    no unit, or if that form adds nothing.
+    """
     unit = amounts.unit_of(key)
     count = long_number(value)
     if unit is amounts.Unit.NONE or count is None:
@@ -49,29 +51,33 @@ def config_value(key: str, value: str | None) -> str:
 # Values of configs, quotas and edits for display: the text, its human form, dots for a secret.
 
 EMPTY = '""'
-"""The empty value, in contrast to a missing value."""
+"""The text for an empty value, to distinguish it from a missing value."""
 
 
 def config_text(value: str | None, sensitive: bool = False, limit: int = 500) -> str:
-    """Return a config's value in a line: quotes if it is empty; for null, dots if it is sensitive, else ``–``."""
+    """Return a config's value in one line: ``""`` in quotes if it is empty; for None, dots if it is sensitive, else
+    ``–``. limit: maximum characters.
+    """
     if value is None:
         return HIDDEN if sensitive else NOTHING
     return clean(value, limit) if value else EMPTY
 
 
 def with_unit(key: str, value: str | None, sensitive: bool = False) -> str:
-    """Return a value with its human form in brackets: ``604800000 (7 d)``."""
+    """Return a value, and in brackets the same with its unit: ``604800000 (7 d)``; for None, dots if it is `sensitive`,
+    else ``–``.
+    """
     text, human = config_text(value, sensitive), config_value(key, value)
     return f"{text} ({human})" if human else text
 
 
 def human_or_text(key: str, value: str | None, sensitive: bool = False) -> str:
-    """Return the human form of a value, ``7 d``, or the value if it has none."""
+    """Return a value with its unit, ``7 d``; the value itself if it has no unit. For None, as `config_text`."""
     return config_value(key, value) or config_text(value, sensitive, 120)
 
 
 def entry_spans(entry: ConfigEntry) -> Line:
-    """Return a value and, muted, its human form."""
+    """Return the value of an entry and, muted, the same with its unit."""
     if entry.hidden:
         return [(HIDDEN, "sensitive")]
     spans: list[Span] = [(config_text(entry.value), "muted" if entry.value is None else "")]
@@ -81,11 +87,13 @@ def entry_spans(entry: ConfigEntry) -> Line:
 
 
 def side_text(target: Target, key: str, side: EffectiveValue) -> str:
-    """Return one side of a line of the diff in its exact form.
+    """Return the old or new value in a line of the diff, exactly; ``?`` if it is unknown, dots if it is hidden, ``–``
+    if it is missing.
 
     Args:
         target: the target of the line: a quota is shown in its key's unit.
-        key: a config's or quota's; ``""`` for the entity itself.
+        key: the key of a config or quota; ``""`` for the entity itself.
+        side: the value.
     """
     if not side.known:
         return "?"
@@ -103,10 +111,12 @@ def side_text(target: Target, key: str, side: EffectiveValue) -> str:
 
 
 def origin(key: str, side: EffectiveValue, source: str) -> str:
-    """Return the source of a side's value: ``default``, or ``log.retention.hours=168, default`` if it is set in another
-    unit.
+    """Return the source of a value: ``default``; ``log.retention.hours=168, default`` if it is set by a key with
+    another unit.
 
     Args:
+        key: the config key.
+        side: the value.
         source: the name of the source (`names.source`).
     """
     value = side.value if isinstance(side.value, str) else None
@@ -115,8 +125,8 @@ def origin(key: str, side: EffectiveValue, source: str) -> str:
 
 
 def side_human(target: Target, key: str, side: EffectiveValue) -> str:
-    """Return the human form of one side of a line of the diff; ``""`` if it has none, is unknown or is hidden, and for
-    ACLs and quotas.
+    """Return the old or new value in a line of the diff with its unit, ``7 d``; ``""`` if it has none, is unknown or
+    hidden, and for ACLs and quotas.
     """
     if side.known and not side.hidden and isinstance(side.value, str) and not isinstance(target, Acl | QuotaEntity):
         return config_value(key, side.value)
@@ -124,8 +134,9 @@ def side_human(target: Target, key: str, side: EffectiveValue) -> str:
 
 
 def deletion_text(deletion: Deletion) -> str:
-    """Return the size of a deletion on all replicas: ``310–330 GiB are deleted within minutes``; with ``at least`` if
-    some partitions are unknown, and only the reason if all are."""
+    """Return the amount of data that an edit deletes, on all replicas: ``310–330 GiB are deleted within minutes``; with
+    ``at least`` if it is unknown for some partitions, and only the reason if it is unknown for all.
+    """
     if deletion.partitions == 0 and deletion.why is not None:
         return f"how much is deleted is not known: {failure_text(deletion.why)}"
     of = f"; {deletion.partitions:,} of {plural(deletion.partitions + deletion.unknown, 'partition')} looked at"

@@ -30,54 +30,56 @@ if TYPE_CHECKING:
 
 DANGER, FAILED, UNREAD, CHANGES, FINE = "danger", "failed", "pending", "changed", ""
 _RANKS = {DANGER: 0, FAILED: 1, UNREAD: 2, CHANGES: 3, FINE: 4, "muted": 5}
-"""Meaning of a state -> its rank; the worst is first."""
+"""Meaning of a state's colour -> its rank; the worst has rank 0."""
 LINES: Mapping[str, tuple[half_hour.Kind, tuple[str, ...]]] = {
     watched.TOPIC: ("topic", ("bytes in",)),
     watched.GROUP: ("group", ("behind", "lag")),
     watched.BROKER: ("broker", ("written", "leaders")),
 }
-"""Kind of a subject -> its kind in the half hour, and names of values; the first known one of these is drawn."""
+"""Kind of a subject -> its kind in the samples of the half hour, and names of their values; the first one that is known
+is drawn as a graph.
+"""
 NOT_NAMED = {Part.CONNECT: "no Connect cluster is named", Part.SCHEMAS: "no registry is named"}
-"""Part -> the reason why a context may not have it."""
+"""Part of the snapshot -> the reason why it may not be readable: the context does not name the service."""
 WIDE, LINE_CELLS, SHORT_CELLS = 150, 45, 15
 """Number of cells of a screen from which on a row's graph has `LINE_CELLS` columns; below it has `SHORT_CELLS`."""
 
 
 class Beside(NamedTuple):
-    """The data besides the snapshot that the rows of the pane need."""
+    """The data that the rows of the pane need besides the snapshot."""
 
     rates: Mapping[str, Rate] = MappingProxyType({})
-    """Topic -> its rate, if known."""
+    """Topic -> the rate of writes to it; topics whose rate is unknown are missing."""
     lags: TopicLags = TopicLags()
-    """The lags of the topics' readers."""
+    """The lags of the groups that read the topics."""
     newest: Mapping[str, datetime] = MappingProxyType({})
     """Topic -> the time of its newest record, UTC."""
     samples: Sequence[half_hour.OwnSample] = ()
     """The samples of the half hour, the earliest first."""
     columns: int = LINE_CELLS
-    """The number of columns of the rows' graphs."""
+    """The number of columns of each row's graph."""
     moment: int | None = None
-    """The time that the cursor in time is on, Unix seconds; None without a cursor."""
+    """The time that the cursor in time marks, Unix seconds; None without a cursor."""
     troubles: Troubles | None = None
-    """Everything that has a symptom; None if unknown."""
+    """Everything in the cluster that is in trouble; None if unknown."""
     silent: Collection[int] = frozenset()
     is_read: bool = True
-    """Whether the watched entities were read at least once."""
+    """Whether the data of the watched entities were read at least once."""
     absent: Mapping[Part, str] = MappingProxyType({})
-    """Part -> the reason why the context can't have it."""
+    """Part of the snapshot -> the reason why it can't be read in this context."""
 
 
 class WatchRow(NamedTuple):
-    """An entity that is watched, or a subject that matches none."""
+    """An entity that is watched, or a watched subject (a name or a pattern) that matches no entity."""
 
     subject: Watched
-    """The subject by which the entity is watched."""
+    """The subject that matches the entity."""
     name: str
     state: str
-    """The state, untrusted text."""
+    """The state of the entity, untrusted text."""
     meaning: str = FINE
     value: str = ""
-    """The value, untrusted text."""
+    """The main values of the entity, untrusted text."""
     line: str = ""
     data: Mapping[str, Data] = MappingProxyType({})
     """Further fields of the row's object in JSON."""
@@ -85,8 +87,8 @@ class WatchRow(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """The kind and the name of the entity: unique, since only the first subject that matches an entity gets a row
-        for it.
+        """The row's key: the kind and the name of the entity. An entity that several subjects match has one row, by the
+        first of them.
         """
         return self.subject.kind, self.name
 
@@ -99,8 +101,8 @@ class _State(NamedTuple):
 
 
 def watch_rows(subjects: Iterable[Watched], snapshot: Snapshot, beside: Beside) -> list[WatchRow]:
-    """Return a row for each entity that is watched, and for each subject that matches no entity: the worst first, those
-    that are equally bad in the order of the subjects.
+    """Return a row for each entity that is watched, and for each subject that matches no entity. The worst come first;
+    equally bad ones in the order of the subjects.
     """
     made = _Rows(snapshot, beside)
     rows: dict[tuple[str, str], WatchRow] = {}
@@ -111,12 +113,12 @@ def watch_rows(subjects: Iterable[Watched], snapshot: Snapshot, beside: Beside) 
 
 
 def worst_first(rows: Iterable[WatchRow]) -> list[WatchRow]:
-    """Return the rows with the worst state first, and otherwise in their order."""
+    """Return the rows with the worst state first; equally bad ones keep their order."""
     return sorted(rows, key=lambda row: _RANKS[row.meaning])
 
 
 class _Rows:
-    """Makes the rows of subjects; what is computed for several of them is computed once."""
+    """Makes the rows of subjects. Data that several subjects need are computed once."""
 
     def __init__(self, snapshot: Snapshot, beside: Beside) -> None:
         self._snapshot, self._beside = snapshot, beside
@@ -125,7 +127,7 @@ class _Rows:
         self._schemas: Mapping[str, schemas.SchemaRow] | None = None
 
     def of(self, subject: Watched) -> Iterator[WatchRow]:
-        """Yield the rows of a subject."""
+        """Yield the rows of the entities that a subject matches; one row if it matches none."""
         # Make the rows of a kind once for all subjects: a pattern may match 10,000 topics.
         names, state, part = self._kind(subject.kind)
         found = subject.among(names)
@@ -135,7 +137,9 @@ class _Rows:
             yield WatchRow(subject, subject.name, *self._missing(subject, part), is_found=False)
 
     def _kind(self, kind: str) -> tuple[Sequence[str], Callable[[str], _State], Part]:
-        """Return the names of a kind, the function that judges one of them, and its part of the snapshot."""
+        """Return for a kind of entity: the names of all entities, the function that returns the state of one by name,
+        and the part of the snapshot.
+        """
         known = self._snapshot
         match kind:
             case watched.TOPIC:
@@ -161,13 +165,13 @@ class _Rows:
                 return [*subjects], lambda name: _schema(subjects[name]), Part.SCHEMAS
 
     def _missing(self, subject: Watched, part: Part) -> tuple[str, str]:
-        """Return the reason why a subject matches nothing, with the meaning of that."""
+        """Return why a subject matches no entity, and the meaning of the text's colour."""
         # A part that this front end never reads would stay "reading" forever.
         if (why := self._beside.absent.get(part)) is not None:
             return f"not read: {why}", UNREAD
         failures = [each for each in self._snapshot.failures if each.part == part]
         failed = next((each for each in failures if each.entity in ("", subject.name)), None)
-        # The name may belong to a Connect cluster that did not answer, whose failure names another entity.
+        # Any failure may be the reason: that of a Connect cluster, for example, names the cluster, not its connectors.
         if failed is None and (subject.is_pattern or part in (Part.CONNECT, Part.SCHEMAS)):
             failed = next(iter(failures), None)
         if failed is not None:
@@ -289,7 +293,9 @@ def _schema(row: schemas.SchemaRow) -> _State:
 
 
 def _read_rate(snapshot: Snapshot, readers: Iterable[str], topic: str) -> float | None:
-    """Return the records a second that groups commit in a topic; None until two polls show it for one of them."""
+    """Return the total growth of the offsets that groups commit in a topic, records/s; None until two polls show it for
+    at least one group.
+    """
     total: float | None = None
     for name in readers:
         trend = snapshot.lag_trends.get(name)
@@ -309,12 +315,13 @@ def _read_rate(snapshot: Snapshot, readers: Iterable[str], topic: str) -> float 
 
 
 def line_of(values: Mapping[int, float], newest: int, columns: int) -> str:
-    """Return values over the half hour as a line of blocks, from left to right; a blank for an unknown value.
+    """Return values over the last half hour as a line of block characters; a blank for an unknown value.
 
     Args:
-        values: slot of a sample -> its value.
+        values: number of a sample's slot -> its value.
         newest: the slot at the right edge.
-        columns: number of blocks, a divisor of the samples of half an hour; each shows its highest value.
+        columns: number of characters, a divisor of the number of samples in half an hour; each shows the highest of its
+            values.
     """
     slots = half_hour.OWN_SLOTS // columns
     # Take a power of two: a new highest value then seldom draws the whole line again.
@@ -328,12 +335,11 @@ def line_of(values: Mapping[int, float], newest: int, columns: int) -> str:
 
 
 def marked(line: str, newest: int, moment: int | None) -> str:
-    """Return a line of `line_of` with the cursor in time, or unchanged if the line does not show the time of the
-    cursor.
+    """Return a line of `line_of` with the cursor in time; unchanged if the line does not cover its time.
 
     Args:
         newest: the slot at its right edge.
-        moment: Unix seconds; None for no cursor.
+        moment: the time that the cursor marks, Unix seconds; None without a cursor.
     """
     slots = half_hour.OWN_SLOTS // len(line)
     place = -1 if moment is None else moment // half_hour.OWN_EVERY // slots - newest // slots + len(line) - 1
@@ -341,7 +347,9 @@ def marked(line: str, newest: int, moment: int | None) -> str:
 
 
 def _block(value: float, top: float) -> str:
-    """Return the block of a value; the first block is only for 0, so that a value above 0 is never drawn as 0."""
+    """Return the block character for a value. The first one is only for 0, so that a higher value never looks like
+    0.
+    """
     return BLOCKS[0] if value <= 0 else BLOCKS[min(len(BLOCKS) - 1, ceil((len(BLOCKS) - 1) * value / top))]
 
 
@@ -378,6 +386,6 @@ WATCHED: columns.Columns[WatchRow] = columns.Columns(
         layout=columns.on_screen((SHORT_CELLS, LINE_CELLS), "Last 30 min", priority=99),
     ),
 )
-"""The columns of the watched subjects. values: the data of a kind of subject: rates, lag, leaders, tasks or
+"""The columns of the watched subjects. values: an object whose keys depend on the kind: rates, lag, leaders, tasks or
 versions.
 """
