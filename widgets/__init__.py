@@ -1,1 +1,1 @@
-"""Widgets for large, changing lists in a terminal; they know nothing of the content of the lists."""
+"""Widgets for large, changing lists in a terminal; they contain no code about Kafka."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 ASK: Final = "\x1b]11;?\x1b\\"
-"""OSC 11: queries the background colour. Terminals that do not support it do not respond."""
+"""The OSC 11 sequence, which queries the background colour. Terminals that do not support it do not respond."""
 _ANSWER = re.compile(r"\x1b\]11;([^\x07\x1b]{0,48})(?:\x07|\x1b\\)")
 _BEGINNING = "\x1b]11;"
 _BEGUN = re.compile(r"\x1b(?:\](?:1(?:1(?:;[^\x07\x1b]{0,48}\x1b?)?)?)?)?\Z")
@@ -17,23 +17,24 @@ _LIGHT = frozenset({"7", *map(str, range(9, 16))})
 
 
 def from_environment(environ: Mapping[str, str]) -> bool | None:
-    """Return whether ``COLORFGBG`` has a light background (rxvt and Konsole set it, for example to ``0;15``); None if
-    it has no background.
+    """Return True if the background that ``COLORFGBG`` names is light, False if it is dark; None if the variable names
+    no background. rxvt and Konsole set it, for example to ``0;15``.
     """
     last = environ.get("COLORFGBG", "").rpartition(";")[2].strip()
     return last in _LIGHT if last.isdecimal() and int(last) < 16 else None
 
 
 def may_be_asked(environ: Mapping[str, str]) -> bool:
-    """Return whether a terminal of this type ignores unknown queries, so that it may be queried: a Linux console prints
-    them.
+    """Return whether a terminal of this type ignores queries that it does not support, so that sending one is safe. A
+    Linux console, for example, would print the query.
     """
     return environ.get("TERM", "").startswith(_ANSWERS) or "TMUX" in environ
 
 
 def is_light(answer: str) -> bool | None:
-    """Return whether the colour in a terminal's response is nearer to white than to black; None for another
-    response."""
+    """Return whether the colour in a terminal's response is nearer to white than to black; None if the response has no
+    readable colour.
+    """
     found = _RGB.match(answer)
     if found is None:
         return None
@@ -42,7 +43,7 @@ def is_light(answer: str) -> bool | None:
 
 
 class Listener:
-    """Extracts the response from a terminal's input. Typed input passes, in its order."""
+    """Extracts the terminal's response from its input, and passes typed input on unchanged, in its order."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -50,7 +51,9 @@ class Listener:
         self.is_done = False
 
     def feed(self, data: str) -> str:
-        """Return the data without the response. A possible beginning of it is held back until more data comes."""
+        """Return the data without the response. Hold back an end of the data that may be the beginning of a response,
+        and prepend it to the data of the next call.
+        """
         if self.is_done:  # a late or second response is not typed text either
             return _ANSWER.sub("", data) if _BEGINNING in data else data
         data, self._held = self._held + data, ""
@@ -63,8 +66,8 @@ class Listener:
         return data
 
     def rest(self) -> str:
-        """Return the data that was held back, which is a key because nothing followed it. A response that has begun
-        stays held back: then return ``""``.
+        """Return the held-back data as typed input, after no more input has followed: a single Esc, for example. Return
+        ``""``, and keep holding it back, if the data is certainly the beginning of a response.
         """
         if self._held.startswith(_BEGINNING) and not self.is_done:
             return ""

@@ -1,4 +1,4 @@
-"""Text for terminal cells: escaped, measured, cut, padded and folded. The only place that decides all five.
+"""Functions that escape, measure, cut, pad and fold text for terminal cells; no other module does any of the five.
 
 No function here parses markup: a text is plain. Widths are those of Rich, which Textual draws with; Rich is imported
 for the first text with characters that may be wide.
@@ -43,7 +43,7 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def is_visible(char: str) -> bool:
-    """Return whether a character is visible and moves no other.
+    """Return whether a character draws something in its own cell, and does not move, reorder or join other characters.
 
     False for control, formatting, bidirectional, zero-width, private and unassigned characters, for lone surrogates,
     and for separators other than the plain space.
@@ -52,7 +52,7 @@ def is_visible(char: str) -> bool:
 
 
 def escaped(char: str) -> str:
-    """Return a character as an escape: ``\\n``, ``\\x1b``, ``\\u202e``, ``\\U000e0041``."""
+    r"""Return the escape sequence for a character: ``\n``, ``\x1b``, ``\u202e``, ``\U000e0041``."""
     code = ord(char)
     if char in _NAMED:
         return _NAMED[char]
@@ -62,8 +62,8 @@ def escaped(char: str) -> str:
 
 
 def _joins(char: str) -> bool:
-    """Return whether a character is drawn into the cell before it: combining marks, and the vowels and tails of
-    Hangul.
+    """Return whether a terminal draws a character into the cell before it: True for combining marks, and for the vowels
+    and final consonants of Hangul.
     """
     return (
         unicodedata.category(char) in ("Mn", "Me", "Mc") or "\u1160" <= char <= "\u11ff" or "\ud7b0" <= char <= "\ud7ff"
@@ -117,7 +117,7 @@ def _char_width(char: str) -> int:
 
 
 def truncate(text: str, width: int) -> str:
-    """Cut `text` to at most `width` cells; the last one is an ellipsis if the text was cut.
+    """Cut `text` to at most `width` cells; if it was cut, its last cell is an ellipsis.
 
     A wide character is never halved, so the result may be one cell short. ``""`` for a width of 0 or less.
     """
@@ -134,8 +134,8 @@ def truncate(text: str, width: int) -> str:
 
 
 def truncate_middle(text: str, width: int) -> str:
-    """Cut the middle out of `text` for at most `width` cells, for names that differ at their ends. If `width` is below
-    5, cut the end.
+    """Return `text` in at most `width` cells. If it is wider, replace its middle by an ellipsis, so that its start and
+    its end stay; if `width` is below 5, cut its end.
     """
     if cell_width(text) <= width or width < 5:
         return truncate(text, width)
@@ -155,10 +155,10 @@ _THOUSANDS = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 
 
 def fit_number(text: str, width: int) -> str:
-    """Return a text of numbers in at most `width` cells.
+    """Return a text that contains numbers in at most `width` cells.
 
     A number is never cut, which would change its value. If the text does not fit, its numbers are rounded (``12,345``
-    to ``12k``); if it does not fit then either, each cell shows ``#``.
+    to ``12k``); if it does not fit then either, the result is `width` characters ``#``.
     """
     if cell_width(text) <= width:
         return text
@@ -170,8 +170,8 @@ def fit_number(text: str, width: int) -> str:
 
 
 def rounded(number: str, digits: int) -> str:
-    """Return a number rounded to `digits` significant digits, or to a whole number of its unit if that has more digits:
-    ``1234567`` with 2 is ``1.2M``; ``>999Y`` if it is larger than any unit.
+    """Return a number in thousands (k), millions (M) and so on, rounded to `digits` significant digits, but at least to
+    whole units: ``1234567`` with 2 digits is ``1.2M``. ``>999Y`` if the number is too large for all units.
     """
     whole, _, behind = number.replace(",", "").partition(".")
     whole = whole.lstrip("0") or "0"
@@ -196,8 +196,9 @@ def wrapped(line: Sequence[tuple[str, str]], width: int, below: int) -> list[lis
     """Return styled texts in pieces, broken at blanks, but not between a number and its noun or sign.
 
     Args:
-        width: cells of the first piece, at least two, so that any character fits.
-        below: cells of all other pieces, at least two.
+        line: (text, style's name) of each part of the line.
+        width: maximum cells of the first piece, at least two, so that any character fits.
+        below: maximum cells of each later piece, at least two.
     """
     lines: list[list[tuple[str, str]]] = [[]]
     room = width
@@ -226,7 +227,9 @@ _WORDS = re.compile(r" +|(?P<counted>\(?\d[\d.,]*+ (?:%|[^\W\d])[^ ]*+)|[^ ]++")
 
 
 def _words(text: str, width: int) -> Iterator[str]:
-    """Yield words and the blanks between them. A number with its noun or unit is one word, if it fits."""
+    """Yield the words of a text and the blanks between them. A number and the noun or unit after it are one word if
+    they fit into `width` cells.
+    """
     for found in _WORDS.finditer(text):
         word = found[0]
         if found["counted"] and cell_width(word) > width:
@@ -237,8 +240,8 @@ def _words(text: str, width: int) -> Iterator[str]:
 
 
 def _head(text: str, width: int) -> str:
-    """Return the longest prefix of a word that fits in `width` cells; for a name, a prefix of whole parts if that is
-    not much shorter.
+    """Return the longest prefix of a word that fits in `width` cells. Return the prefix that ends after the last
+    separator (one of ``./-_:,=``) instead, if it has at least half of the characters.
     """
     used = 0
     for place, char in enumerate(text):

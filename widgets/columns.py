@@ -1,4 +1,4 @@
-"""Columns of a table: their widths in a given space, which of them fit, and lines drawn in them."""
+"""Columns of a table: which of them fit into a width, their widths, and the lines drawn in them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from widgets.row_source import Cell, Column, Span, as_spans, natural_width
 GAP = 2
 """Blank cells between two columns."""
 MORE_SIGN = 2
-"""Number of cells reserved at the right edge for the sign that there are more columns."""
+"""Number of cells reserved at the right edge for the sign that some columns are not shown."""
 
 
 MOST_BLANK = 24
 """Maximum number of blank cells after the longest text of a flexible column: with a wider gap, a line is hard to
 follow."""
 FOLDED_FROM = 8
-"""Minimum width in cells of a column whose texts are folded: a narrower one would break them too often to read."""
+"""Minimum width in cells of a column whose texts are folded; in a narrower column texts are cut."""
 MOST_LINES = 4
-"""Maximum number of screen lines of a row."""
+"""Maximum number of screen lines that one row takes if its texts are folded."""
 
 
 class Placed(NamedTuple):
-    """A drawn column: its index among all columns, its width, and the blank cells before it."""
+    """A drawn column: its index among all columns, its width in cells, and the number of blank cells before it."""
 
     column: int
     width: int
@@ -36,7 +36,7 @@ class Placed(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The drawn columns, in order, and whether columns are missing on either side."""
+    """The drawn columns, in order, and whether columns to their left or right are not drawn."""
 
     placed: tuple[Placed, ...]
     more_left: bool
@@ -50,15 +50,15 @@ def lay_out(
     pan: int = 0,
     usual: Sequence[int] | None = None,
 ) -> Layout:
-    """Choose and size the columns for a width.
+    """Choose the columns that fit into a width, and their widths.
 
     Args:
-        natural: each column's measured width.
-        usual: the width of most cells of each column; None for its measured width. No column gets more until all have
-            that.
-        width: the width in cells.
-        pan: the number of movable columns (all but gutters and the first one) to skip, so that columns that do not fit
-            can be reached.
+        natural: for each column the width in cells of its widest measured text.
+        width: the width of the table in cells.
+        pan: the number of columns to skip, so that later ones fit. Gutters and the first other column are not counted,
+            and stay.
+        usual: for each column the width in cells that is enough for most of its texts; no column becomes wider while
+            another one is narrower than that. None to use `natural`.
     """
     always = _frozen(columns)
     moving = [index for index in range(len(columns)) if index not in always]
@@ -81,8 +81,8 @@ def _fitting(
     *,
     in_order: bool,
 ) -> list[int]:
-    """Return the columns of `wanted` that fit: with `in_order` the first ones, else the most important ones. Those of
-    `always` are kept even if they do not fit.
+    """Return the indexes in `wanted` of the columns that fit into `width` cells: the first ones if `in_order`, else
+    those of the highest priority. The columns in `always` are returned even if they do not fit.
     """
     shown = list(wanted)
     while len(shown) > len(always) and _needed(columns, natural, shown) > width:
@@ -104,7 +104,9 @@ def _least(column: Column, natural: int) -> int:
 
 
 def _gaps(columns: Sequence[Column], shown: Sequence[int]) -> list[int]:
-    """Return the blank cells before each column: 0 before the first, and between a gutter and its column."""
+    """Return the number of blank cells before each shown column: 0 before the first column and after a gutter, else
+    GAP.
+    """
     return [0 if position == 0 or columns[shown[position - 1]].gutter else GAP for position in range(len(shown))]
 
 
@@ -153,15 +155,16 @@ SAMPLE = 200
 
 
 class ColumnView(LineView):
-    """The base of table and tree. Subclasses provide the cells of a line."""
+    """The base class of table and tree: draws lines as cells in columns. A subclass provides the cells of a line."""
 
     HEADER_LINES = 1
     folds = True
-    """Whether texts that are wider than their column are folded if there is space below the lines. False for drawings,
-    in which each line is one screen line."""
+    """Whether texts that are wider than their column continue on further screen lines, while screen lines below the
+    last line are free. False for drawings, in which each line is one screen line.
+    """
 
     class SortRequested(Message):
-        """A press of a column's sort key, or a click on its label."""
+        """The user pressed a column's sort key, or clicked on its label."""
 
         def __init__(self, view: ColumnView, column: str) -> None:
             self.view = view
@@ -188,7 +191,7 @@ class ColumnView(LineView):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns, shown or not."""
+        """All columns, shown or not."""
         return self._columns
 
     @property
@@ -206,8 +209,8 @@ class ColumnView(LineView):
     # -- lines ----------------------------------------------------------------------------------------------------
 
     def header(self, width: int) -> Sequence[Span] | None:
-        """Return the labels of the visible columns, with an arrow at the sorted one and signs for columns that do not
-        fit.
+        """Return the labels of the visible columns, with an arrow at the sorted column and a sign at each edge beyond
+        which there are more columns.
         """
         layout = self._layout_for(width - 1)
         spans: list[Span] = [("‹" if layout.more_left else " ", "header")]
@@ -215,7 +218,7 @@ class ColumnView(LineView):
             column = self._columns[place.column]
             label = widgets_cells.clean(column.label)
             if self._sort is not None and self._sort[0] == column.id:
-                # Shorten the label, but never cut off the arrow.
+                # Shorten the label first, so that the arrow is never cut off.
                 label = widgets_cells.truncate(label, place.width - 1) + (
                     "▾" if self._sort[1] != column.is_most_first else "▴"
                 )
@@ -225,7 +228,7 @@ class ColumnView(LineView):
         return spans
 
     def spans(self, index: int, width: int) -> Sequence[Span]:
-        """Return the cells of the visible columns, padded to their widths."""
+        """Return a line's cells in the visible columns, cut or padded to the widths of the columns."""
         cells = self.cells_at(index)
         spans: list[Span] = []
         for place in self._layout_for(width).placed:
@@ -235,12 +238,14 @@ class ColumnView(LineView):
         return spans
 
     def hang(self, index: int, column: int) -> int:  # noqa: ARG002
-        """Return the width of the first span of a cell, which indents the folded rest of its text; 0 for no indent."""
+        """Return the number of cells by which the folded rest of a cell's text is indented: the width of the cell's
+        first span; 0 for no indent.
+        """
         return 0
 
     def is_cut(self, width: int) -> bool:
-        """Return whether a left-aligned column of at least `FOLDED_FROM` (8) cells is narrower than its texts, so that
-        they are folded.
+        """Return whether at least one left-aligned column of `FOLDED_FROM` (8) cells or more is narrower than its
+        texts, so that they are folded.
         """
         placed = self._layout_for(width).placed
         return self.folds and any(
@@ -250,7 +255,9 @@ class ColumnView(LineView):
         )
 
     def pieces(self, index: int, width: int, most: int) -> list[Sequence[Span]]:
-        """Return a line's cells in at most `most` pieces, one below the other, with texts folded that `spans` cuts."""
+        """Return a line's cells as at most `most` screen lines; texts that `spans` would cut continue on the next
+        screen line.
+        """
         cells = self.cells_at(index)
         placed = self._layout_for(width).placed
         most = min(most, MOST_LINES)
@@ -270,8 +277,8 @@ class ColumnView(LineView):
         return pieces
 
     def left_out(self, index: int) -> list[tuple[Column, Cell]]:
-        """Return the cells of a line that the screen does not show: those of columns that do not fit, and cut ones;
-        empty on a screen narrower than `FOLDED_FROM`, and for a line that does not exist.
+        """Return the cells of a line that the screen does not show in full: those of columns that do not fit, and cut
+        ones. Empty on a screen narrower than `FOLDED_FROM` cells, and for a line that does not exist.
         """
         if not 0 <= index < self.line_count() or self.size.width < FOLDED_FROM:
             return []
@@ -286,7 +293,7 @@ class ColumnView(LineView):
     # -- columns --------------------------------------------------------------------------------------------------
 
     def hides_columns(self, width: int) -> bool:
-        """Return whether columns do not fit into a width, in cells."""
+        """Return whether at least one column does not fit into a view of this width, in cells."""
         return lay_out(self._columns, self._natural, width - 1, 0, self._usual).more_right
 
     def cells_wanted(self) -> int:
@@ -308,7 +315,9 @@ class ColumnView(LineView):
         self._fitted: tuple[int, Layout] | None = None
 
     def _sample(self) -> None:
-        """Widen columns to fit a sample of the lines. They never narrow, so that refreshes don't jitter."""
+        """Widen columns to fit the texts of a sample of the lines. Columns never become narrower, so that they do not
+        move at each refresh.
+        """
         count = self.line_count()
         measured = [i for i, column in enumerate(self._columns) if column.width is None]
         self._fitted = None
@@ -326,7 +335,9 @@ class ColumnView(LineView):
         return self._fitted[1]
 
     def action_pan(self, direction: int) -> None:
-        """Skip one more column (direction 1), unless all others fit, or show the last skipped one again (-1)."""
+        """Skip one more column on the left (direction 1), unless all columns on the right fit, or show the last skipped
+        column again (-1).
+        """
         if direction > 0 and not self._layout_for(self.size.width - 1).more_right:
             return
         self._pan = max(0, self._pan + direction)
@@ -337,7 +348,7 @@ class ColumnView(LineView):
     # -- sorting --------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        """Post a press of a sort key."""
+        """Post `SortRequested` if the key is the sort key of a column."""
         if event.character is None:
             return
         column = next((column for column in self._columns if column.sort_key == event.character), None)
@@ -356,11 +367,12 @@ class ColumnView(LineView):
 
 
 def _folded(cell: Cell, width: int, column: Column, most: int, hang: int) -> list[Cell]:
-    """Return a cell in parts that fit its column; the last one has the remainder, and is cut.
+    """Return a cell in parts that fit its column, one below the other; the last part has the remainder, and is cut.
 
     Args:
+        width: the width of the column in cells.
         most: maximum number of parts.
-        hang: cells of its first span, which indent the other parts.
+        hang: number of cells of the cell's first span, by which the parts after the first are indented.
     """
     if column.align == "right" or width - hang < FOLDED_FROM or natural_width(cell) <= width or most < 2:
         return [cell]
@@ -373,7 +385,9 @@ def _folded(cell: Cell, width: int, column: Column, most: int, hang: int) -> lis
 
 
 def fold(spans: Sequence[Span], width: int, most: int) -> list[list[Span]]:
-    """Return clean texts in at most `most` parts of `width` cells. The last part has the rest, and may be longer."""
+    """Return spans without control characters in at most `most` parts of `width` cells each. The last part has the
+    remainder, and may be wider.
+    """
     parts = widgets_cells.wrapped(spans, width, width)
     if len(parts) <= most:
         return parts
@@ -386,7 +400,7 @@ def fold(spans: Sequence[Span], width: int, most: int) -> list[list[Span]]:
 
 
 def cell_spans(cell: Cell, width: int, column: Column) -> list[Span]:
-    """Return a cell's spans in exactly `width` cells; the padding is its own span."""
+    """Return a cell's spans cut or padded to exactly `width` cells; the padding is a span of its own."""
     spans: list[Span] = []
     left = width
     shorten = widgets_cells.fit_number if column.align == "right" else widgets_cells.truncate

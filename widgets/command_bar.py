@@ -32,7 +32,7 @@ from widgets.row_source import Span
 ROWS = 6
 """Number of candidates that are shown at the same time."""
 SHORTEST = 20
-"""Minimum number of cells for the text next to a long prompt."""
+"""Minimum number of cells that stay for the text if the prompt is long: the prompt is cut."""
 
 
 class Candidate(NamedTuple):
@@ -67,9 +67,13 @@ class Completion(NamedTuple):
 
 
 def candidate_lines(completion: Completion, column: int, width: int) -> list[Line]:
-    """Return a window of the candidates with their metas, and the help of the chosen (or first) one.
+    """Return the lines of at most ROWS candidates, each with its `meta`, and a line with the help of the inserted
+    candidate, or of the first one if none is inserted.
 
-    `column` is the cell below which the candidates are drawn, if they fit there.
+    Args:
+        completion: the candidates, and the index of the inserted one.
+        column: cell below which the candidates are drawn, if they fit there.
+        width: the width of the bar in cells.
     """
     _, candidates, chosen = completion
     first = max(0, min(chosen - ROWS + 1, len(candidates) - ROWS)) if chosen >= ROWS else 0
@@ -96,8 +100,8 @@ def candidate_lines(completion: Completion, column: int, width: int) -> list[Lin
 
 
 def error_lines(message: str, column: int | None, width: int) -> list[Line]:
-    """Return `message` with a caret at cell `column`: next to the caret if it fits, else on a line below. Without a
-    column there is no caret.
+    """Return the lines of an error: a caret at cell `column`, and the message next to it if it fits, else on a line
+    below. With None as column there is no caret.
     """
     text = clean(message)
     told = Line(((" " + truncate(text, width - 2), "error"),))
@@ -116,8 +120,8 @@ HIGHLIGHTS = ("keyword", "name", "key", "value", "operator", "string", "number",
 
 
 class BarMode(NamedTuple):
-    """A mode of the bar: the purpose of its line. ends_when_left: whether a click elsewhere acts as Enter, since the
-    text already applies.
+    """A mode of the bar: command, filter or secret, for example. ends_when_left: whether a click outside of the bar
+    acts as Enter, since the text already takes effect while it is typed.
     """
 
     name: str
@@ -138,11 +142,13 @@ Completer = Callable[[str, int], Sequence[Candidate]]
 
 
 REMEMBERED = 1000
-"""Maximum number of remembered entries of a mode."""
+"""Maximum number of history entries that are kept for a mode."""
 
 
 class LineHistory:
-    """Entries, the oldest first, and the original text while the user recalls them."""
+    """The entries of a history, the oldest first, and, while the user recalls entries, the text that was typed
+    before.
+    """
 
     def __init__(self, entries: Sequence[str] = ()) -> None:
         self._entries = list(entries[-REMEMBERED:])
@@ -155,7 +161,7 @@ class LineHistory:
         return tuple(self._entries)
 
     def add(self, text: str) -> None:
-        """Add `text`, unless it is blank or the same as the last one, and stop recalling."""
+        """Append `text`, unless it is blank or equals the newest entry, and stop recalling."""
         self.stop()
         if text.strip() and self._entries[-1:] != [text]:
             self._entries.append(text)
@@ -166,8 +172,8 @@ class LineHistory:
         self._typed = None
 
     def older(self, typed: str) -> str | None:
-        """Return the next older entry that starts with the text at the start of recalling, and is not the shown text;
-        None if there is no such entry. typed: the shown text.
+        """Return the next older entry that starts with the text typed before recalling, and differs from the shown
+        text; None if there is no such entry. typed: the shown text.
         """
         if self._typed is None:
             self._typed, self._place = typed, len(self._entries)
@@ -178,8 +184,9 @@ class LineHistory:
         return None
 
     def newer(self, typed: str) -> str | None:
-        """Return the next newer entry that starts with the text at the start of recalling, and is not the shown text;
-        the text at the start after the newest one; None if the user recalls nothing. typed: the shown text.
+        """Return the next newer entry that starts with the text typed before recalling, and differs from the shown
+        text. After the newest entry, return the text typed before; return None if the user is not recalling. typed:
+        the shown text.
         """
         if self._typed is None:
             return None
@@ -196,7 +203,8 @@ class LineHistory:
 
 
 class BarInput(Input):
-    """Textual's Input with additional keys of a shell; a paste becomes one line, and dots are never copied.
+    """Textual's Input with additional keys of a shell. A paste becomes one line; text that is shown as dots can't be
+    copied.
 
     It does not set the mouse pointer: terminals without Kitty's protocol for it may print the sequence.
     """
@@ -241,7 +249,7 @@ class BarInput(Input):
         """The text that replaces line ends in a paste."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action may run: text that is shown as dots can't be copied or cut."""
+        """Return whether an action may run: False for copy and cut while the text is shown as dots."""
         return super().check_action(action, parameters) and not (self.password and action in ("copy", "cut"))
 
     def on_resize(self) -> None:
@@ -250,26 +258,26 @@ class BarInput(Input):
         self.scroll_to_region(Region(*cursor, 1, 1), force=True, animate=False, immediate=True)
 
     def on_paste(self, event: events.Paste) -> None:
-        """Insert all lines of a paste, not only the first."""
+        """Insert all lines of a pasted text as one line. Input would insert only the first line."""
         event.stop()
         event.prevent_default()
         self._insert(event.text)
 
     def action_paste(self) -> None:
-        """Insert the console's own clipboard, whose text may come from the cluster."""
+        """Insert the app's own clipboard as one line; its text may come from the cluster."""
         self._insert(self.app.clipboard)
 
     def _insert(self, text: str) -> None:
         self.replace(one_line(text, self.between), *self.selection)
 
     def action_cursor_right(self, select: bool = False) -> None:
-        """Move right; raise SkipAction at the end, so that the bar handles the key."""
+        """Move the cursor right. At the end of the text raise SkipAction, so that the bar handles the key."""
         if self.cursor_at_end and self.selection.is_empty and not select:
             raise SkipAction
         super().action_cursor_right(select)
 
     def action_delete_to_blank(self) -> None:
-        """Delete back to the last blank, as a shell's Ctrl-W does."""
+        """Delete the word before the cursor, up to the last blank, as a shell's Ctrl-W does."""
         if self.password or not self.selection.is_empty:
             self.action_delete_left_word()
             return
@@ -278,20 +286,20 @@ class BarInput(Input):
 
 
 class _Colors(Highlighter):
-    """Colours parts of the line with the component classes of the bar."""
+    """Colours parts of the line in the styles of the bar's component classes."""
 
     def __init__(self, bar: CommandBar, highlight: Highlight) -> None:
         self._bar = bar
         self._highlight = highlight
 
     def highlight(self, text: Text) -> None:
-        """Apply the style of each part."""
+        """Apply to each coloured part of the text its style."""
         for start, end, name in self._highlight(text.plain):
             text.stylize(self._bar.get_component_rich_style(f"bar--{name}", partial=True), start, end)
 
 
 class BarRows(Painted):
-    """The rows of the bar: the prompt's row and the rows below it."""
+    """The rows of the bar: the row with the prompt, and the rows below it with candidates or an error."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *(f"bar--{name}" for name in HIGHLIGHTS),
@@ -337,7 +345,7 @@ class BarRows(Painted):
         self._painter = LinePainter(self, self._row_at, "bar")
 
     def show_rows(self, rows: list[Line]) -> None:
-        """Show other rows; the height follows their number."""
+        """Show these rows, and set the widget's height to their number."""
         before, self._rows = len(self._rows), rows
         if len(rows) != before:
             self.refresh(layout=True)
@@ -368,7 +376,7 @@ class CommandBar(BarRows):
     ]
 
     class BarMessage(Message):
-        """A message about the bar's line; `mode` is the name of its mode."""
+        """A message about the bar's line; `mode` is the name of the bar's mode."""
 
         def __init__(self, bar: CommandBar, mode: str, text: str) -> None:
             self.bar = bar
@@ -382,19 +390,17 @@ class CommandBar(BarRows):
             return self.bar
 
     class Submitted(BarMessage):
-        """The user pressed Enter. The bar stays open: close it, or show an error in it."""
+        """The user pressed Enter. The bar stays open until its owner closes it."""
 
     class Changed(BarMessage):
-        """The text changed; never sent for a masked line."""
+        """The text changed. The bar does not send this in a mode that shows dots."""
 
         def can_replace(self, message: Message) -> bool:
-            """Return whether this message replaces the one before: of several changes of the bar, handlers need only
-            the last.
-            """
+            """Return whether this message replaces an unhandled earlier one: True for a change of the same bar."""
             return isinstance(message, CommandBar.Changed) and message.bar is self.bar
 
     class Closed(BarMessage):
-        """The user pressed Escape. `text` is the remaining text of the line; empty for a masked line."""
+        """The user pressed Escape. `text` is the text that the line had; ``""`` in a mode that shows dots."""
 
     def __init__(
         self,
@@ -412,9 +418,9 @@ class CommandBar(BarRows):
             highlight: returns start, end (exclusive, in characters) and a name of `HIGHLIGHTS` for each coloured part
                 of a text; None to colour nothing.
             complete: returns the candidates for a text and the cursor's index in it; None for no completion.
-            histories: mode's name -> its entries, the oldest first; None for empty histories.
-            remember: returns the form of an entry for the history, without secrets.
-            id, classes: the widget's id and CSS classes; None for none.
+            histories: a mode's name -> its entries, the oldest first; None for empty histories.
+            remember: returns an entry as it is added to the history: without secrets.
+            id, classes: the widget's id and CSS classes; None to set none.
         """
         super().__init__(id=id, classes=classes)
         self._colors = _Colors(self, highlight) if highlight is not None else None
@@ -431,11 +437,11 @@ class CommandBar(BarRows):
         self._focus_before: Widget | None = None
 
     def compose(self) -> ComposeResult:
-        """Yield the line; the bar itself draws the prompt and the rows below."""
+        """Yield the Input of the line; the bar itself draws the prompt and the rows below."""
         yield self._input
 
     def on_mount(self) -> None:
-        """Follow the cursor, and horizontal scrolling of the line, before or after a resize of the bar."""
+        """Watch the line's cursor and horizontal scroll position; when one changes, redraw the bar."""
 
         def moved() -> None:
             self.call_later(self._follow)  # Input may set its text before or after its cursor
@@ -457,20 +463,20 @@ class CommandBar(BarRows):
 
     @property
     def mode(self) -> BarMode:
-        """The purpose of the line."""
+        """The mode that the bar was last opened in."""
         return self._mode
 
     @property
     def text(self) -> str:
-        """The text of the line."""
+        """The text of the line, including a secret."""
         return self._input.value
 
     def history(self, mode: str) -> tuple[str, ...]:
-        """Return the entries of a mode, the oldest first."""
+        """Return the history entries of the mode with this name, the oldest first."""
         return self._histories[mode].entries
 
     def open(self, mode: BarMode = COMMAND, text: str = "", *, prompt: str | None = None) -> None:
-        """Show the line, and take the focus.
+        """Show the line in a mode, and give it the focus.
 
         Args:
             text: initial text of the line; the cursor is at its end.
@@ -506,7 +512,9 @@ class CommandBar(BarRows):
         self._redraw()
 
     def recomplete(self) -> None:
-        """Compute the candidates again after a read of their source, unless one is inserted."""
+        """Compute the candidates again, after data that they come from was read. No-op while a candidate is inserted or
+        the bar is closed.
+        """
         if self.is_open and self._completion.chosen < 0:
             self._completion = Completion(self._typed, self._candidates())
             self._redraw()
@@ -516,9 +524,9 @@ class CommandBar(BarRows):
     @on(Input.Changed)
     @on(Input.Blurred)
     def _line_told(self, message: Input.Changed | Input.Blurred) -> None:
-        """Follow the line, and stop its messages: they have the text, perhaps a secret.
+        """Update the bar after a change of the line, and stop the line's message, as its text may be a secret.
 
-        While the line is open it keeps the focus: keys after a click elsewhere could stage edits.
+        Give the focus back to the line while it is open: after a click outside of it, typed keys could stage edits.
         """
         message.stop()
         self._follow()
@@ -528,7 +536,7 @@ class CommandBar(BarRows):
                 self._input.post_message(Input.Submitted(self._input, self.text))
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
-        """Post the text, and add it to the history of a mode that remembers. A masked line becomes empty."""
+        """Post the text as `Submitted`, and add it to the history if the mode has one. Empty a line that shows dots."""
         message.stop()
         text = message.value
         if self._mode.remembers:
@@ -541,21 +549,23 @@ class CommandBar(BarRows):
         self.post_message(self.Submitted(self, self._mode.name, text))
 
     def _follow(self) -> None:
-        """Read the text and the cursor of the line, if they changed."""
+        """Update the bar if the text or the cursor of the line has changed since the last call. No-op while the bar is
+        closed.
+        """
         typed = Typed(self._input.value, self._input.cursor_position)
         if self.is_open and typed != self._typed:
             self._take(typed)
 
     def _put(self, typed: Typed, completion: Completion | None = None) -> None:
-        """Set a text as if it had been typed."""
+        """Set the text and the cursor of the line, and update the bar as if the user had typed it."""
         self._input.value, self._input.cursor_position = typed
         self._take(typed, completion)
 
     def _take(self, typed: Typed, completion: Completion | None = None) -> None:
-        """Update the bar for a text, and post a change of the text unless the mode hides it.
+        """Update the bar for a text, and post `Changed` if the text changed, unless the mode shows dots.
 
         Args:
-            completion: the completion that inserted it; None to compute the candidates.
+            completion: the completion that inserted the text; None to compute the candidates.
         """
         if typed.text != self._typed.text:
             self._error = None
@@ -568,7 +578,7 @@ class CommandBar(BarRows):
         self._redraw()
 
     def _show(self, text: str) -> None:
-        """Set the initial text, without posting it."""
+        """Set the initial text, without posting `Changed`."""
         self._typed = Typed(text, len(text))
         self._input.value, self._input.cursor_position = self._typed
         self._error = None
@@ -584,7 +594,7 @@ class CommandBar(BarRows):
     # -- keys in addition to Input's ------------------------------------------------------------------------------
 
     def action_dismiss(self) -> None:
-        """Undo a completion; if there is no completion, close the bar."""
+        """Undo the insertion of a candidate; if no candidate is inserted, close the bar."""
         if self._completion.chosen >= 0:
             self._put(self._completion.base)
             return
@@ -593,7 +603,9 @@ class CommandBar(BarRows):
         self.post_message(self.Closed(self, self._mode.name, text))
 
     def action_complete(self, step: int) -> None:
-        """Insert the next candidate, or the previous one if step is -1; accept a single one immediately."""
+        """Insert the next candidate (step 1) or the previous one (-1) in place of the inserted one. If there is only
+        one candidate, insert it and compute the candidates again. No-op without candidates.
+        """
         base, candidates, chosen = self._completion
         if not candidates:
             return
@@ -605,13 +617,17 @@ class CommandBar(BarRows):
         self._put(base.completed(candidates[chosen]), Completion(base, candidates, chosen))
 
     def action_accept(self) -> None:
-        """Accept the inserted candidate, or else the first. No-op without candidates."""
+        """Keep the inserted candidate, or insert the first one, and compute the candidates again. No-op without
+        candidates.
+        """
         base, candidates, chosen = self._completion
         if candidates:
             self._put(base.completed(candidates[max(0, chosen)]))
 
     def action_recall(self, direction: int) -> None:
-        """Insert an older (-1) or newer (1) entry with the prefix of the line."""
+        """Replace the line by the next older (-1) or newer (1) history entry that starts with the typed text. No-op if
+        there is no such entry.
+        """
         history = self._histories[self._mode.name]
         found = history.older(self.text) if direction < 0 else history.newer(self.text)
         if found is not None:
@@ -625,13 +641,17 @@ class CommandBar(BarRows):
         self._redraw()
 
     def render_line(self, y: int) -> Strip:
-        """Draw one row. The terminal's own cursor, where input methods show their text, follows the line."""
+        """Draw row `y`. For the row of the line, place the terminal's own cursor, at which input methods show their
+        text.
+        """
         if y == 0 and self._input.has_focus:
             self.app.cursor_position = self._input.cursor_screen_offset
         return super().render_line(y)
 
     def _redraw(self) -> None:
-        """Draw the prompt, and below it the error or the candidates, at their column."""
+        """Draw the prompt and, below it, the error or the candidates, each at the cell of the text to which it
+        belongs.
+        """
         width = max(self.size.width or self.app.size.width, SHORTEST)
         prompt = f" {truncate(self._prompt, max(1, width - SHORTEST))} " if self._prompt else " "
         self._input.styles.margin = (0, 0, 0, cell_width(prompt))
@@ -649,7 +669,7 @@ class CommandBar(BarRows):
 
 
 def one_line(text: str, between: str) -> str:
-    """Return `text` as one line, with line ends replaced and unprintable characters removed."""
+    """Return `text` as one line: line ends are replaced by `between`, unprintable characters are removed."""
     first, *others = re.split(r"[\r\n]++", text.strip("\r\n"))
     if others:
         *within, last = others

@@ -1,4 +1,4 @@
-"""The cursor's position by keys, to restore it after the lines have changed. Pure."""
+"""The cursor's position, saved as keys before the lines change, and restored afterwards. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import NamedTuple, Protocol
 
 NEIGHBOURS = 32
-"""Number of lines on each side that the cursor may move to if its own line is gone."""
+"""Number of lines on each side of the cursor that it may move to if its own line is gone."""
 
 
 class KeyedLines(Protocol):
@@ -26,9 +26,14 @@ class KeyedLines(Protocol):
 
 
 class CursorAnchor(NamedTuple):
-    """A position by keys: the cursor's and its neighbours', nearest first, and its row on the screen.
+    """A saved position of the cursor.
 
-    `top_key` is the key of the first line on the screen if the cursor was scrolled out of view.
+    Attributes:
+        keys: the keys of the lines to which the cursor may return, in order of preference: its own, then its
+            neighbours.
+        line: the index of the cursor's line.
+        screen_row: the cursor's row, counted from the first visible line.
+        top_key: the key of the first visible line if the cursor was scrolled out of view; otherwise None.
     """
 
     keys: tuple[Hashable, ...]
@@ -38,10 +43,12 @@ class CursorAnchor(NamedTuple):
 
 
 def hold(lines: KeyedLines, cursor: int, screen: range, wanted: Hashable | None) -> CursorAnchor:
-    """Return the position of the cursor before the lines change.
+    """Return the position of the cursor, to be saved before the lines change.
 
     Args:
-        screen: the indexes of the lines on the screen.
+        lines: the present lines.
+        cursor: the index of the cursor's line.
+        screen: the indexes of the visible lines.
         wanted: the key that the user last moved to, which may be filtered out now; None if the user has not moved.
     """
     count = lines.line_count()
@@ -57,7 +64,9 @@ def hold(lines: KeyedLines, cursor: int, screen: range, wanted: Hashable | None)
 
 
 def find_again(place: CursorAnchor, lines: KeyedLines) -> tuple[int, int]:
-    """Return the cursor's index among the new lines, and the line on top of the screen, which may be out of range."""
+    """Return the index of the cursor's line among the new lines, and the index of the line to show first, which may be
+    out of range; (0, 0) if there are no lines.
+    """
     count = lines.line_count()
     if not count:
         return 0, 0

@@ -1,4 +1,4 @@
-"""Changes by group, old value → new value, each with a status letter and its result below."""
+"""A view of changes by group: old value → new value, each with a status letter, and texts below it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from widgets.row_source import Cell, Span, as_spans, natural_width
 SAMPLE = 200
 NAME_MAX = 40
 MEASURED = 1_000
-"""Number of changes whose values are measured for the widths of columns."""
+"""Number of changes whose values are measured to find the widths of the columns."""
 ARROW = "  →  "
 BELOW_INDENT = 7
 
 
 class DiffLine(NamedTuple):
-    """One change: `status` is a letter, `note` is at the right edge, `below` is the wrapped text below the line.
+    """One change: `status` is a letter, `note` is at the right edge, `below` are wrapped texts below the change.
 
-    Without `arrow` there is no old value: the line is an addition or a removal. If the two values do not fit next to
-    the name, they are also shown below, in full.
+    If `arrow` is False there is no old value: the line is an addition or a removal. If the two values do not fit next
+    to the name, they are also shown below, in full.
     """
 
     key: Hashable
@@ -41,7 +41,9 @@ class DiffLine(NamedTuple):
 
 
 class DiffGroup(NamedTuple):
-    """The changes of one entity. Its key and those of its lines are unique in the whole view."""
+    """The changes of one entity: `title` is drawn above them, `note` at the right edge of the title's line. The key of
+    the group and the keys of its lines are unique in the whole view.
+    """
 
     key: Hashable
     title: Cell
@@ -75,7 +77,7 @@ class DiffView(LineView):
         return self._groups
 
     def set_groups(self, groups: Sequence[DiffGroup]) -> None:
-        """Show other changes; the cursor stays on its key."""
+        """Show these groups instead; the cursor stays on its key."""
         held = self._hold()
         self._put(groups)
         self._restore(held)
@@ -83,16 +85,16 @@ class DiffView(LineView):
     # -- lines ----------------------------------------------------------------------------------------------------
 
     def line_count(self) -> int:
-        """Return the number of lines of titles, changes and texts together."""
+        """Return the number of lines: titles, changes, and texts below changes."""
         return self._ends[-1] if self._ends else 0
 
     def key_at(self, index: int) -> Hashable:
-        """Return the key of a group or a change; a text below has the key of its change."""
+        """Return the key of the group or the change on a line; for a text below a change, the key of the change."""
         spot = self._spot(index)
         return spot.group.key if spot.line is None else spot.line.key
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the line of a group or a change; None if the view does not have it."""
+        """Return the line of the group or the change with a key; None if the view has no such key."""
         if self._places is None:
             self._places = {
                 place_key: (number, position)
@@ -106,7 +108,7 @@ class DiffView(LineView):
         return self._first(number) + (0 if position == 0 else 1 + self._line_starts(number)[position - 1])
 
     def can_rest(self, index: int) -> bool:
-        """Return whether a line is a title or a change, not a text below a change."""
+        """Return whether the cursor may be on a line: True for a title or a change, False for a text below a change."""
         return self._spot(index).below is None
 
     def lines_below(self, index: int) -> int:
@@ -115,7 +117,7 @@ class DiffView(LineView):
         return 0 if line is None else self._height_below(line)
 
     def _below(self, line: DiffLine) -> Sequence[Span]:
-        """Return the texts below a change: both values if the line is too short for them, then its `below`."""
+        """Return the lines of text below a change: both values if the line is too short for them, then its `below`."""
         if not line.arrow:
             return line.below
         if natural_width(line.old) <= self._old_width and natural_width(line.new) <= self._new_width:
@@ -124,12 +126,12 @@ class DiffView(LineView):
         return [(" → ".join(sides), "muted"), *line.below]
 
     def spans(self, index: int, width: int) -> Sequence[Span]:
-        """Return the cells of a title, a change or a text."""
+        """Return the content of a line: a title, a change, or a text below a change."""
         return self.pieces(index, width, 1)[0]
 
     def pieces(self, index: int, width: int, most: int) -> Sequence[Sequence[Span]]:
-        """Return a line's content in pieces, one below the other, of which the further ones continue a name or title
-        that is too long.
+        """Return a line's content as at most `most` screen lines; the second and later ones continue a name or title
+        that is too long for one.
         """
         spot, most = self._spot(index), min(most, MOST_LINES)
         if spot.below is not None:
@@ -152,7 +154,9 @@ class DiffView(LineView):
         return [whole, *_beside(start, rest)]
 
     def is_cut(self, width: int) -> bool:
-        """Return whether a line is too narrow for its name or title, which is then folded."""
+        """Return whether at least one name or title is wider than its space in a view of `width` cells, so that it is
+        folded.
+        """
         return any(len(self.pieces(index, width, MOST_LINES)) > 1 for index in range(self.line_count()))
 
     # -- places ---------------------------------------------------------------------------------------------------
@@ -167,7 +171,9 @@ class DiffView(LineView):
         self._number()
 
     def _number(self) -> None:
-        """Count the lines up to the end of each group. The result depends on the width, since texts are wrapped."""
+        """Compute for each group the number of lines up to its end. It depends on the width, since texts are
+        wrapped.
+        """
         self._numbered_for = self.size.width
         room = max(2, self.size.width - 1 - 4 - self._name_width - 2 - len(ARROW))
         self._old_width = _best_width(self._sides, room)
@@ -204,7 +210,7 @@ class DiffView(LineView):
         return _Spot(group, line, below[left - 1])
 
     def _line_starts(self, number: int) -> list[int]:
-        """Return the first line of each change of a group, counted from the line after its title."""
+        """Return for each change of a group the number of lines between the group's title and the change."""
         starts = self._starts.get(number)
         if starts is None:
             heights = (1 + self._height_below(line) for line in self._groups[number].lines)
@@ -222,7 +228,13 @@ class DiffView(LineView):
 
 
 def _best_width(sides: Mapping[tuple[int, int], int], room: int) -> int:
-    """Return the width of old values with which most changes fit; half of the space if none fits."""
+    """Return the width in cells for old values with which both values of most changes fit; half of `room` if they fit
+    for no change.
+
+    Args:
+        sides: (width of the old value, width of the new value) -> number of changes with these widths.
+        room: cells for both values together.
+    """
 
     def fitting(width: int) -> int:
         return sum(count for (old, new), count in sides.items() if old <= width and new <= room - width)
@@ -233,13 +245,15 @@ def _best_width(sides: Mapping[tuple[int, int], int], room: int) -> int:
 
 @lru_cache(4096)
 def _wrapped(text: str, width: int) -> tuple[str, ...]:
-    """Return the lines of a text, wrapped to at most `width` characters. Cached, because the same texts come often."""
+    """Return the lines of a text, wrapped to at most `width` characters. Results are cached."""
     lines = [part for line in text.splitlines() for part in textwrap.wrap(clean(line), width) or [""]]
     return tuple(lines) or ("",)
 
 
 def _cut(spans: Sequence[Span], width: int, *, pad: bool = False, right: bool = False) -> list[Span]:
-    """Return `spans` cleaned, in at most (with `pad`: exactly) `width` cells."""
+    """Return `spans` with invisible characters escaped, cut to at most `width` cells; with `pad` also padded to
+    `width`, on the left if `right` is set.
+    """
     cut: list[Span] = []
     left = width
     for text, name in spans:
@@ -252,20 +266,22 @@ def _cut(spans: Sequence[Span], width: int, *, pad: bool = False, right: bool = 
 
 
 def _fold(spans: Sequence[Span], width: int, most: int) -> list[list[Span]]:
-    """Return texts in at most `most` parts of `width` cells, the last one cut if it is too long."""
+    """Return spans in at most `most` parts of `width` cells, one below the other; the last part is cut if it is too
+    long.
+    """
     cleaned = [(clean(text), name) for text, name in spans]
     parts = fold(cleaned, width, most) if most > 1 and width >= FOLDED_FROM else [cleaned]
     return [_cut(part, width) for part in parts]
 
 
 def _beside(start: Sequence[Span], parts: Sequence[Sequence[Span]]) -> list[list[Span]]:
-    """Return the parts, each indented by the width of `start`."""
+    """Return the parts, each indented by the width of `start` in cells."""
     blank = " " * sum(cell_width(text) for text, _ in start)
     return [[(blank, ""), *part] for part in parts]
 
 
 def _with_note(spans: list[Span], note: Cell, width: int) -> list[Span]:
-    """Add `note` at the right edge, if it fits."""
+    """Append `note` at the right edge of a line of `width` cells, if it fits; otherwise return the line without it."""
     if not note:
         return spans
     used = sum(cell_width(text) for text, _ in spans)

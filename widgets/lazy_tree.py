@@ -17,7 +17,7 @@ from widgets.row_source import Cell, Column, as_spans
 
 
 class Node(NamedTuple):
-    """One node for drawing: a label, the cells of the columns after it, and whether it can be opened."""
+    """A node as it is drawn: its label, the cells of the columns after the label, and whether the user can open it."""
 
     label: Cell
     cells: Sequence[Cell] = ()
@@ -26,7 +26,9 @@ class Node(NamedTuple):
 
 
 class Branch(Protocol):
-    """The children of one node by index; they are created when they become visible, since a node may have a million."""
+    """The children of one node, by index. A child is created when it becomes visible, since a node may have a
+    million.
+    """
 
     def __len__(self) -> int:
         """Return the number of children."""
@@ -37,25 +39,25 @@ class Branch(Protocol):
         ...
 
     def node(self, index: int) -> Node:
-        """Return a child for drawing."""
+        """Return the child at an index, as it is drawn."""
         ...
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the index of the child with this key; None if no child has it. It should be a look-up, not a
-        search.
+        """Return the index of the child with this key; None if no child has it. An implementation should look the key
+        up, not search all children.
         """
         ...
 
 
 class TreeSource(Protocol):
-    """The source of a tree's nodes. A source is immutable: for other nodes the tree gets another source."""
+    """The source of a tree's nodes. A source is immutable: to show other nodes, give the tree another source."""
 
     def roots(self) -> Branch:
-        """Return the nodes at the left edge."""
+        """Return the nodes of the top level."""
         ...
 
     def children(self, key: Hashable) -> Branch | None:
-        """Return the children of a node, None if they must be fetched first."""
+        """Return the children of a node; None if they must be read first."""
         ...
 
 
@@ -83,13 +85,17 @@ class ListBranch:
 
 
 class Waiting(NamedTuple):
-    """The key of the line that stands for missing children."""
+    """The key of the line that is drawn in place of children that are not read yet; `parent` is the key of their
+    node.
+    """
 
     parent: Hashable
 
 
 class Place(NamedTuple):
-    """The content of a line: the node, its depth, whether it is open; node is None while children are missing."""
+    """The content of a line: a node's key, the node, its depth, and whether it is open. `node` is None for the line in
+    place of children that are not read yet.
+    """
 
     key: Hashable
     node: Node | None
@@ -99,7 +105,7 @@ class Place(NamedTuple):
 
 
 class _Block:
-    """The lines of one open branch: its children, with the blocks of the open ones between them."""
+    """The lines of one open branch: its children, each open child followed by the lines of its own branch."""
 
     __slots__ = ("branch", "depth", "inner", "key", "opened", "starts", "total")
 
@@ -144,8 +150,8 @@ class _Block:
 class FlatTree:
     """The lines of a tree with some of its nodes open.
 
-    `opened` maps each node (None for the root) to the keys of its open children. Open nodes inside a closed node stay
-    in that mapping, which belongs to the caller.
+    `opened` maps the key of each node (None for the root) to the keys of its open children. The keys of open nodes
+    inside a closed node stay in that mapping, which belongs to the caller.
     """
 
     def __init__(self, source: TreeSource, opened: Mapping[Hashable | None, Set[Hashable]]) -> None:
@@ -182,7 +188,7 @@ class FlatTree:
         return self._root.place(line)
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the line of `key`, None if it is not in an open branch. Looks in every open branch."""
+        """Return the line of the node with a key; None if no open branch has it. Searches all open branches."""
         if isinstance(key, Waiting):
             found = self._blocks.get(key.parent)
             return found[0] if found is not None and found[1].branch is None else None
@@ -192,7 +198,7 @@ class FlatTree:
         return None
 
     def waiting(self) -> Iterator[Hashable]:
-        """Yield the open nodes whose children are missing."""
+        """Yield the keys of the open nodes whose children are not read yet."""
         return (block.key for _, block in self._blocks.values() if block.branch is None)
 
 
@@ -201,11 +207,12 @@ INDENT = "  "
 
 
 class LazyTree(ColumnView):
-    """A tree: the first column (after a gutter, if there is one) has the nodes, the others their cells.
+    """A tree: the first column (after a gutter, if there is one) shows the nodes' labels, the other columns their
+    cells.
 
-    `set_source` sets other nodes; open nodes, the cursor and the scroll position stay on their keys. If a source
-    returns None for the children of an open node, the tree posts `ChildrenWanted`, and the owner sets a source that
-    has them.
+    `set_source` replaces the nodes; open nodes, the cursor and the scroll position stay on their keys. If a source
+    returns None for the children of an open node, the tree posts `ChildrenWanted`, and the owner sets a source that has
+    them.
     """
 
     CURSOR_MARK = ">"
@@ -249,8 +256,16 @@ class LazyTree(ColumnView):
         empty: str = "",
         markable: bool = False,
     ) -> None:
-        """Create a tree; `opened` are pairs of parent (None at the left edge) and child, `waiting` is the text of a
-        line whose children are missing."""
+        """Create a tree.
+
+        Args:
+            columns: the columns; the first one that is not a gutter shows the labels.
+            source: the source of the nodes; None for an empty tree.
+            opened: the nodes that are open at first, as pairs of parent's key (None at the top level) and node's key.
+            waiting: the text shown in place of children that are not read yet.
+            empty: the text of a tree without nodes.
+            markable: whether the user can mark nodes.
+        """
         super().__init__(columns, empty=empty, markable=markable)
         self._source: TreeSource = _NoNodes() if source is None else source
         self._opened: dict[Hashable | None, set[Hashable]] = {}
@@ -269,21 +284,21 @@ class LazyTree(ColumnView):
         return self._source
 
     def set_source(self, source: TreeSource) -> None:
-        """Show other nodes: after a refresh, a filter, or a fetch of children."""
+        """Show the nodes of this source: after a refresh, a filter, or a read of children."""
         held = self._hold()
         self._source = source
         self._flatten()
         self._restore(held)
 
     def is_open(self, key: Hashable) -> bool:
-        """Return whether a node is open; False if it has no line."""
+        """Return whether the node with a key is open; False if it is not visible."""
         index = self._flat.index_of(key)
         return index is not None and self._flat[index].open
 
     # -- lines ----------------------------------------------------------------------------------------------------
 
     def line_count(self) -> int:
-        """Return the number of nodes in open branches."""
+        """Return the number of lines: the nodes in open branches, and one line for each branch that is not read yet."""
         return len(self._flat)
 
     def key_at(self, index: int) -> Hashable:
@@ -295,11 +310,11 @@ class LazyTree(ColumnView):
         return self._flat.index_of(key)
 
     def depth_at(self, index: int) -> int:
-        """Return the number of ancestors of a node."""
+        """Return the number of ancestors of the node on a line."""
         return self._flat[index].depth
 
     def cells_at(self, index: int) -> Sequence[Cell]:
-        """Return the indented label and the cells after it."""
+        """Return the cells of the node on a line: the indented label, then the cells of the other columns."""
         place = self._flat[index]
         node = place.node
         if node is None:
@@ -311,7 +326,7 @@ class LazyTree(ColumnView):
         return cells + [""] * (len(self._columns) - len(cells))
 
     def hang(self, index: int, column: int) -> int:
-        """Return the indentation of a node's label, including its sign."""
+        """Return the width in cells of the indentation of a node's label, including the sign of open or closed."""
         return len(INDENT) * self._flat[index].depth + len(OPEN) if column == self._tree_column else 0
 
     # -- opening and closing --------------------------------------------------------------------------------------
@@ -338,7 +353,7 @@ class LazyTree(ColumnView):
         return self._flat[self._cursor] if len(self._flat) else None
 
     def action_open_or_child(self) -> None:
-        """Open the node under the cursor, or move to its first child. No-op on a leaf."""
+        """Open the node under the cursor; if it is open, move to its first child. No-op on a leaf."""
         place = self._place
         if place is None or place.node is None or not place.node.openable:
             return
@@ -348,7 +363,7 @@ class LazyTree(ColumnView):
             self._toggle(place)
 
     def action_close_or_parent(self) -> None:
-        """Close the node under the cursor, or move to its parent."""
+        """Close the node under the cursor; if it is not open, move to its parent."""
         place = self._place
         if place is None:
             return
@@ -358,7 +373,9 @@ class LazyTree(ColumnView):
             self.move_cursor(place.parent)
 
     def action_select(self) -> None:
-        """Open or close the node under the cursor; select a leaf. No-op on a line that waits for children."""
+        """Open or close the node under the cursor; for a leaf, post `Selected`. No-op on the line of children that are
+        not read.
+        """
         place = self._place
         if place is None or isinstance(place.key, Waiting):
             return
@@ -368,7 +385,9 @@ class LazyTree(ColumnView):
             super().action_select()
 
     def on_click(self, event: events.Click) -> None:
-        """Move the cursor, and open or close the node if its sign was clicked."""
+        """Move the cursor to the clicked line; if the click is on the sign of open or closed, open or close the
+        node.
+        """
         offset = event.get_content_offset(self)
         super().on_click(event)
         if offset is None or event.chain > 1 or (index := self._index_at(offset.y)) is None:

@@ -1,5 +1,5 @@
-"""A driver of Textual: in its input, Esc is a separate key even if the next key arrives with it; its output has only
-the differences between frames.
+"""A driver of Textual. In its input, Esc is a separate key even if the next key arrives with it; it writes only the
+differences between frames.
 """
 
 from __future__ import annotations
@@ -29,15 +29,18 @@ ESC: Final = "\x1b"
 _NO_KEY = "[]OPNX^_\\" + ESC
 """The characters that, after Esc, begin other escape sequences."""
 WITH_ALT: Final[Mapping[str, str]] = {"b": "alt+b", "f": "alt+f", "d": "alt+d", "\x7f": "alt+backspace"}
-"""The keys that stay combined with Alt, as in all line editors; other combinations are split into Esc and the key."""
+"""Character after Esc -> the key with Alt that both together mean, as in all line editors. Any other character after
+Esc is a key of its own.
+"""
 _KEY_BEHIND = re.compile(rf"\x1b([^{re.escape(_NO_KEY)}])")
 _PASTE = re.compile(r"\x1b\[20[01]~")
 
 
 class EscapeKeys(XTermParser):
-    """Textual's parser, for keys that arrive in bursts, as over SSH: it parses ``Esc 4`` as Esc, and then 4.
+    """Textual's parser, for keys that arrive together, as over SSH: it parses ``Esc 4`` as the key Esc and then the key
+    4.
 
-    Terminals send a key with Alt in the same way, so this parser supports only few of them.
+    Terminals send a key with Alt in the same form, so this parser recognizes only the keys with Alt in WITH_ALT.
     """
 
     _pending = False
@@ -75,13 +78,13 @@ class EscapeKeys(XTermParser):
         return super().feed(data) if data else ()
 
     def _is_pasting_after(self, data: str) -> bool:
-        """Return whether the input after `data` belongs to a paste."""
+        """Return whether, after `data`, the parser is inside a pasted text."""
         marks = _PASTE.findall(data)
         return marks[-1].endswith("0~") if marks else self._pasting
 
     def _end_sequence(self) -> Iterable[Message]:
-        """Yield the last Esc as a key, as the parser does after a timeout; nothing if the parser waits for no more
-        input.
+        """Yield the last Esc as a key, as the parser does after a timeout; yield nothing if the parser has no
+        incomplete sequence.
         """
         if self._timeout_time is None:
             return
@@ -100,14 +103,15 @@ CHECK_EVERY = 0.1
 """Seconds to wait for the next key before an Esc counts as a key, and seconds until the input thread notices that the
 app exits."""
 MOUSE_MODES = (1000, 1002, 1015, 1006)
-"""The mouse modes of the terminal that kac enables: presses and the wheel, moves while a button is held, and their
-encoding. Textual also enables reports of every move (1003), which send 11 bytes for each cell that the pointer passes
-and have no use here."""
+"""The mouse modes of the terminal that kac enables: presses and the wheel, moves while a button is held, and two
+encodings of positions. Textual also enables reports of every move (1003); they send 11 bytes for each cell that the
+pointer passes, and kac does not use them.
+"""
 ANSWERED_WITHIN = 5.0
 """Seconds within which the terminal's response with its background colour is expected."""
 AT_ONCE = 4096
 LONG_FRAME = 1024
-"""Minimum characters of a frame that is sent as a synchronized update; shorter frames arrive in one piece anyway."""
+"""Minimum characters of a frame that is sent as a synchronized update; a shorter frame arrives in one piece anyway."""
 
 _NO_COLOR_ERASE = ("screen", "linux", "vt", "ansi", "dumb", "cons", "sun")
 
@@ -118,7 +122,7 @@ def erases_in_color(term: str) -> bool:
 
 
 class Background(Message):
-    """The terminal has reported the colour of its background."""
+    """Posted when the terminal has reported the colour of its background."""
 
     def __init__(self, *, is_light: bool) -> None:
         self.is_light = is_light
@@ -126,10 +130,10 @@ class Background(Message):
 
 
 class MayGoAway:
-    """A terminal that may disappear, and then ignores later writes.
+    """An output to a terminal that may disappear; later writes are then ignored.
 
     Otherwise the error would end Textual's writer thread, and the program would block forever once that thread's queue
-    is full (30 writes), or at its end.
+    is full (30 writes), or when it exits.
     """
 
     def __init__(self, file: TextIO) -> None:
@@ -160,10 +164,12 @@ class MayGoAway:
 
 
 class LeanDriver(LinuxDriver):
-    """Keeps the content of the terminal, and writes only the differences."""
+    """Keeps a copy of the terminal's content, and writes only the cells that a frame changes."""
 
     listener: Listener | None = None
-    """Receives the response to the query for the background colour; None if there is no query."""
+    """Extracts the response to the query for the background colour from the input; None if the driver sends no
+    query.
+    """
 
     def __init__(self, app: Any, **options: Any) -> None:
         super().__init__(app, **options)
@@ -214,8 +220,8 @@ class LeanDriver(LinuxDriver):
             return "\x1b[m" + frame
 
     def start_application_mode(self) -> None:
-        """Start, and query the colour of the background if there is a listener. Repaint after each resize, because
-        terminals differ in their content after a resize.
+        """Start as Textual's driver does, and query the colour of the background if there is a listener. From then on,
+        the first frame after a resize repaints everything, because terminals differ in their content after a resize.
         """
         self._asked_at = time.monotonic()  # the input is read from now on
         super().start_application_mode()  # type: ignore[no-untyped-call]
@@ -237,7 +243,7 @@ class LeanDriver(LinuxDriver):
         self._ask_for_mouse("l")
 
     def _ask_for_mouse(self, end: str) -> None:
-        """Enable or disable the mouse modes. end: ``h`` or ``l``."""
+        """Enable the mouse modes (`end` is ``h``) or disable them (``l``)."""
         if self._mouse:
             self.write("".join(f"{ESC}[?{mode}{end}" for mode in MOUSE_MODES))
             self.flush()
@@ -267,7 +273,9 @@ class LeanDriver(LinuxDriver):
                 self._process(parser.tick())
 
     def _heard(self, data: str) -> str:
-        """Return the typed input, without the terminal's response to the query. Post the response as `Background`."""
+        """Return the typed input, without the terminal's response to the query. Post `Background` if the response
+        arrived.
+        """
         if self.listener is None:
             return data
         if not self.listener.is_done and time.monotonic() - self._asked_at > ANSWERED_WITHIN:
@@ -284,20 +292,20 @@ class LeanDriver(LinuxDriver):
             self.process_message(message)
 
     def process_message(self, message: Message) -> None:
-        """Pass a message on. After a resize that the terminal reports as a message, repaint everything."""
+        """Pass a message on. If it reports a resize of the terminal, the next frame repaints everything."""
         if isinstance(message, InBandWindowResize):
             self._stale = True
         super().process_message(message)
 
 
 def _is_frame(data: str) -> bool:
-    """Return whether `data` is a frame: Textual's frames begin with a cursor position."""
+    """Return whether `data` is a frame of Textual, which begins with a cursor position."""
     head = data[:12].partition("H")[0]
     return head.startswith("\x1b[") and head[2:].replace(";", "").isdigit() and "H" in data[:12]
 
 
 class AskingDriver(LeanDriver):
-    """A `LeanDriver` that queries the terminal's background once it draws."""
+    """A `LeanDriver` that queries the terminal's background colour when it starts."""
 
     def __init__(self, app: Any, **options: Any) -> None:
         super().__init__(app, **options)

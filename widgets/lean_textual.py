@@ -1,5 +1,5 @@
-"""Textual's app, imported without its command palette and its look-up of the downloads folder: more than a tenth of
-Textual's start-up time, for a screen that uses neither.
+"""Import of Textual's app without its command palette and without platformdirs, which finds the downloads folder:
+together more than a tenth of Textual's start-up time, and kac uses neither.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from functools import partial
 from types import ModuleType
 
 PALETTE = "textual.command"
-"""The name of the palette's module, which imports the inputs, lists, trees and selects of `textual.widgets`."""
+"""The name of the palette's module; it imports the inputs, lists, trees and selects of `textual.widgets`."""
 FOLDERS = "platformdirs"
-"""The name of the module that looks up folders, which imports modules for temporary files and archives, with their
-libraries."""
+"""The name of the package that finds a user's folders; it imports modules for temporary files and archives."""
 
 
 def import_app() -> None:
-    """Import `textual.app` without the command palette and the folders, unless it or the palette was imported before.
+    """Import `textual.app` without the command palette and platformdirs. No-op if the app or the palette was imported
+    before.
 
-    The palette's names stay empty classes in it and in `textual.theme`, so an app must not set
-    `ENABLE_COMMAND_PALETTE`, nor deliver a file without a folder. A later import loads the real modules.
+    In the imported app the names from both modules are empty classes, so an app must not set `ENABLE_COMMAND_PALETTE`,
+    nor deliver a file without a folder. A later import elsewhere loads the real modules.
     """
     if "textual.app" in sys.modules or PALETTE in sys.modules:
         return

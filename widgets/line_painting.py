@@ -1,4 +1,4 @@
-"""Conversion of a line's spans to Textual's strips, with as few escape sequences as possible."""
+"""Conversion of the spans of a line to Textual's strips, with as few escape sequences as possible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from widgets.row_source import Span
 class Line(NamedTuple):
     """The content of one line of the screen; equal lines are painted the same.
 
-    A span's name may be several component classes, separated by blanks. `state` is a class for the whole line.
+    The style of a span may be several component classes, separated by blanks. `state` is a component class for the
+    whole line, such as that of the cursor; ``""`` for no such class.
     """
 
     spans: tuple[Span, ...]
@@ -37,7 +38,7 @@ class Painted(Widget):
         self._painter.forget_styles()
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line."""
+        """Draw row `y` of the widget."""
         return self._painter.strip(y)
 
 
@@ -45,7 +46,7 @@ class LinePainter:
     """Paints a widget's lines, and requests a repaint of only those that changed.
 
     `line_at(y)` returns the content of row `y` of the widget. Styles are the component classes `PREFIX--NAME`; on a
-    line in the state `covering`, spans have no styles of their own.
+    line in the state `covering`, only the state's style applies, not those of its spans.
     """
 
     def __init__(self, widget: Widget, line_at: Callable[[int], Line], prefix: str, covering: str = "") -> None:
@@ -64,7 +65,9 @@ class LinePainter:
         return to_strip(line, self._style, self._widget.size.width)
 
     def repaint(self, rows: Iterable[int] | None = None) -> None:
-        """Request a repaint of the rows that changed. rows: rows to compare, None for all."""
+        """Request a repaint of those rows whose content differs from the painted one. rows: the rows to compare; None
+        for all.
+        """
         widget = self._widget
         if not widget.is_mounted:
             return
@@ -80,7 +83,9 @@ class LinePainter:
                 widget.refresh(Region(start, y, end - start, 1))
 
     def dim(self, dimmed: bool) -> None:
-        """Show all styles as muted, or restore them."""
+        """Draw all spans, except on the cursor's line, in the style `muted` (True), or in their own styles again
+        (False).
+        """
         if dimmed != self.dimmed:
             self.dimmed = dimmed
             self.forget_styles()
@@ -102,15 +107,17 @@ class LinePainter:
 
 
 class MovedWidgets(Compositor):
-    """A compositor that also repaints a widget whose move was seen before the layout of the screen.
+    """A compositor that also repaints a moved widget if the screen's map was rebuilt before the layout.
 
-    Each repaint of a part of a widget reads the widget's size. That may make the map of the screen again while a layout
-    is due. Textual's layout then finds no difference from that map, and paints nothing at the new places.
+    Each repaint of a part of a widget reads the widget's size. That may rebuild the map of the screen while a layout is
+    due. Textual's layout then finds no difference from that map, and paints nothing at the new places.
     """
 
     @property
     def full_map(self) -> CompositorMap:
-        """The places of all widgets. The next update paints the differences from the map before."""
+        """The places of all widgets. If this call rebuilds the map, the next update paints the differences from the map
+        before.
+        """
         before, is_old = self._full_map, self._full_map_invalidated
         found = super().full_map
         if is_old:
@@ -122,7 +129,7 @@ class MovedWidgets(Compositor):
 def to_strip(line: Line, style_of: Callable[[str, str], Style], width: int) -> Strip:
     """Return `line` as a strip of exactly `width` cells; `style_of(name, state)` returns a span's style.
 
-    Blanks take the style of a neighbour with the same background: every change of style costs up to 45 bytes.
+    Blanks get the style of a neighbour with the same background, because every change of style costs up to 45 bytes.
     """
     ground = style_of("", line.state)
     segments: list[Segment] = []
@@ -144,7 +151,7 @@ def to_strip(line: Line, style_of: Callable[[str, str], Style], width: int) -> S
 
 
 def differing(old: Line, new: Line, width: int) -> tuple[int, int]:
-    """Return the first and the last-plus-one cell that may differ between the lines."""
+    """Return the first cell in which two lines may differ, and the cell after the last one."""
     if old.state != new.state:
         return 0, width
     ahead, start = 0, 0
@@ -162,7 +169,7 @@ def differing(old: Line, new: Line, width: int) -> tuple[int, int]:
 
 
 def _same_ground(first: Style, second: Style) -> bool:
-    """Return whether blanks look the same in both styles."""
+    """Return whether a blank looks the same in both styles."""
     return first.bgcolor == second.bgcolor and not (
         first.underline or second.underline or first.reverse or second.reverse or first.strike or second.strike
     )

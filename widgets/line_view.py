@@ -1,4 +1,6 @@
-"""The base of table, tree and diff, and its messages to an owner, whose handlers are named `on_line_view_…` for all."""
+"""The base class of table, tree and diff view, and its messages, whose handlers are named `on_line_view_…` for all
+three.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from widgets.row_source import Span
 
 
 class LineMessage(Message, namespace="line_view"):
-    """A message of a view about one of its lines; `key` is None if it has no lines."""
+    """A message of a view about one of its lines; `key` is the line's key, None if the view has no lines."""
 
     def __init__(self, view: LineView, key: Hashable | None, index: int) -> None:
         self.view = view
@@ -34,12 +36,10 @@ class LineMessage(Message, namespace="line_view"):
 
 
 class Highlighted(LineMessage, namespace="line_view"):
-    """The cursor has moved to another key."""
+    """The cursor is now on another key."""
 
     def can_replace(self, message: Message) -> bool:
-        """Return whether this message replaces the one before: of several moves of the cursor, handlers need only the
-        last.
-        """
+        """Return whether this message replaces an unhandled earlier one: True for a move of the same view's cursor."""
         return isinstance(message, Highlighted) and message.view is self.view
 
 
@@ -48,7 +48,7 @@ class Selected(LineMessage, namespace="line_view"):
 
 
 class MarksChanged(Message, namespace="line_view"):
-    """Lines were marked or unmarked; `marks` are the keys that are marked now."""
+    """The user marked or unmarked lines; `marks` are the keys of all lines that are marked now."""
 
     def __init__(self, view: LineView, marks: frozenset[Hashable]) -> None:
         self.view = view
@@ -61,7 +61,7 @@ class MarksChanged(Message, namespace="line_view"):
         return self.view
 
 
-# The base of table, tree and diff: lines by index, drawn on demand, with a cursor that stays on its key.
+# The base class of table, tree and diff view: lines by index, drawn on demand, with a cursor that stays on its key.
 #
 # Only visible lines are computed, and only lines with changed content are painted again.
 
@@ -81,17 +81,17 @@ STYLE_NAMES = (
     "header",
     "mark",
 )
-"""The names of the styles of spans; each is a component class `line--NAME`."""
+"""The names of the styles that spans may have; each is a component class `line--NAME`."""
 
 
 MOST_FOLDED = 100
-"""Maximum number of lines whose folding is computed to find the space that they need: no screen has more."""
+"""Maximum number of lines for which `lines_wanted` computes the folded lines; no screen shows more."""
 
 
 class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
-    """A window over many lines. Subclasses provide the lines; this class moves, marks and paints.
+    """A scrolling list of lines. A subclass provides the lines; this class moves the cursor, marks and paints.
 
-    A subclass implements `line_count`, `key_at`, `index_of` and `spans`, which are called for visible lines only. When
+    A subclass implements `line_count`, `key_at`, `index_of` and `spans`; `spans` is called for visible lines only. When
     its lines change it calls `_hold` before and `_restore` after, which keep the cursor on its key.
     """
 
@@ -164,7 +164,7 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
     MarksChanged: TypeAlias = MarksChanged
 
     def __init__(self, *, empty: str = "", markable: bool = True) -> None:
-        """Create a view. empty: the text of a view without lines."""
+        """Create a view. empty: the text of a view without lines. markable: whether the user can mark lines."""
         super().__init__()
         self._empty = empty
         self._markable = markable
@@ -187,7 +187,7 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         raise NotImplementedError
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the index of the line with a key, None if the key has no line."""
+        """Return the index of the line with a key; None if no line has it."""
         raise NotImplementedError
 
     def spans(self, index: int, width: int) -> Sequence[Span]:
@@ -202,7 +202,8 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         raise NotImplementedError
 
     def pieces(self, index: int, width: int, most: int) -> Sequence[Sequence[Span]]:  # noqa: ARG002
-        """Return a line's content in pieces, one below the other. Called only if there is space below the lines.
+        """Return a line's content as screen lines, one below the other. The view calls this only if not all of its
+        screen lines are taken.
 
         Args:
             width: the width of a piece, in cells.
@@ -211,11 +212,11 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         return (self.spans(index, width),)
 
     def is_cut(self, width: int) -> bool:  # noqa: ARG002
-        """Return whether a line has more content than `width` cells, so that `pieces` would fold it."""
+        """Return whether at least one line has more content than `width` cells, so that `pieces` would fold it."""
         return False
 
     def header(self, width: int) -> Sequence[Span] | None:  # noqa: ARG002
-        """Return the line that stays on top, for a class with HEADER_LINES; by default None."""
+        """Return the spans of the line that stays on top, for a class with HEADER_LINES; None for no such line."""
         return None
 
     def can_rest(self, index: int) -> bool:  # noqa: ARG002
@@ -223,11 +224,15 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         return True
 
     def lines_below(self, index: int) -> int:  # noqa: ARG002
-        """Return the number of lines below this one that belong to it, and are scrolled into view with it."""
+        """Return the number of lines directly below this one that belong to it; the view scrolls them into view with
+        it.
+        """
         return 0
 
     def is_gone(self, key: Hashable) -> bool:  # noqa: ARG002
-        """Return whether a line is deleted, not just filtered out: then the cursor does not return to it."""
+        """Return whether no line has this key, not even a line that a filter hides: then the cursor does not return to
+        it.
+        """
         return False
 
     # -- methods for owners ---------------------------------------------------------------------------------------
@@ -249,7 +254,7 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def visible_range(self) -> range:
-        """The indexes of the lines on screen."""
+        """The indexes of the visible lines."""
         return range(self._top, min(self.line_count(), self._top + self._page))
 
     @property
@@ -263,7 +268,7 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         self._painter.repaint()
 
     def set_marks(self, keys: Iterable[Hashable]) -> None:
-        """Mark exactly these keys."""
+        """Mark the lines with these keys, and unmark all others."""
         marks = frozenset(keys)
         if marks != self._marks:
             self._marks = marks
@@ -271,7 +276,7 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.MarksChanged(self, marks))
 
     def move_cursor(self, key: Hashable) -> bool:
-        """Move the cursor to `key`. Return False if the key has no line."""
+        """Move the cursor to the line with a key. Return False, without a move, if no line has the key."""
         index = self.index_of(key)
         if index is None:
             return False
@@ -279,7 +284,9 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         return True
 
     def dim(self, dimmed: bool) -> None:
-        """Remove the colours, or restore them: lines without colours may be out of date."""
+        """Draw the lines without their colours (True), as a sign that they may be out of date, or with them again
+        (False).
+        """
         self._painter.dim(dimmed)
 
     # -- geometry -------------------------------------------------------------------------------------------------
@@ -294,8 +301,9 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def _on_screen(self) -> tuple[tuple[int, int], ...]:
-        """The content of each screen line, as line and piece, if all lines fit and some are folded; otherwise empty:
-        each line takes one screen line."""
+        """The index of the line and the number of its piece on each screen line, if all lines fit and at least one is
+        folded. Otherwise empty: each line takes one screen line.
+        """
         # Textual paints lines in a new size before it calls `on_resize`.
         if self._folded is None or self._folded[0] != self.size:
             self._folded = self.size, self._fold()
@@ -314,8 +322,8 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         return tuple(places) if len(places) > count else ()
 
     def lines_wanted(self, width: int | None = None) -> int:
-        """Return the number of screen lines that show all lines with their texts folded; a number above the screen's
-        height if not even the unfolded lines fit.
+        """Return the number of screen lines that show the header and all lines, with their texts folded. Above
+        MOST_FOLDED lines, each line counts as one.
 
         Args:
             width: the width of the view, in cells; None for its present one.
@@ -327,24 +335,28 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         return self.HEADER_LINES + lines
 
     KEEPS_COLUMNS: ClassVar[bool] = False
-    """Whether showing all columns matters more than details: details next to the lines must not hide columns."""
+    """Whether a pane of details next to the view must leave enough width for all columns of the view."""
 
     def hides_columns(self, width: int) -> bool:  # noqa: ARG002
-        """Return whether columns do not fit into a width, in cells."""
+        """Return whether at least one column does not fit into a view of this width, in cells; False in a view without
+        columns.
+        """
         return False
 
     def cells_wanted(self) -> int:
-        """Return the width, in cells, at which the view shows all columns with no text cut; the present width if that
-        is unknown.
+        """Return the width, in cells, at which the view shows all columns with no text cut; the present width for a
+        view without columns.
         """
         return self.size.width
 
     def _unfold(self) -> None:
-        """Discard the folding, because the lines or the width changed."""
+        """Discard the cached folding, because the lines or the width changed."""
         self._folded = None
 
     def _measure(self) -> None:
-        """Set Textual's virtual size without a new layout: the view's place on the screen stays the same."""
+        """Set Textual's virtual size to the size of all lines, without a new layout: the view's own place stays the
+        same.
+        """
         self._unfold()
         size = Size(self.size.width, self.line_count() + self.HEADER_LINES)
         self.set_reactive(Widget.virtual_size, size)
@@ -353,14 +365,14 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         self.scroll_y = max(0, min(top, self.line_count() - self._page))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Paint the lines that differ at the new position."""
+        """Paint the screen lines that differ at the new scroll position."""
         if int(old_value) != int(new_value):
             self._painter.repaint()
 
     # -- changing the lines ---------------------------------------------------------------------------------------
 
     def _hold(self) -> CursorAnchor:
-        """Return the cursor's position by keys, before the lines change."""
+        """Return the cursor's position as keys. Called before the lines change."""
         if self._starts_over:
             self._starts_over = False
             return CursorAnchor((), 0, 0, None)
@@ -369,12 +381,12 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         return hold(self, self._cursor, self.visible_range, self._wanted_key)
 
     def start_over(self) -> None:
-        """Show the first line, with the cursor on it: the next lines have another subject."""
+        """Scroll to the first line, and put the cursor on it. Called before lines about another subject are shown."""
         self._wanted_key = None
         self._starts_over = True
 
     def _restore(self, place: CursorAnchor) -> None:
-        """Restore the cursor's position among the new lines."""
+        """Put the cursor back to its saved position among the new lines."""
         self._measure()
         cursor, top = find_again(place, self)
         self._cursor = self._nearest_rest(cursor, 1)
@@ -388,7 +400,9 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def is_first_chosen(self) -> bool:
-        """Whether the cursor is on the first line by choice, and not because its own line is gone."""
+        """Whether the cursor is on the first line because the user moved there or has not moved it, not because its
+        line is gone.
+        """
         return self._cursor == 0 and (self._wanted_key is None or self._wanted_key == self.cursor_key)
 
     @property
@@ -397,7 +411,7 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         return self._cursor < self._page and self._cursor in self.visible_range
 
     def show_top(self) -> None:
-        """Scroll up as far as the cursor stays visible."""
+        """Scroll to the first line, or as far up as the cursor stays visible."""
         self._scroll_to_line(0)
         self._scroll_into_view()
         self._painter.repaint()
@@ -411,7 +425,9 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
     # -- moving ---------------------------------------------------------------------------------------------------
 
     def _nearest_rest(self, index: int, direction: int) -> int:
-        """Return the line nearest to `index` that can have the cursor, trying `direction` first."""
+        """Return the index of the line nearest to `index` on which the cursor may be. Search in `direction` (1: down,
+        -1: up) first.
+        """
         count = self.line_count()
         for step in (direction, -direction):
             place = index
@@ -438,7 +454,7 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         self._painter.repaint(None if self._on_screen else [index + first for index in indexes])
 
     def _scroll_into_view(self) -> None:
-        """Scroll until the cursor and the lines that belong to it are visible."""
+        """Scroll until the cursor's line and the lines below that belong to it are visible."""
         top, page = self._top, self._page
         last = self._cursor + min(page - 1, self.lines_below(self._cursor) if self.line_count() else 0)
         if self._cursor < top:
@@ -447,15 +463,15 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
             self._scroll_to_line(last - page + 1)
 
     def action_move(self, step: int) -> None:
-        """Move by lines."""
+        """Move the cursor by `step` lines; up if negative."""
         self._move_to(self._cursor + step)
 
     def action_page(self, direction: int) -> None:
-        """Move by a window; the cursor keeps its row on the screen."""
+        """Move the cursor by the height of the view, down (1) or up (-1); it keeps its row on the screen."""
         self._move_window(direction * self._page)
 
     def action_half_page(self, direction: int) -> None:
-        """Move by half a window."""
+        """Move the cursor by half the height of the view, down (1) or up (-1)."""
         self._move_window(direction * max(1, self._page // 2))
 
     def _move_window(self, lines: int) -> None:
@@ -463,18 +479,20 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         self._move_to(self._cursor + lines)
 
     def action_first(self) -> None:
-        """Move to the first line."""
+        """Move the cursor to the first line."""
         self._move_to(0)
 
     def action_last(self) -> None:
-        """Move to the last line."""
+        """Move the cursor to the last line."""
         self._move_to(self.line_count() - 1)
 
     def action_pan(self, direction: int) -> None:
-        """Scroll sideways if the content is wider than the view."""
+        """Scroll to the right (1) or left (-1) if the content is wider than the view."""
 
     def action_mark(self, all_shown: bool = False) -> None:
-        """Mark or unmark the line under the cursor, and move to the next; or all lines that are not filtered out."""
+        """Mark or unmark the line under the cursor, and move to the next one. With `all_shown`, mark or unmark all
+        lines that no filter hides.
+        """
         key = self.cursor_key
         if not self._markable or key is None:
             return
@@ -488,7 +506,7 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         self.action_move(1)
 
     def action_select(self) -> None:
-        """Open the line under the cursor."""
+        """Post `Selected` for the line under the cursor."""
         if (key := self.cursor_key) is not None:
             self.post_message(self.Selected(self, key, self._cursor))
 
@@ -502,8 +520,8 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
         return index if line >= 0 and index < self.line_count() else None
 
     def on_click(self, event: events.Click) -> None:
-        """Move the cursor to the clicked line; a double click opens it. For a click in the header, call
-        `_header_clicked`.
+        """Move the cursor to the clicked line; for a double click, also post `Selected`. For a click in the header,
+        call `_header_clicked`.
         """
         offset = event.get_content_offset(self)
         if offset is None:
@@ -533,11 +551,11 @@ class LineView(Painted, ScrollView, can_focus=True, inherit_bindings=False):
     # -- painting -------------------------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        """Post the first position of the cursor."""
+        """Post `Highlighted` for the first position of the cursor."""
         self._tell_highlighted()
 
     def on_resize(self) -> None:
-        """Keep the cursor in view."""
+        """Scroll so that the cursor stays visible."""
         self._measure()
         self._scroll_to_line(self._top)
         self._scroll_into_view()

@@ -1,4 +1,4 @@
-"""The data of a table: its columns; its rows by index, and the index of a key."""
+"""The data of a table: its columns, and its rows by index and by key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def as_spans(cell: Cell) -> list[Span]:
 
 
 def natural_width(cell: Cell) -> int:
-    """Return the uncut width of a cell in terminal cells."""
+    """Return the width of a cell's whole text, in terminal cells."""
     return sum(cell_width(text) for text, _ in as_spans(cell))
 
 
@@ -34,10 +34,10 @@ LATELY = 256
 class Column(NamedTuple):
     """One column of a table.
 
-    `width` is in cells; None measures a sample of the rows. A column with `flex` takes a share of the remaining space.
-    If not everything fits, the table omits the columns with the lowest `priority` first; it always keeps the first
-    column, and `gutter` columns (state letters, without a gap after them). `sort_key` is the key that sorts by this
-    column.
+    `width` is in cells; None measures a sample of the rows. A column with `flex` takes a share of the remaining space,
+    in proportion to `flex`. If not everything fits, the table omits the columns with the lowest `priority` first; it
+    always keeps the first column, and `gutter` columns (state letters, without a gap after them). `sort_key` is the key
+    of the keyboard that sorts by this column; None if the user can't sort by it.
     """
 
     id: str
@@ -53,19 +53,21 @@ class Column(NamedTuple):
 
     @property
     def is_most_first(self) -> bool:
-        """Whether the column's natural order is descending, as for numbers."""
+        """Whether the first sort by this column is descending: True for a right-aligned column, whose values are
+        numbers.
+        """
         return self.align == "right"
 
 
 class RowSource(Protocol):
-    """Rows by index. A source is immutable: for other rows the table gets another source."""
+    """Rows by index. A source is immutable: to show other rows, give the table another source."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
         ...
 
     def key(self, index: int) -> Hashable:
-        """Return the key of a row, stable over later sources."""
+        """Return the key of the row at an index; the row has the same key in later sources."""
         ...
 
     def cells(self, index: int) -> Sequence[Cell]:
@@ -73,15 +75,17 @@ class RowSource(Protocol):
         ...
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the index of the row with this key; None if no row has it. It should be a look-up, not a search."""
+        """Return the index of the row with this key; None if no row has it. An implementation should look the key up,
+        not search all rows.
+        """
         ...
 
 
 class ListRows(Generic[Row]):
     """A source over any sequence of values, with a function for the key and one for the cells.
 
-    The index of keys is computed on first use, so that mounting costs nothing per row. Until then the latest requested
-    keys are cached, which is enough to restore the cursor after a key press in a filter.
+    The index of the keys is computed on first use, so that showing the rows costs nothing per row. Until then the
+    latest requested keys are cached, which is enough to restore the cursor after a key press in a filter.
     """
 
     def __init__(
@@ -94,7 +98,7 @@ class ListRows(Generic[Row]):
         self._lately: dict[Hashable, int] = {}
 
     def again(self) -> ListRows[Row]:
-        """Return a new source of the same rows with changed cells. It keeps the index of the keys."""
+        """Return a new source of the same rows, whose cells are computed again. It keeps the index of the keys."""
         source = ListRows(self.rows, self._key, self._cells)
         source._places, source._lately = self._places, self._lately
         return source

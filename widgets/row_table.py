@@ -1,4 +1,4 @@
-"""A table whose rows are drawn on demand, and filters over its rows."""
+"""A table whose rows are drawn on demand, and the search for the rows that a query matches."""
 
 from __future__ import annotations
 
@@ -11,32 +11,38 @@ from typing import NamedTuple
 from widgets.columns import ColumnView
 from widgets.row_source import Cell, Column, ListRows, RowSource
 
-# Subsets and orders of rows, made without copying a row, and the search for rows.
+# Views of some rows of a source in another order, made without copying a row, and the search for rows.
 #
 # A query is a list of words that must all occur (`svc-8 dlq`), a regular expression after a slash (`/svc-[0-9]+$`; a
 # closing slash is allowed), or the negation of either (`!dlq`, `!/^__/`). Case is ignored.
 
 
 class BadQuery(ValueError):
-    """A query with an invalid regular expression; the message has the position of the error."""
+    """A query has an invalid regular expression; the message has the position of the error."""
 
 
 class Query(NamedTuple):
-    """A query: words, or a regular expression, for texts in lower case. negated: whether to find the other texts."""
+    """A query on texts in lower case: words that must all occur, or a regular expression (`words` is empty then).
+    negated: whether the query matches exactly the texts that do not satisfy this.
+    """
 
     words: tuple[str, ...] = ()
     pattern: re.Pattern[str] | None = None
     negated: bool = False
 
     def extends(self, other: Query) -> bool:
-        """Return whether every text that matches this query also matches `other`, judged by their words."""
+        """Return whether each word of `other` is part of a word of this query, so that every match of this query also
+        matches `other`. False if either query is negated or has a regular expression.
+        """
         if self.pattern or other.pattern or self.negated or other.negated:
             return False
         return all(any(old in new for new in self.words) for old in other.words)
 
 
 def parse_query(text: str) -> Query:
-    """Parse a query. Raises BadQuery. ``/!text`` is ``!text``: the slash is the key that opens the filter."""
+    """Parse a query; case is ignored. ``/!text`` means ``!text``, because a user may type the slash that opens the
+    filter. Raises BadQuery.
+    """
     text = text[1:] if text.startswith("/!") else text
     negated = text.startswith("!")
     rest = text[1:] if negated else text
@@ -56,7 +62,7 @@ def parse_query(text: str) -> Query:
 
 
 class TextSearch:
-    """Searches texts prepared in lower case. A query that extends the last one searches only the last hits."""
+    """Searches texts in lower case. For a query that extends the query before, it searches only that query's hits."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = [text.lower() for text in texts]
@@ -90,7 +96,7 @@ class TextSearch:
 
 
 class RowView:
-    """The rows of another source at `places`, in that order. Nothing is created for a row until it is requested."""
+    """The rows of another source at the indexes `places`, in that order. A row is created when it is requested."""
 
     def __init__(self, source: RowSource, places: Sequence[int], *, ascending: bool = True) -> None:
         self.source = source
@@ -110,7 +116,7 @@ class RowView:
         return self.source.cells(self._places[index])
 
     def index_of(self, key: Hashable) -> int | None:
-        """Return the index of `key` in this view, None if the view does not have it."""
+        """Return the index in this view of the row with this key; None if the view does not have it."""
         place = self.source.index_of(key)
         if place is None:
             return None
@@ -123,12 +129,18 @@ class RowView:
 
 
 class RowTable(ColumnView):
-    """A table of rows by key: `set_rows` sets another source; cursor, marks and scroll position stay on their keys."""
+    """A table of rows by key. `set_rows` sets another source; cursor, marks and scroll position stay on their keys."""
 
     def __init__(
         self, columns: Sequence[Column], rows: RowSource | None = None, *, empty: str = "", markable: bool = True
     ) -> None:
-        """Create a table; see `Column` and `RowSource`."""
+        """Create a table; see `Column` and `RowSource`.
+
+        Args:
+            rows: the source of the rows; None for an empty table.
+            empty: the text of a table without rows.
+            markable: whether the user can mark rows.
+        """
         super().__init__(columns, empty=empty, markable=markable)
         self._rows: RowSource = ListRows((), lambda row: row, lambda row: row) if rows is None else rows
         self._sample()
@@ -139,10 +151,8 @@ class RowTable(ColumnView):
         return self._rows
 
     def set_rows(self, rows: RowSource) -> None:
-        """Show other rows: after a refresh, a sort, a filter.
-
-        Args:
-            rows: the cursor and the marks stay on their keys, if the rows have them.
+        """Show the rows of this source: after a refresh, a sort, a filter. The cursor and the marks stay on their keys,
+        if the source has them.
         """
         held = self._hold()
         self._rows = rows
@@ -150,7 +160,7 @@ class RowTable(ColumnView):
         self._restore(held)
 
     def set_columns(self, columns: Sequence[Column], rows: RowSource) -> None:
-        """Show other columns, with rows for them."""
+        """Show these columns instead, with rows that have cells for them."""
         held = self._hold()
         self._put_columns(columns)
         self._rows = rows
@@ -170,7 +180,7 @@ class RowTable(ColumnView):
         return self._rows.index_of(key)
 
     def is_gone(self, key: Hashable) -> bool:
-        """Return whether a row is neither shown nor filtered out."""
+        """Return whether no row has this key, neither a shown row nor one that a filter hides."""
         rows = self._rows
         while isinstance(rows, RowView):
             rows = rows.source

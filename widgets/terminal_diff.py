@@ -1,4 +1,4 @@
-"""Terminal cells with their colours and attributes, and the shortest output that changes what a terminal shows."""
+"""A terminal's cells with their colours and attributes, and the shortest output that changes them to other cells."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import NamedTuple
 from rich.cells import get_character_cell_size
 
 VISIBLE_ON_BLANKS = frozenset({"4", "7", "9", "21", "51", "52", "53"})
-"""The attributes that are visible on a blank: underlines, reverse, strike, frames, overline."""
+"""The SGR parameters of attributes that are visible on a blank: underlines, reverse, strike, frames, overline."""
 
 FIRST_CODE = 0xE000
 
 
 class Pen(NamedTuple):
-    """The drawing state for the next character: SGR parameters, empty for the terminal's own colour."""
+    """The style of the next character, as SGR parameters: text colour, background, attributes. An empty colour is the
+    terminal's own.
+    """
 
     attributes: frozenset[str] = frozenset()
     foreground: str = ""
@@ -26,7 +28,9 @@ PLAIN = Pen()
 
 
 def read_pen(parameters: str) -> Pen:
-    """Parse the parameters of one SGR sequence, starting from a reset, into a pen (ECMA-48, 8.3.117)."""
+    """Parse the parameters of one SGR sequence, such as ``1;31``, into a pen, starting from a reset (ECMA-48,
+    8.3.117).
+    """
     attributes: set[str] = set()
     foreground = background = ""
     codes = iter(parameters.replace(":", ";").split(";"))
@@ -90,7 +94,9 @@ class PenTable:
         return self._pens[ord(code) - FIRST_CODE]
 
     def read(self, parameters: str) -> tuple[str, str]:
-        """Return the codes of the pen in SGR parameters: for characters, and for blanks (which show no ink)."""
+        """Return two codes for SGR parameters: that of the pen for characters; and that of the pen for blanks, without
+        the attributes that are not visible on a blank.
+        """
         codes = self._read.get(parameters)
         if codes is None:
             pen = read_pen(parameters)
@@ -99,11 +105,11 @@ class PenTable:
 
 
 def on_blank(pen: Pen) -> Pen:
-    """Return the part of `pen` that is visible on a blank."""
+    """Return `pen` with only the background and the attributes that are visible on a blank."""
     return pen if pen.attributes & VISIBLE_ON_BLANKS else Pen(background=pen.background)
 
 
-# The content of a terminal, and the fewest bytes that change it into another content.
+# A copy of a terminal's content, and the fewest bytes that change it to another content.
 #
 # Textual repaints whole lines and repeats every colour in every segment, which is most of the traffic over a slow link.
 # This module parses Textual's frames into cells, and writes only cells that differ, with the shortest changes of
@@ -116,37 +122,40 @@ _TOKEN = re.compile(
 )
 CLEAR = "\x1b[m\x1b[2J"
 UNKNOWN = "\x00"
-"""The character that stands for a cell of unknown content."""
+"""The character that represents a cell of unknown content."""
 BRIDGE = 4
-"""Maximum number of unchanged cells that are written again instead of skipped: a movement of the cursor takes as many
-bytes."""
+"""Maximum number of unchanged cells between changed ones that are written again instead of skipped: the sequence that
+moves the cursor takes as many bytes.
+"""
 ERASE_FROM = 12
 """Minimum number of blanks in the middle of a line that are erased instead of written."""
 FEW_ROWS = 3
-"""Number of changed rows above which the terminal may be scrolled instead."""
+"""Number of changed rows above which scrolling the terminal is considered."""
 LONG_LINE = 40
-"""Number of characters of output for a line above which a move to the left may be used instead."""
+"""Number of characters of output for one line above which moving cells to the left is considered."""
 MOST_LEFT = 4
-"""Maximum number of cells of a move to the left."""
+"""Maximum number of cells by which cells are moved to the left."""
 
 
 class UnreadableFrame(ValueError):
-    """A frame with an unknown sequence; it must be sent unchanged."""
+    """A frame has a sequence that this module can't read; the caller must send the frame unchanged."""
 
 
 class Row(NamedTuple):
-    """The cells of one row: a character each (empty after a wide one), and the codes of their pens."""
+    """The cells of one row: for each cell its character (``""`` for the second cell of a wide character), and its pen's
+    code.
+    """
 
     chars: list[str]
     pens: list[str]
 
     def key(self) -> str:
-        """Return a text that is equal for equal rows."""
+        """Return a text that is equal for equal rows, and only for them."""
         return "".join(self.chars) + "\n" + "".join(self.pens)
 
 
 class _Scroll(NamedTuple):
-    """Rows `top` to `bottom` move up by `lines` (down if negative)."""
+    """A scroll of the rows `top` to `bottom` by `lines`: up, or down if negative."""
 
     top: int
     bottom: int
@@ -154,7 +163,7 @@ class _Scroll(NamedTuple):
 
 
 class _Written(NamedTuple):
-    """The output, and the pen and the cursor position (None: unknown) after it."""
+    """An output, and the pen and the cursor's position (row, cell; None if unknown) after it."""
 
     output: str
     pen: Pen
@@ -162,9 +171,9 @@ class _Written(NamedTuple):
 
 
 class TerminalDiff:
-    """The cells of a terminal of a certain size, blank at first.
+    """A copy of the cells of a terminal of a certain size, blank at first.
 
-    `erases_in_color`: whether cells that the terminal erases take the pen's background.
+    `erases_in_color`: whether cells that the terminal erases get the pen's background.
     """
 
     def __init__(self, width: int, height: int, *, erases_in_color: bool) -> None:
@@ -178,8 +187,8 @@ class TerminalDiff:
         self._unsure = True
 
     def forget(self) -> None:
-        """Forget the content, because another program may have written: the next update clears the terminal and writes
-        everything.
+        """Mark the content as unknown, because another program may have written: the next update clears the terminal
+        and writes everything.
         """
         self._unsure = True
 
@@ -187,7 +196,8 @@ class TerminalDiff:
         """Return the output that makes the terminal show a frame; ``""`` if it already shows the frame.
 
         Args:
-            frame: text with cursor positions, SGR sequences and line feeds. The output omits its hyperlinks.
+            frame: text with cursor positions, SGR sequences, line feeds and hyperlinks. The output omits the
+                hyperlinks.
 
         Raises:
             UnreadableFrame: the frame has any other sequence. The content of the terminal is unknown then.
@@ -209,7 +219,13 @@ class TerminalDiff:
         return output
 
     def _shortest(self, changed: dict[int, Row], before: list[Row]) -> _Written:
-        """Return the shorter of two outputs: the changes, or a scroll of the rows that moved and the other changes."""
+        """Return the shorter of two outputs that change the rows: without a scroll, or with a scroll of the rows that
+        moved first.
+
+        Args:
+            changed: row's number -> its new cells.
+            before: the present cells of all rows.
+        """
         written = self._write(changed, before, self._pen, self._at)
         scroll = _moved(changed, before) if len(changed) > FEW_ROWS else None
         if scroll is None:
@@ -226,8 +242,8 @@ class TerminalDiff:
     # -- reading frames -------------------------------------------------------------------------------------------
 
     def _read(self, frame: str) -> tuple[dict[int, Row], tuple[int, int]]:
-        """Return the new content of the rows that a frame writes to, and the cursor's position after it. Raises
-        UnreadableFrame.
+        """Return the new content of the rows that a frame writes to, by row number, and the cursor's position (row,
+        cell) after it. Raises UnreadableFrame.
         """
         rows: dict[int, Row] = {}
         x = y = 0
@@ -251,7 +267,12 @@ class TerminalDiff:
         return rows, (y, x)
 
     def _put(self, row: Row, x: int, text: str, ink: str, blank: str) -> int:
-        """Write `text` starting at cell `x`, cut at the end of the row, and return the cell after it."""
+        """Write `text` into a row from cell `x` on, cut at the end of the row, and return the cell after it.
+
+        Args:
+            ink: the pen's code for characters.
+            blank: the pen's code for blanks.
+        """
         chars, pens = row
         if x >= self.width:
             return x
@@ -282,14 +303,21 @@ class TerminalDiff:
         return end
 
     def _halve(self, row: Row, x: int) -> None:
-        """Replace half of a wide character, whose other half was overwritten, by a blank."""
+        """Replace the other half of a wide character by a blank, if one of its two cells is overwritten."""
         row.chars[x] = " "
         row.pens[x] = self._pens.code(on_blank(self._pens.pen(row.pens[x])))
 
     # -- writing differences --------------------------------------------------------------------------------------
 
     def _write(self, targets: dict[int, Row], rows: list[Row], pen: Pen, at: tuple[int, int] | None) -> _Written:
-        """Return the output that changes `rows` to `targets`, with the pen and position after it."""
+        """Return the output that changes `rows` to `targets`, and the pen and the cursor's position after it.
+
+        Args:
+            targets: row's number -> its new cells.
+            rows: the present cells of all rows.
+            pen: the terminal's pen before the output.
+            at: the cursor's position (row, cell) before the output; None if unknown.
+        """
         output: list[str] = []
         for y in sorted(targets):
             written = self._write_line(y, rows[y], targets[y], pen, at)
@@ -305,7 +333,12 @@ class TerminalDiff:
         return _Written("".join(output), pen, at)
 
     def _write_line(self, y: int, old: Row, new: Row, pen: Pen, at: tuple[int, int] | None) -> _Written:
-        """Return the output that changes line `y`, with the pen and position after it."""
+        """Return the output that changes line `y` from `old` to `new`, and the pen and the cursor's position after it.
+
+        Args:
+            pen: the terminal's pen before the output.
+            at: the cursor's position (row, cell) before the output; None if unknown.
+        """
         output: list[str] = []
         for start, end in _runs(old, new, self.width):
             if at != (y, start):
@@ -316,7 +349,9 @@ class TerminalDiff:
         return _Written("".join(output), pen, at)
 
     def _write_run(self, output: list[str], row: Row, start: int, end: int, pen: Pen) -> Pen:
-        """Write the cells from `start` to `end` at the cursor. Return the last pen."""
+        """Append to `output` the cells from `start` to `end` (exclusive), for a cursor that is at `start`. Return the
+        last pen.
+        """
         chars, codes = row
         x = start
         while x < end:
@@ -341,7 +376,9 @@ class TerminalDiff:
         return pen
 
     def _blanks(self, count: int, pen: Pen, *, at_end: bool) -> str:
-        """Return the shortest output for `count` blanks on the pen's background."""
+        """Return the shortest output for `count` blanks on the pen's background. at_end: whether they extend to the end
+        of the row.
+        """
         erasable = not pen.attributes and (self._erases_in_color or not pen.background)
         if erasable and at_end and count > 3:
             return "\x1b[K"
@@ -351,8 +388,8 @@ class TerminalDiff:
 
 
 def _moved(changed: dict[int, Row], before: list[Row]) -> _Scroll | None:
-    """Return the single move of lines that explains most of the changed rows; None if it explains fewer than
-    `FEW_ROWS`.
+    """Return the single scroll that puts most of the changed rows in their new places; None if it does so for fewer
+    than `FEW_ROWS`.
     """
     places: dict[str, list[int]] = {}
     for y, row in enumerate(before):
@@ -369,7 +406,7 @@ def _moved(changed: dict[int, Row], before: list[Row]) -> _Scroll | None:
 
 
 def _scrolled(rows: list[Row], scroll: _Scroll, freed: Row) -> list[Row]:
-    """Return the rows after a scroll, with `freed` in the rows without new content."""
+    """Return the rows after a scroll; `freed` is the content of the rows that the scroll empties."""
     top, bottom, lines = scroll
     region = rows[top : bottom + 1]
     new = [freed] * abs(lines)
@@ -377,8 +414,8 @@ def _scrolled(rows: list[Row], scroll: _Scroll, freed: Row) -> list[Row]:
 
 
 def _scroll_sequence(scroll: _Scroll) -> str:
-    """Return the sequences that set margins, delete or insert lines at the top margin, and reset the margins (VT102;
-    the cursor moves home).
+    """Return the sequences that set the scroll margins, delete or insert lines at the top margin, and reset the margins
+    (VT102). The cursor is in the top left corner after them.
     """
     top, bottom, lines = scroll
     act = f"{lines}M" if lines > 0 else f"{-lines}L"
@@ -387,8 +424,8 @@ def _scroll_sequence(scroll: _Scroll) -> str:
 
 def _moved_left(y: int, old: Row, new: Row, width: int) -> Iterable[tuple[str, Row]]:
     """Find the longest part of a line that moved to the left, and yield the ways to show it: the output of each way,
-    and the line as it is afterwards. One way moves the cells behind that part too; the other puts them back in their
-    places (VT102).
+    and the line after it. One way also moves the cells to the right of that part; the other inserts cells, so that
+    these stay in their places (VT102).
     """
     before, after = (list(zip(row.chars, row.pens, strict=True)) for row in (old, new))
     if min(_first_doubtful(old.chars), _first_doubtful(new.chars)) < width:
@@ -421,7 +458,7 @@ def _row(cells: Iterable[tuple[str, str]]) -> Row:
 
 
 def _runs(old: Row, new: Row, width: int) -> Iterable[tuple[int, int]]:
-    """Return the cells to write, as first and last-plus-one; empty if the rows are equal.
+    """Return the ranges of cells to write, as first and last-plus-one; empty if the rows are equal.
 
     Terminals disagree on the width of some characters: a row with such a character is written from there (or from the
     first difference) to its end.
@@ -447,7 +484,7 @@ def _runs(old: Row, new: Row, width: int) -> Iterable[tuple[int, int]]:
 
 
 def _first_doubtful(chars: list[str]) -> int:
-    """Return the index of the first character that a terminal may draw wider or narrower than one cell."""
+    """Return the index of the first character that some terminals draw wider or narrower than one cell."""
     if "".join(chars).isascii() and "" not in chars:
         return len(chars)
     for x, char in enumerate(chars):
