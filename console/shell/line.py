@@ -42,7 +42,9 @@ log = logging.getLogger(__name__)
 
 
 class ShellCompleter(Completer):
-    """Completes the words that the grammar expects at the cursor. It reads missing names; another key cancels that."""
+    """Completes the words that the grammar expects at the cursor. It first reads missing names from the cluster; the
+    user's next key cancels that.
+    """
 
     def __init__(
         self,
@@ -55,9 +57,9 @@ class ShellCompleter(Completer):
 
         Args:
             snapshot: returns the current snapshot.
-            read: reads the missing parts. Raises AdminError and Refused.
+            read: reads the parts of the snapshot that are missing. Raises AdminError and Refused.
             contexts: names of the contexts.
-            fields: returns the names of fields in records seen.
+            fields: returns the names of the fields in the records that the user has read.
         """
         self._snapshot = snapshot
         self._read = read
@@ -65,7 +67,7 @@ class ShellCompleter(Completer):
         self.helps: dict[str, str] = {}
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002
-        """Yield completions from the current snapshot."""
+        """Yield completions from the current snapshot, without a read."""
         found = self._language.complete(document.text, document.cursor_position, self._snapshot())
         self.helps = {each.text: each.help for each in found}
         for each in found:
@@ -75,7 +77,9 @@ class ShellCompleter(Completer):
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        """Read the missing parts, then yield completions; if a part can't be read, from the parts that are known."""
+        """Read the missing parts of the snapshot, then yield completions; if a read fails, yield those from the parts
+        that are known.
+        """
         await self._read_missing(document.text)
         for completion in self.get_completions(document, complete_event):
             yield completion
@@ -98,14 +102,14 @@ _CONTINUED = "\\\n"
 
 
 def is_complete(text: str) -> bool:
-    """Return whether Enter ends the entry: not inside quotes, and not after a backslash."""
+    """Return whether Enter ends the entry: False inside quotes, and after a backslash."""
     if _quote_is_open(text):
         return False
     return not text.endswith("\\")
 
 
 def joined(text: str) -> str:
-    """Return the entry as one line: outside quotes, a backslash with its line end becomes one blank."""
+    """Return a multi-line entry as one line: outside quotes, a backslash and the line end after it become one blank."""
     result = text
     at = result.find(_CONTINUED)
     while at >= 0:
@@ -138,18 +142,18 @@ STYLE = Style.from_dict(
         "toolbar.due": "ansired bold",
     }
 )
-"""Only the sixteen colours that every terminal has."""
+"""The styles of the input line, in only the sixteen colours that every terminal has."""
 
 
 class ShellLexer(CommandLexer):
-    """The lexer of the language in the shell."""
+    """The lexer of kac's language for the shell, which colours the words of an entry."""
 
     def __init__(self, **options: object) -> None:
         super().__init__(**{**options, "where": Where.SHELL})
 
 
 class KeptHistory(History):
-    """The console's own history: commands without their secrets, in a file that outlives the shell."""
+    """The history that the shell shares with the screen: commands without their secrets, in a file."""
 
     def __init__(self, file: CommandHistory | None) -> None:
         super().__init__()
@@ -170,7 +174,9 @@ class KeptHistory(History):
 
 
 class Line:
-    """Prompts for entries. The bottom bar shows the help of the selected completion, else `toolbar`."""
+    """Prompts for entries. The line below the prompt shows the help of the selected completion; without a selected one,
+    `toolbar`.
+    """
 
     def __init__(
         self,
@@ -214,12 +220,12 @@ class Line:
 
     @property
     def answers(self) -> bool:
-        """Whether an operator answers questions: always at a prompt."""
+        """Whether a user can answer questions: always True at a prompt."""
         return True
 
     @property
     def keeps_secrets(self) -> bool:
-        """Whether input can be hidden: always at a prompt."""
+        """Whether input can be hidden: always True at a prompt."""
         return True
 
     async def line(self, prompt: str) -> str:
@@ -233,7 +239,8 @@ class Line:
         """Prompt for a secret without echo and return it.
 
         Raises:
-            KeyboardInterrupt, EOFError: the operator cancels.
+            KeyboardInterrupt: Ctrl-C.
+            EOFError: Ctrl-D.
         """
         return Secret(await self._other.prompt_async(f"{prompt}: ", is_password=True))
 

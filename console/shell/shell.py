@@ -50,8 +50,8 @@ MARGIN = 2
 
 
 def pager(environ: Mapping[str, str]) -> list[str] | None:
-    """Return the pager command: $PAGER if it is set, else less or more; None on a dumb terminal, or if that program
-    can't be run.
+    """Return the words of the pager command: $PAGER if it is set, else less or more. Return None on a dumb terminal, or
+    if `of_user` refuses the program or does not find it.
     """
     if environ.get("TERM", "dumb") in ("", "dumb", "unknown"):
         return None
@@ -68,7 +68,9 @@ def pager(environ: Mapping[str, str]) -> list[str] | None:
 
 
 def show(text: str, environ: Mapping[str, str] = os.environ) -> None:
-    """Print a text. If standard output is a terminal with fewer lines than the text, print it through the pager."""
+    """Print a text. If standard output is a terminal with fewer lines than the text, print it through the pager; if the
+    pager can't be run, print it directly.
+    """
     command = pager(environ) if sys.stdout.isatty() else None
     if command is not None and text.count("\n") > shutil.get_terminal_size().lines - MARGIN:
         try:
@@ -89,19 +91,21 @@ _LISTED = frozenset({"acls", *(each.pane for each in ENTITY_TYPES)}) - {"configs
 
 
 class _Gone(Exception):
-    """Raised to skip the remaining statements of an entry, which are not for this session."""
+    """Raised to skip the remaining statements of an entry after the user has asked to exit or to switch the context."""
 
 
 class EntryRunner(Runner):
-    """Runs an entry's statements, and records requests to the shell."""
+    """Runs an entry's statements. It records a request to exit or to switch the context, which the shell then carries
+    out.
+    """
 
     leave: bool = False
-    """Whether the operator asked to exit."""
+    """Whether the user asked to exit."""
     context: str | None = None
-    """The name of the context that the operator asked to switch to; None without such a request."""
+    """The name of the context that the user asked to switch to; None if the user did not ask."""
 
     async def carry_out(self, statements: Sequence[Statement]) -> None:
-        """Run the statements, up to one that leaves the session."""
+        """Run the statements in order. Stop after one that exits or switches the context."""
         with suppress(_Gone):
             await super().carry_out(statements)
 
@@ -119,8 +123,8 @@ class EntryRunner(Runner):
                 await self._one(await self._statement_of(statement))
 
     async def _statement_of(self, view: View) -> Statement:
-        """Return the statement that shows the data of a pane: a list, the plan or the history. Raises CommandError for
-        a pane without a list.
+        """Return the `list` statement that prints the data of a pane with its filter, or the statement for the plan or
+        the history. Raises CommandError for a pane whose data no statement lists.
         """
 
         if view.pane == "plan":
@@ -153,7 +157,7 @@ READING_ENDED = "the reading was ended"
 
 
 class Shell:
-    """One operator at a prompt. connect: returns a session on a context, and closes the previous one."""
+    """The loop of the shell for one user. connect: opens a session on a context, and closes the previous session."""
 
     def __init__(
         self,
@@ -178,11 +182,11 @@ class Shell:
         self._ended = 0
 
     async def run(self) -> int:
-        """Run until the operator leaves, and return the exit code.
+        """Run until the user leaves, and return the exit code.
 
         Returns:
-            0; 1 if the last entry failed or an outcome is unknown; 3 if staged edits were left; 128 plus the number of
-            the signal that ended the shell.
+            0; 1 if the last entry failed or the outcome of a change is unknown; 3 if staged edits were left; 128 plus
+            the number of the signal that ended the shell.
         """
         running = asyncio.ensure_future(self._run())
         loop = asyncio.get_running_loop()
@@ -205,8 +209,9 @@ class Shell:
         return code
 
     def _end(self, number: int, running: asyncio.Task[int]) -> None:
-        """Handle SIGTERM, or SIGHUP after a lost connection: wait for the request in flight, unless the signal arrives
-        again."""
+        """Handle SIGTERM or SIGHUP: end the shell, after the response to a request in flight, if there is one. A second
+        signal ends the shell without that response.
+        """
         if self._ended or not self.session.work.is_under_way:
             self._ended = number
             running.cancel()
@@ -240,7 +245,9 @@ class Shell:
         return FAILED if self._failed else DONE
 
     async def _begin(self) -> None:
-        """Print the unfinished former changes, or the reason why the journal was not read."""
+        """Print the changes and operations that an earlier run left open in the journal, or the reason why the journal
+        was not read.
+        """
 
         try:
             self._outstanding = await former_changes(self.session)
@@ -252,7 +259,7 @@ class Shell:
             complain(line)
 
     async def _entry(self, text: str) -> bool:
-        """Run one entry, and return whether to leave the shell."""
+        """Run one entry. Return True if the shell must end."""
         try:
             statements = parse(text, Where.SHELL)
         except LanguageError as error:
@@ -280,10 +287,11 @@ class Shell:
         return runner.leave
 
     def _interrupted(self) -> None:
-        """Handle Ctrl-C: cancel a read; during an apply, wait for the request in flight. Between two commands it does
-        nothing.
+        """Handle Ctrl-C: cancel a read; during an apply, stop after the response to the request in flight. Between two
+        commands it does nothing.
 
-        A second Ctrl-C gives up the apply; its outcome is then unknown until the journal settles it.
+        A second Ctrl-C stops without that response; the journal then has the change without an outcome, and a later
+        read of the cluster decides it.
         """
         from console.session.apply_flow import stopping_text, unfinished_text
 
@@ -328,8 +336,9 @@ class Shell:
         await read_needs(self.session, need, sparing=True)
 
     def toolbar(self) -> StyleAndTextTuples:
-        """Return the context, whether it is read-only, and the numbers of staged edits and of edits due for
-        reversal."""
+        """Return the styled text below the prompt: the context, whether it is read-only, and the numbers of staged
+        edits and of temporary edits that are due to be reverted.
+        """
         context, staged = self.session.context, len(self.session.plan)
         parts: StyleAndTextTuples = [("", f" {clean(context.name, 40)}  ")]
         parts.append(("class:toolbar.read-only", "RO") if context.read_only else ("class:toolbar.writable", "RW"))
