@@ -1,8 +1,8 @@
-"""Takes every picture in this folder from the running console on an embedded cluster, by pressing keys.
+"""A script that takes every picture in this folder from the running console on an embedded cluster, by pressing keys.
 
-``python -m screenshots.take`` walks through some scenarios and writes the SVG files; ``--check`` takes them again and
-names the files that differ, ``--check --once`` takes each walk in one size only. Nothing here is drawn by hand; `make
-pictures` runs it.
+``python -m screenshots.take`` runs the walks (keys to press on a scenario) and writes the SVG files; ``--check`` takes
+the pictures again and prints the names of those that differ, ``--check --once`` takes each walk in one size only.
+Nothing here is drawn by hand; `make pictures` runs it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from themes import THEMES
 HERE = Path(__file__).parent
 CLUSTER_ID = "a-demo-of-kac-00000000"
 PORT = 19092
-"""The pictures show the port and the cluster's id, so both are fixed."""
+"""The brokers' TCP port. The pictures show the port and the cluster's id, so both are fixed."""
 ANY_PORT = 0
 SIZES = {"-120x40": (120, 40), "": (80, 24)}
 """Suffix of the file -> columns, rows."""
@@ -66,16 +66,16 @@ AGE = re.compile(r"(?:&#160;| )*(?:≥(?:&#160;| ))?\b\d+(?:\.\d)?(?:&#160;| )(?
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 ADDRESS = re.compile(r"127\.0\.0\.1:\d{5}")
 END_OFFSET = re.compile(r"\b4,1\d\d,\d{3}\b")
-"""An end offset of the metadata log, which grows by itself."""
+"""Matches an end offset of the metadata log, which grows by itself."""
 RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
 PICTURE_ID = re.compile(r"terminal-\d+")
-"""An id that Textual makes from the text, including times of day."""
+"""Matches an id in an SVG of Textual; Textual derives it from the shown text, which includes times of day."""
 TEN_MINUTES, WATCHED, FED = 600, 425, 300
 """TEN_MINUTES: seconds between two labels of a time axis. WATCHED: seconds from such a label to the end of the half
 hour, so that labels have the same columns in each picture. FED: seconds from the last minute of the lake to that end.
 """
 NO_TICKS = 3600.0
-"""Seconds between two polls: a picture only has data of the first poll."""
+"""Seconds between two polls, so long that a picture only has data of the first poll."""
 
 Step = tuple[str, ...]
 """Keys to press one after another. ``text:…`` types a text. ``see:…`` waits until the screen shows a text.
@@ -84,7 +84,7 @@ Step = tuple[str, ...]
 """
 
 WITH_SERVICES = " with its services"
-"""The end of a scenario's name if its context has the demo's Connect and schema registry."""
+"""The suffix of a scenario's name if its context has the demo's Connect cluster and schema registry."""
 WALKS: dict[str, dict[str, Step]] = {"incident": {
     "now": ("see:min ISR 3, 2 replicas", "see:more: a throttle"),
     "topics": ("2", "see:URP 12", "see:internal topic hidden", "see:checkout.payments"),
@@ -178,7 +178,7 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
     "quorum": ("see:a controller: may", "see:18,240", "see:Now!1"),
     "quorum-vote": ("colon", "text:add voter 104", "enter", "see:staged", "7", "see:4 are needed"),
 }}  # fmt: skip
-"""Scenario -> the steps of each picture."""
+"""Scenario -> picture's name -> the keys to press before it is taken."""
 
 WIDE = {"incident": {
     "overview": (
@@ -194,12 +194,12 @@ WIDE = {"incident": {
         "6", "see:billing", "see:checkout.payments/1", "see:billing-3@10.0.3.12", "see:≥ 2 s behind", "see:36    ≥ 2 s",
     ),
 }}  # fmt: skip
-"""The walks at `WIDE_SIZE`, for pictures of wide screens."""
+"""The walks for pictures of wide screens, taken at `WIDE_SIZE`."""
 WIDE_SIZE = {"-200x60": (200, 60)}
 WALKED = [(SIZES, WALKS.items()), (WIDE_SIZE, WIDE.items())]
 
 ALARM = "checkout.orders min.insync.replicas=4"
-"""Another client's change before the tour begins: more replicas must be in sync than there are."""
+"""Another client's change before the tour begins: it requires more in-sync replicas than the topic has."""
 TOUR: dict[str, Step] = {
     "kac: what is wrong": ("see:watched since", "see:1 trouble"),
     "Enter: the evidence, and where the value comes from": ("enter", "see:Without the override"),
@@ -209,9 +209,9 @@ TOUR: dict[str, Step] = {
     "y: applied, and it can be taken back": ("y", "see:applied", "see:. Now 1 Brok"),
     "what was wrong is gone": ("full_stop", "see:no trouble"),
 }
-"""Title -> the steps of each frame, with the scenario quiet; together the frames are an animated picture."""
+"""Title -> the keys to press before each frame of the animated picture, on the scenario quiet."""
 TOUR_SECONDS = 3
-"""Seconds for each frame."""
+"""Seconds for which each frame is shown."""
 THEMES_WALK: dict[str, Step] = {
     "themes": (
         "see:watched since", "colon", "text:set topic checkout.orders retention.ms=1h", "enter", "see:staged",
@@ -220,25 +220,27 @@ THEMES_WALK: dict[str, Step] = {
         "7", "see:deleted within", "c", "see:✗", "see:✓",
     ),
 }  # fmt: skip
-"""A plan with accepted, refused, risky and staged edits, for a picture in each theme."""
+"""The keys that lead to a plan with accepted, refused, risky and staged edits, which is taken in each theme."""
 
 
 def plain(svg: str) -> str:
-    """Return a picture without fonts from the web: it uses the viewer's monospaced font, and makes no requests."""
+    """Return an SVG picture without web fonts: it uses the viewer's monospaced font, and makes no requests."""
     svg = WEB_FONT.sub("", svg).replace("Fira Code", "monospace")
     # Not every viewer supports the no-break spaces of an SVG.
     return svg.replace("<svg ", '<svg xml:space="preserve" ', 1)
 
 
 def lasting(svg: str) -> str:
-    """Return a picture without parts that change each time: times, runs, ports and growing numbers."""
+    """Return an SVG picture with the parts that change in each run replaced by words: times, ids, ports, ages and
+    offsets.
+    """
     timeless = MINUTE_OF_DAY.sub("hh:mm", TIME_OF_DAY.sub("hh:mm:ss", ADDRESS.sub("host:port", svg)))
     timeless = END_OFFSET.sub("offset", AGE.sub("age", timeless))
     return PICTURE_ID.sub("terminal", DATE.sub("date", RUN_ID.sub("run", timeless)))
 
 
 def somebody_sets(cluster: ThreadedCluster, text: str) -> None:
-    """Set a config as another client. text: ``TOPIC KEY=VALUE``."""
+    """Set a topic's config as another client. text: ``TOPIC KEY=VALUE``."""
     topic, _, assignment = text.partition(" ")
     key, _, value = assignment.partition("=")
     cluster.call(lambda one: one.state.alter_config(topic_resource(topic), {key: value}))
@@ -264,8 +266,8 @@ def somebody_orders(cluster: ThreadedCluster, schemas: RegistryServer, text: str
 
 
 def somebody_moves(cluster: ThreadedCluster, text: str) -> None:
-    """Begin to move a partition to a broker without a replica of it, as another client, and kill that broker. text:
-    ``TOPIC PARTITION``.
+    """Begin, as another client, to move a partition to a broker that has no replica of it, and then kill that broker.
+    text: ``TOPIC PARTITION``.
     """
     topic, _, number = text.partition(" ")
 
@@ -279,7 +281,7 @@ def somebody_moves(cluster: ThreadedCluster, text: str) -> None:
 
 
 class _Watched(HalfHourWatch):
-    """An invented half hour, which new samples do not change."""
+    """A half hour of sample data in place of watched data; new samples do not change it."""
 
     until: datetime
 
@@ -291,7 +293,7 @@ class _Watched(HalfHourWatch):
     def known(self, _taken: HalfHour | None) -> None: ...
 
     def learn_usage(self, usage: Mapping[str, Mapping[int, float]]) -> None:
-        """Take usage from a lake, moved to a fixed end in the half hour, as if the lake had just been fed."""
+        """Add usage from a lake, with its times moved so that it ends `FED` seconds before the end of the half hour."""
         ends = int(self.until.timestamp() - FED) // EVERY
         last = max((slot for slots in usage.values() for slot in slots), default=ends)
         super().learn_usage(
@@ -300,7 +302,7 @@ class _Watched(HalfHourWatch):
 
 
 def was_watched(app: Console) -> None:
-    """Let the console look as if it had watched for half an hour."""
+    """Give the console sample data, as if it had watched the cluster for half an hour."""
     until = datetime.fromtimestamp(time.time() // TEN_MINUTES * TEN_MINUTES + WATCHED, UTC)
     half_hour: Any = app.cluster.half_hour
     half_hour.__class__, half_hour.until = _Watched, until
@@ -308,7 +310,7 @@ def was_watched(app: Console) -> None:
 
 
 async def seen(app: Console, text: str, pause: Callable[[], Awaitable[None]]) -> None:
-    """Wait until the screen shows a text. Raises TimeoutError."""
+    """Wait until the screen shows a text. Raises TimeoutError after PATIENCE seconds."""
     try:
         async with asyncio.timeout(PATIENCE):
             while text not in shown(app):
@@ -318,7 +320,9 @@ async def seen(app: Console, text: str, pause: Callable[[], Awaitable[None]]) ->
 
 
 async def all_read(app: Console, pause: Callable[[], Awaitable[None]]) -> None:
-    """Wait until the view has read everything that it shows, also in the background. Raises TimeoutError."""
+    """Wait until the console has no read under way for the view, not even in the background. Raises TimeoutError after
+    PATIENCE seconds.
+    """
     async with asyncio.timeout(PATIENCE):
         while not app.polling.rests:
             await pause()
@@ -331,13 +335,17 @@ def shown(app: Console) -> str:
 
 
 def pictures() -> set[str]:
-    """Return the names of all pictures, without the ending."""
+    """Return the names of all pictures, without the file suffix."""
     walked = (each for sizes, walks in WALKED for each in product(sizes, walks))
     return {"tour", "themes"} | {name + suffix for suffix, (_, walk) in walked for name in walk}
 
 
 def moving(frames: dict[str, str]) -> str:
-    """Return an animated picture of several frames; viewers without animation show the first frame."""
+    """Return an animated SVG of several frames; viewers without animation show the first frame.
+
+    Args:
+        frames: title -> SVG of each frame, in order.
+    """
     whole = TOUR_SECONDS * len(frames)
     delays = "".join(f"#frame-{n} {{ animation-delay: {n * TOUR_SECONDS}s }}\n" for n in range(1, len(frames)))
     style = (
@@ -356,14 +364,14 @@ def moving(frames: dict[str, str]) -> str:
 
 
 def size_of(svg: str) -> tuple[float, float]:
-    """Return the width and the height of a picture."""
+    """Return the width and the height of an SVG picture, in its user units."""
     found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
     assert found is not None
     return float(found[1]), float(found[2])
 
 
 def beside(frames: dict[str, str]) -> str:
-    """Return a picture of several pictures of the same size, two in each row."""
+    """Return one SVG that contains several pictures of the same size, two in each row."""
     width, height = (max(sizes) for sizes in zip(*map(size_of, frames.values()), strict=True))
     parts = []
     for number, svg in enumerate(frames.values()):
@@ -381,7 +389,9 @@ TRUE_COLORS = contrast.Palette("", contrast.XTERM, "#ffffff", "#000000", brighte
 
 
 def in_theme(app: Console, name: str) -> str:
-    """Return the screen in a theme. A theme in the terminal's own colours is shown with those of its first terminal."""
+    """Return the screen as SVG in the colours of a theme. The theme in the terminal's own colours is drawn with the
+    palette of the first terminal in `contrast.PALETTES`.
+    """
     palette = contrast.PALETTES[name][0] if name in contrast.PALETTES else TRUE_COLORS
     named = [RichColor.parse(each).get_truecolor() for each in (palette.ground, palette.text, *palette.colors)]
     ground, text, *colors = [(each.red, each.green, each.blue) for each in named]
@@ -410,10 +420,13 @@ async def walk(
     *,
     in_themes: bool = False,
 ) -> AsyncIterator[tuple[str, str]]:
-    """Press every key of a scenario's walk. Yield the name and the content of each picture.
+    """Press every key of a scenario's walk. Yield the name and the SVG of each picture.
 
-    title: of all pictures; ``""`` to use each picture's name. in_themes: whether to yield a picture in each theme
-    instead.
+    Args:
+        steps_of: picture's name -> the keys to press before it.
+        suffix: a key of SIZES or WIDE_SIZE: the size of the screen.
+        title: the title of all pictures; ``""`` to use each picture's name.
+        in_themes: whether to yield a picture in each theme instead of one.
     """
     context = _context(scenario, cluster)
     if "schemas" in steps_of:
@@ -449,7 +462,9 @@ async def walk(
 
 
 def _context(scenario: str, cluster: ThreadedCluster) -> Context:
-    """Return the console's context; it connects to the controllers if these are separate nodes."""
+    """Return the context of the console for a cluster; it also connects to the controllers if they are separate
+    nodes.
+    """
     if cluster.bootstrap_controllers:
         return context_of(CONTROLLERS, cluster.bootstrap_controllers, 1)
     services = (cluster.connect_urls, cluster.schemas_url) if scenario.endswith(WITH_SERVICES) else ()
@@ -457,7 +472,7 @@ def _context(scenario: str, cluster: ThreadedCluster) -> Context:
 
 
 class OncePoller(triage_polls.Poller):
-    """Polls everything at the first poll, and later only the cluster, its nodes, topics and moves."""
+    """Polls everything at the first poll; at later ones only the cluster, its nodes, topics and moves."""
 
     def __init__(self, session: Session, request_logs: Sequence[Path] = ()) -> None:
         super().__init__(session, request_logs)
@@ -471,16 +486,14 @@ _as_measured = time_lag.time_lag
 
 
 def _two_seconds(*asked: Any) -> time_lag.Behind:
-    """Return how long a record has waited: two seconds, because on a busy machine the scenario's first records have
-    waited longer.
-    """
+    """Return that a record has waited for two seconds. Measured times would vary on a busy machine."""
     behind = _as_measured(*asked)
     return behind._replace(seconds=2.0) if behind.seconds and behind.seconds < PATIENCE else behind
 
 
 def be_patient() -> None:
-    """Let the console wait for late answers on a busy machine: the first poll gets all parts, and late brokers are not
-    silent. Data of a later poll would have another time or place, and move the cursor.
+    """Set the console's timeouts to PATIENCE seconds and its intervals so long that each picture has data of the first
+    poll only: data of a later poll would have another time or place, and move the cursor.
     """
     triage_polls.Poller = OncePoller  # type: ignore[assignment,misc]
     triage_polls.POLL_SECONDS = PATIENCE
@@ -494,8 +507,8 @@ def be_patient() -> None:
 
 
 def take(port: int = PORT, *, once: bool = False) -> dict[str, str]:
-    """Return all pictures by name; with `once` those of each walk in one size, in turn. Raises OSError if the port is
-    taken.
+    """Return all pictures as name -> SVG. With `once`, take each walk in one size only, with the sizes in turn. Raises
+    OSError if the port is taken.
     """
     be_patient()
     taken: dict[str, str] = {}
@@ -515,7 +528,7 @@ def take(port: int = PORT, *, once: bool = False) -> dict[str, str]:
 
 
 def tour(port: int = PORT) -> str:
-    """Return the animated picture. Raises OSError if the port is taken."""
+    """Return the animated SVG. Raises OSError if the port is taken."""
     (spec,) = clusters_of("quiet", ClusterSpec(port=port, cluster_id=CLUSTER_ID)).values()
     with TemporaryDirectory() as state, run_in_thread(spec) as cluster, registry() as schemas:
         _same_everywhere(state)
@@ -525,7 +538,7 @@ def tour(port: int = PORT) -> str:
 
 
 def themes(port: int = PORT) -> str:
-    """Return the picture of all themes. Raises OSError if the port is taken."""
+    """Return the SVG of the screen in all themes. Raises OSError if the port is taken."""
     (spec,) = clusters_of("quiet", ClusterSpec(port=port, cluster_id=CLUSTER_ID)).values()
     with TemporaryDirectory() as state, run_in_thread(spec) as cluster, registry() as schemas:
         _same_everywhere(state)
@@ -535,14 +548,16 @@ def themes(port: int = PORT) -> str:
 
 
 def noon(now: datetime) -> str:
-    """Return the time zone in which it is less than ten minutes past noon."""
+    """Return a value of the variable TZ in which it is now less than ten minutes past noon."""
     later = (now.hour * 3600 + now.minute * 60) // TEN_MINUTES * TEN_MINUTES - 12 * 3600
     hours, minutes = divmod(abs(later) // 60, 60)
     return f"HERE{'-' if later < 0 else '+'}{hours}:{minutes:02}"
 
 
 def _same_everywhere(state: str) -> None:
-    """Set the variables on which pictures depend."""
+    """Set the environment variables that change the pictures to fixed values. state: the folder for kac's state and the
+    lake.
+    """
     os.environ |= {
         # Set the time to noon, so that recent times are always of the same day, and equally wide.
         "TZ": noon(datetime.now(UTC)),
@@ -557,7 +572,7 @@ def _same_everywhere(state: str) -> None:
 
 
 def _a_moment_ago() -> datetime:
-    """Return the time at which the lake was fed: three minutes before the current minute."""
+    """Return the time of the lake's last data: three minutes before the start of the current minute."""
     return datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=3)
 
 
@@ -566,21 +581,27 @@ async def _collected(walking: AsyncIterator[tuple[str, str]]) -> dict[str, str]:
 
 
 def stale(taken: dict[str, str]) -> list[str]:
-    """Return the pictures that differ from the console now, and those that no walk takes."""
+    """Return the names of the kept pictures that differ from those taken now, and of files that no walk takes.
+
+    Args:
+        taken: name -> SVG of the pictures taken now.
+    """
     kept = {path.stem: path.read_text(encoding="utf-8") for path in HERE.glob("*.svg")}
     others = (name for name, now in taken.items() if name not in kept or lasting(now) != lasting(kept[name]))
     return sorted((kept.keys() - pictures()).union(others))
 
 
 def first_difference(taken: str, kept: str) -> str:
-    """Return the first line in which two pictures differ, now and before; ``""`` if only their lengths differ."""
+    """Return the first line in which two SVG pictures differ, as it is now and as it was; ``""`` if only their lengths
+    differ.
+    """
     lines = zip(lasting(taken).splitlines(), lasting(kept).splitlines(), strict=False)
     return next((f"  now {now}\n  was {was}\n" for now, was in lines if now != was), "")
 
 
 def main() -> int:
-    """Take all pictures. Write those that have changed, and delete those that are gone; with --check, print their names
-    instead, and return 1 if there are any.
+    """Take all pictures. Write those that have changed, and delete those that no walk takes any more. With --check,
+    write nothing, print the names of these pictures, and return 1 if there are any.
     """
     only_check = "--check" in sys.argv[1:]
     taken = take(ANY_PORT if only_check else PORT, once="--once" in sys.argv[1:])
