@@ -1,4 +1,4 @@
-"""Themes whose colours have meanings; widgets use the meanings by name."""
+"""Themes that assign a colour to each meaning, such as failure or warning; widgets refer to a meaning by its name."""
 
 from themes.color_tokens import (
     ANSI,

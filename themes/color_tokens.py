@@ -1,7 +1,8 @@
-"""The themes dark, light and ansi, the last for dark and light terminals, over one list of meanings.
+"""The themes dark, light and ansi: each assigns a colour to every meaning of one list. ansi uses the terminal's own
+sixteen colours, for dark and light terminals.
 
-Every theme defines every meaning; `DEFAULTS` makes them available in an app with any other theme
-(return it from `App.get_theme_variable_defaults`).
+`DEFAULTS` makes the meanings available in an app with any other theme (return it from
+`App.get_theme_variable_defaults`).
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def _ansi(inks: dict[str, str], styles: dict[str, str]) -> dict[str, str]:
     """Return the variables of a theme in a terminal's own colours.
 
     Args:
-        inks: meaning -> its colour; all others have the terminal's colour of text.
+        inks: meaning -> its colour; a meaning that is missing has the terminal's colour of text.
         styles: meaning -> its style of text, if it is not that of `_DARK`.
     """
     plain = {name: "none" if name.endswith("-text-style") else "ansi_default" for name in _DARK}
@@ -106,8 +107,9 @@ _ON_BLACK: Final = {
     "name": "ansi_bright_cyan",
     "value": "ansi_bright_green",
 }
-"""Colours for a black background. They are bright, as normal red and blue are too dark on black. None is dim, as dim
-text is too dark on the Linux console."""
+"""Colours for a black background. They are bright, because normal red and blue are too dark on black. No style is dim,
+because dim text is too dark on the Linux console.
+"""
 _ON_WHITE: Final = {
     "override": "ansi_magenta",
     "sensitive": "ansi_magenta",
@@ -193,8 +195,9 @@ CONTEXTS: Final[Mapping[str, str]] = {
     "cyan": "#1a6f7c",
     "white": "#d5d9de",
 }
-"""Name of a context's colour -> its value on terminals with more than sixteen colours; calm enough to be at the top of
-the screen all day."""
+"""Name of a context's colour -> its value on terminals with more than sixteen colours. The values are muted, because
+the header shows them all day.
+"""
 
 
 _ON_BRIGHT: Final = frozenset({"green", "yellow", "cyan", "white"})
@@ -203,11 +206,12 @@ _NEITHER: Final = 0.179
 
 
 def header_look(wanted: str, *, native: bool) -> tuple[Color, Color]:
-    """Return the ground and the text of a header in a context's colour, as legible as they can be.
+    """Return the background and the text colour of a header in a context's colour: the text is black or white,
+    whichever is more legible.
 
     Args:
         wanted: a name of `CONTEXTS`, or another colour that Textual knows.
-        native: whether the sixteen colours are the terminal's own.
+        native: whether the terminal shows its own sixteen colours.
 
     Raises:
         ColorParseError: there is no such colour.
@@ -227,14 +231,15 @@ def header_look(wanted: str, *, native: bool) -> tuple[Color, Color]:
 def suitable(wanted: str | None, *, color_system: str | None, no_color: bool, is_light: bool | None = None) -> str:
     """Return the name of the theme to use.
 
-    With 16 colours, or none, it is ansi: other colours would be rounded to the nearest of the sixteen. The colours that
-    are legible on black differ from those on white, so this theme has a form for each.
+    With 16 colours, or without colours, it is ansi, in a form for dark or for light backgrounds: the colours of the
+    other themes would be rounded to the nearest of the sixteen.
 
     Args:
-        wanted: ``dark``, ``light`` or ``ansi``; None: the one for the terminal's background. With 16 colours ``light``
+        wanted: ``dark``, ``light`` or ``ansi``; None to choose by the terminal's background. With 16 colours ``light``
             says that the background is light.
-        color_system: Rich's name of the colours, None for a terminal without colours.
-        is_light: whether the background is light, None if unknown.
+        color_system: Rich's name of the terminal's set of colours; None for a terminal without colours.
+        no_color: whether NO_COLOR is set.
+        is_light: whether the background is light; None if unknown.
     """
     ansi = (ANSI_LIGHT if is_light else ANSI).name
     if no_color or color_system in (None, "standard", "windows"):
