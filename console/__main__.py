@@ -1,4 +1,4 @@
-"""`python -m console` and the `kac` command."""
+"""The entry point of `python -m console` and of the `kac` command."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def main() -> int:
 
 
 def _as_typed(word: str) -> str:
-    """Return an argument decoded as UTF-8, if an ASCII locale on a terminal with UTF-8 left its bytes undecoded;
-    another one unchanged.
+    """Return an argument decoded as UTF-8, if Python left its bytes undecoded because the locale is ASCII. Return any
+    other argument unchanged.
     """
     try:
         return word.encode("ascii", "surrogateescape").decode("utf-8")
@@ -46,8 +46,9 @@ def _as_typed(word: str) -> str:
 
 
 def set_limits() -> None:
-    """Disable core files, which would contain passwords, and raise the limit of open files to the hard limit, at most
-    to OPEN_FILES."""
+    """Disable core files, which would contain passwords. Raise the limit of open files to the hard limit, but at most
+    to OPEN_FILES.
+    """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
@@ -56,7 +57,7 @@ def set_limits() -> None:
 
 
 def set_home() -> None:
-    """Set HOME to the root folder if it is not set and this host does not know the user, such as in a container."""
+    """Set HOME to the root folder if it is not set and this host has no entry for the user, as in some containers."""
     if not os.environ.get("HOME"):
         try:
             pwd.getpwuid(os.getuid())
@@ -65,8 +66,8 @@ def set_home() -> None:
 
 
 def leave_out() -> None:
-    """Keep kio from importing hypothesis if it is installed: the import would take 10 MiB, and more time than all
-    others.
+    """Keep kio from importing hypothesis if it is installed: that import would take 10 MiB of memory, and longer than
+    all other imports together.
     """
     sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
 

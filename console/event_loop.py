@@ -14,11 +14,10 @@ T = TypeVar("T")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end in its own loop, and return its result.
+    """Run a coroutine to its end in its own loop, and return its result. Raises the coroutine's exception.
 
-    asyncio restores a signal's handler at the end. Before Python 3.12, `signal` then looks the handler up in an enum,
-    fails, and makes the handler's repr for an error that it ignores; the handler holds the main task with its result.
-    For a snapshot of 4,000 topics that takes half a second of CPU time, so the task that asyncio runs has no result.
+    The task that asyncio runs returns nothing, because before Python 3.12 the end of the loop makes a repr of the
+    signal handler, which includes the task's result: for a snapshot of 4,000 topics half a second of CPU time.
     """
     results: list[T] = []
 
@@ -31,22 +30,20 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """Looks up names in daemon threads: for those of asyncio's pool, the end of the loop and of kac would wait."""
+    """Resolves host names in daemon threads. The exit of kac would wait for the threads of asyncio's own pool."""
 
     async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
-        """Resolve as asyncio does. Raises OSError."""
+        """Resolve a host name, with the same arguments and result as asyncio. Raises OSError."""
         return await apart(lambda: socket.getaddrinfo(host, port, **options), "look up")
 
 
 async def apart(work: Callable[[], T], name: str) -> T:
-    """Return the result of a function that blocks, run in a daemon thread: at exit the interpreter waits for the
-    threads of asyncio's pool.
+    """Return the result of a function that blocks, run in a daemon thread, for which the exit of the interpreter does
+    not wait.
 
     Args:
+        work: the function; its exception is raised in the caller.
         name: the name of the thread.
-
-    Raises:
-        Exception: the function's.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()

@@ -1,4 +1,6 @@
-"""The way to add an extra to the running kac. Also runs on executors: Python 3.10, standard library."""
+"""Texts about installing an extra (optional dependencies) for the running kac. Also runs on Spark's executors: Python
+3.10, standard library.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +13,17 @@ from console.model.foreign_json import json_of
 
 NAME = "kafka-admin-console"
 _IN_ONE_FILE = {"history": "take the file with -lake in its name, or "}
-"""Extra -> how to get the one-file kac that contains it."""
+"""Extra -> how to get the one-file kac that contains it, as the beginning of a sentence."""
 
 
 def licences_of_bundle() -> Path:
-    """Return the file of licences that only the one-file kac and its packages have."""
+    """Return the path of the file of licences, which exists only in the one-file kac and in packages made from it."""
     return Path(sys.prefix) / "share" / "kac" / "licenses.txt"
 
 
 def how_to_add(extra: str) -> str:
-    """Return the command that adds an extra to this kac. The one-file kac and its packages can't be extended: return
-    the kac to install instead.
+    """Return the command that installs an extra into this kac. The one-file kac can't be extended: then return how to
+    get a kac with the extra.
     """
     prefix = Path(sys.prefix)
     if licences_of_bundle().is_file():
@@ -42,8 +44,9 @@ def _quoted(source: str, extra: str) -> str:
 
 
 def _source() -> str:
-    """Return the installation source of kac: a checkout, the file or folder that the environment records, else its
-    name."""
+    """Return the source from which pip installs kac: the folder of a checkout, the file or folder that the environment
+    records, or else the package's name.
+    """
     checkout = Path(__file__).resolve().parents[1]
     if (checkout / "pyproject.toml").is_file():
         return str(checkout)

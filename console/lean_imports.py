@@ -1,4 +1,4 @@
-"""Imports of modules without the code of their packages."""
+"""Functions that import a module without running the code of its package."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 
 
 def import_alone(name: str) -> ModuleType:
-    """Return a module, imported without the code of its package. That code runs at the first use of a name of the
-    package.
+    """Return a module, imported without running its package's ``__init__``. That runs at the first use of a name of the
+    package. Raises ModuleNotFoundError.
 
     kio's packages import both the request and the response of a version, which costs milliseconds; cel's package
     imports a command line, which costs a third of a second.
@@ -42,10 +42,10 @@ def _register_unexecuted(name: str) -> None:
 
 
 def import_aiokafka_conn() -> Any:
-    """Import ``aiokafka.conn`` without the consumer and the producer, at about half the cost (25 ms of 50), and without
-    parts that kac does not need: its own messages, and the order of Kafka versions (half a megabyte).
+    """Import and return ``aiokafka.conn`` without modules that kac does not need: the consumer and the producer (half
+    of 50 ms), aiokafka's admin messages, and `packaging.version` (half a megabyte).
 
-    aiokafka logs whole requests at DEBUG, passwords included, so its loggers are held at INFO.
+    aiokafka logs whole requests at DEBUG, passwords included, so its loggers are set to INFO or above.
     """
     left_out = [name for name in _UNUSED if name not in sys.modules]
     for name in left_out:
@@ -66,7 +66,7 @@ _UNUSED = ("aiokafka.protocol.admin", "packaging.version")
 
 
 def _later(module: str, name: str) -> Callable[..., Any]:
-    """Return a stand-in that imports a module at its first call, and calls the module's function or class of this name.
+    """Return a function that, when called, imports a module and calls the module's function or class of this name.
     Raises AttributeError for a name that begins with ``__``.
     """
     if name.startswith("__"):

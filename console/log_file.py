@@ -1,4 +1,4 @@
-"""The log file: details that the screen does not show. It never has a value that was sent."""
+"""The log file: details that the screen does not show. kac writes no value of a request into it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def state_directory(environ: Mapping[str, str]) -> Path:
 
 
 class WithoutSecrets(logging.Formatter):
-    """Removes secrets of a command that a broker's message or a traceback may repeat."""
+    """Formats records without secrets, which a broker's message or a traceback may repeat from a command."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as lines, without secrets, of at most 65,536 characters (`LONGEST_RECORD`)."""
@@ -40,7 +40,7 @@ class WithoutSecrets(logging.Formatter):
 
 
 class PrivateLog(logging.Handler):
-    """A rotated log, opened for its first record: its files are 0600, and never behind another user's link."""
+    """A rotated log, opened for its first record. Its files have mode 0600; a link of another user is not followed."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -52,14 +52,14 @@ class PrivateLog(logging.Handler):
         from logging.handlers import RotatingFileHandler
 
         class Private(RotatingFileHandler):
-            """A rotating log with private files."""
+            """A rotating log whose files have mode 0600."""
 
             def _open(self) -> TextIOWrapper:
                 descriptor = open_private(Path(self.baseFilename), os.O_APPEND | os.O_WRONLY)
                 return open(descriptor, "a", encoding=self.encoding)  # noqa: PTH123 - a descriptor, not a Path
 
             def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - a name of logging's
-                """Ignore a write error: a full disk must not print a traceback over the screen."""
+                """Ignore a write error, as on a full disk: logging would print a traceback over the screen."""
 
         handler = Private(self._path, maxBytes=MAX_BYTES, backupCount=KEPT, encoding="utf-8", delay=True)
         handler.setFormatter(self.formatter)
@@ -77,8 +77,9 @@ class PrivateLog(logging.Handler):
 
 
 def keep_from_stderr() -> None:
-    """Log exceptions that a thread or a destructor could not raise, instead of printing them over the screen: their
-    texts are untrusted."""
+    """Log the exceptions that Python can't raise because a thread or a destructor caused them. Python would print them
+    over the screen, and their texts are untrusted.
+    """
 
     def in_thread(failed: threading.ExceptHookArgs) -> None:
         if failed.exc_type is not SystemExit:
@@ -93,7 +94,8 @@ def keep_from_stderr() -> None:
 
 
 def open_log(environ: Mapping[str, str]) -> str | None:
-    """Log to `kac.log` (0600, rotated) in the state directory. Returns the reason if that fails, else None.
+    """Log to `kac.log` (0600, rotated) in the state directory. Return None, or the reason as text if the log can't be
+    opened.
 
     aiokafka's own logger stays at WARNING: at DEBUG it would write whole requests.
     """

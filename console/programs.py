@@ -1,5 +1,6 @@
 """The only place that starts other programs: the user's own (ssh, a pager, commands in configuration files), and
-interpreters that run kac's own parts (Python, Java)."""
+interpreters (Python, Java) that run kac's own code.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +21,21 @@ from typing import IO, Any, NamedTuple, NoReturn
 from console.safe_files import UntrustedPath, require_own
 
 LONGEST = 1 << 20
-"""Maximum size in bytes of a program's output. No secret is longer, and some programs never stop writing."""
+"""Maximum size in bytes of a program's output. A longer output is refused: no secret is longer, and some programs never
+stop writing.
+"""
 LONGEST_REASON = 200
 LAST_BYTES = 16 << 10
 """Number of bytes at the end of standard error that are kept to report the reason of a failure."""
 _PIPE_BYTES = 64 << 10
-"""Maximum number of bytes that wait in a pipe."""
+"""Maximum number of bytes that a pipe holds until they are read."""
 _LOOKS = 0.1
-"""Seconds between checks whether a program without output has ended."""
+"""Seconds between two checks whether a program that writes no output has ended."""
 _INTERPRETER = re.compile(r"(?:ba|da|z|k|fi)?sh|python[\d.]*|perl|ruby|node")
 _OF_KAC = frozenset({"PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "_PYSPARK_DRIVER_CONN_INFO_PATH"})
-"""Variables that connect kac's own processes with each other. Other programs do not get them: with the secret, a
-program could command Spark's Java."""
+"""Environment variables that connect kac's own processes with each other. Other programs do not get them: a program
+that has the secret could send commands to Spark's Java process.
+"""
 _NAMES_FOR_INTERPRETERS = """
 HOME USER LOGNAME LANG LANGUAGE TZ TMPDIR LD_LIBRARY_PATH SSL_CERT_FILE SSL_CERT_DIR JAVA_HOME JAVA_TOOL_OPTIONS
 PYTHONDONTWRITEBYTECODE http_proxy https_proxy no_proxy all_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY
@@ -41,14 +45,17 @@ _PREFIXES_FOR_INTERPRETERS = (
     *("LC_", "XDG_", "KAC_", "AWS_", "SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "KRB5"),
     *("KUBE", "AZURE_", "GOOGLE_"),
 )
-"""The beginnings of names of further variables that are passed on: the user's settings of paths, languages, proxies,
-stores and clusters. Variables that choose the code that is loaded, such as PYTHONPATH, PYTHONSTARTUP and CLASSPATH, are
-not passed on. The exception is JAVA_TOOL_OPTIONS, as companies set their certificates and proxies in it."""
+"""Beginnings of the names of further environment variables that interpreters get: the user's settings of paths,
+languages, proxies, stores and clusters. Variables that choose the code that is loaded, such as PYTHONPATH,
+PYTHONSTARTUP and CLASSPATH, are not passed on. The exception is JAVA_TOOL_OPTIONS, as companies set their
+certificates and proxies in it.
+"""
 
 
 class ProgramFailed(Exception):
-    """A program without a usable output. The text is the reason, with the program's name; of its output it has only the
-    last line of standard error. hangs: whether it did not end in time."""
+    """A program gave no usable output. The text is the reason, with the program's name, and the last line of its
+    standard error at most. hangs: whether kac ended it after its timeout.
+    """
 
     def __init__(self, text: str, *, hangs: bool = False) -> None:
         super().__init__(text)
@@ -56,7 +63,7 @@ class ProgramFailed(Exception):
 
 
 class Program(NamedTuple):
-    """A program that may be started."""
+    """A program that kac may start: it passed the checks of `of_user` or comes from `interpreter`."""
 
     words: tuple[str, ...]
     """The absolute path of the program, and its arguments."""
@@ -69,19 +76,19 @@ class Program(NamedTuple):
 
 
 def safe_path(environ: Mapping[str, str]) -> str:
-    """Return PATH with only the folders in which no other user may put a program, as `require_own` checks. Omit
-    relative folders, since they depend on the working directory.
+    """Return PATH with only those folders into which no other user can write, as `require_own` checks, and without
+    relative folders, which depend on the working directory. Return the system's default path if no folder is left.
     """
     # Some shells search their working directory if PATH is empty, so never return an empty path.
     return os.pathsep.join(each for each in _folders(environ) if not _danger(Path(each))) or os.defpath
 
 
 def along_path(name: str, environ: Mapping[str, str]) -> Path:
-    """Look up a program by its name along PATH.
+    """Return the path of a program, found by its name in the folders of PATH.
 
     Raises:
-        UntrustedPath: other users may change every program of this name.
-        FileNotFoundError: PATH has no such program.
+        UntrustedPath: another user may change every program of this name.
+        FileNotFoundError: no folder of PATH has such a program.
     """
     refused: UntrustedPath | None = None
     for each in _folders(environ):
@@ -103,14 +110,18 @@ def is_found(name: str, environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def of_user(words: Sequence[str], environ: Mapping[str, str] = os.environ, folder: Path | None = None) -> Program:
-    """Return one of the user's own programs, with the user's environment and the folders of PATH that are safe.
+    """Return one of the user's own programs, to be run with the user's environment and the folders of PATH that are
+    safe.
 
     Args:
+        words: the program's name or path, and its arguments.
+        environ: the user's environment variables.
         folder: the folder of the file that names the program, used as its working directory; None if no file names it:
             the program runs in kac's own working directory.
 
     Raises:
-        UntrustedPath: another user may change the program; the text has the place and the remedy.
+        UntrustedPath: another user may change the program, or the script that it runs; the text has the path and the
+            remedy.
         OSError: the program does not exist.
     """
     name = words[0]
@@ -131,12 +142,12 @@ def interpreter(
     folder: Path,
     variables: Mapping[str, str | None] = MappingProxyType({}),
 ) -> Program:
-    """Return a program that runs kac's own parts, with the required environment variables only.
+    """Return a program that runs kac's own code, with only the environment variables that it needs.
 
     Args:
-        words: the first one is an absolute path.
-        folder: a private one: interpreters look for code and settings in their working directory.
-        variables: override those of the environment; None removes a variable.
+        words: the absolute path of the interpreter, and its arguments.
+        folder: the working directory, which only this user may write to: interpreters look there for code and settings.
+        variables: set in addition to the passed-on ones; None removes a variable.
     """
     own = {
         name: value
@@ -151,7 +162,9 @@ def interpreter(
 
 
 def _script(words: Sequence[str], folder: Path) -> Path | None:
-    """Return the script that an interpreter runs; None for another program, and for code among its arguments."""
+    """Return the path of the script that an interpreter runs: its first argument that is no option, if that is a file.
+    None if there is no such file, or the program is no interpreter.
+    """
     program, *arguments = words
     if not _INTERPRETER.fullmatch(Path(program).name):
         return None
@@ -161,20 +174,23 @@ def _script(words: Sequence[str], folder: Path) -> Path | None:
 
 
 def home_folder() -> Path:
-    """Return the working directory for a user's program that no file names: a folder that no other user may have
-    filled."""
+    """Return the user's home folder, the working directory for a program that no file names; the root folder if HOME
+    names no folder.
+    """
     named = Path(os.environ.get("HOME") or "/")
     return named if named.is_dir() else Path("/")
 
 
 def python(*arguments: str, folder: Path) -> Program:
-    """Return this Python with the same module path, but without its working directory."""
+    """Return a program that runs this Python with this process's module path, but without the working directory in
+    it.
+    """
     return interpreter([sys.executable, "-P", *arguments], folder, own_modules())
 
 
 def own_modules() -> dict[str, str]:
-    """Return the variable PYTHONPATH with the module path of this process, without folders that were relative, which
-    Python has made absolute: an empty entry is the working directory.
+    """Return the variable PYTHONPATH: the module path of this process, without folders that were relative or empty
+    before Python made them absolute, since these depend on the working directory.
     """
     given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     relative = {str(Path(each).absolute()) for each in given if not Path(each).is_absolute()}
@@ -207,8 +223,15 @@ def started(program: Program, **streams: Any) -> subprocess.Popen[Any]:
 
 
 def finished(program: Program, seconds: float | None, **streams: Any) -> subprocess.CompletedProcess[Any]:
-    """Run a program to its end. Blocks. seconds: timeout, then it is killed. Raises OSError and
-    subprocess.TimeoutExpired.
+    """Run a program to its end, and return its exit code and output. Blocks.
+
+    Args:
+        seconds: the timeout, after which the program is killed; None to wait for ever.
+        streams: as for `subprocess.run`.
+
+    Raises:
+        OSError: the program can't be started.
+        subprocess.TimeoutExpired: it was killed after the timeout.
     """
     return subprocess.run(  # noqa: S603 - checked when the program was looked up
         program.words, env=program.environ, cwd=program.folder, check=False, timeout=seconds, **streams
@@ -220,8 +243,9 @@ OF_KEYS = (signal.SIGINT, signal.SIGQUIT)
 
 
 def with_terminal(program: Program, **streams: Any) -> int:
-    """Run a program that has the terminal, and return its exit code. Blocks. It heeds Ctrl-C and Ctrl-\\, which kac
-    ignores meanwhile (`ignoring`). Raises OSError."""
+    r"""Run a program that uses the terminal, and return its exit code. Blocks. Ctrl-C and Ctrl-\ reach the program; kac
+    ignores them until it ends. streams: as for `subprocess.run`. Raises OSError if the program can't be started.
+    """
     return finished(program, None, preexec_fn=_heed_keys, **streams).returncode
 
 
@@ -232,8 +256,9 @@ def _heed_keys() -> None:
 
 @contextmanager
 def ignoring(*numbers: signal.Signals) -> Iterator[None]:
-    """Ignore signals while the block lasts; programs started in it ignore them too. Does nothing outside of the main
-    thread, the only one that may set handlers."""
+    """Ignore signals while the ``with`` block runs; programs started in it ignore them too. No-op in a thread other
+    than the main one, because only that may set handlers.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -246,7 +271,7 @@ def ignoring(*numbers: signal.Signals) -> Iterator[None]:
 
 
 def become(program: Program) -> NoReturn:
-    """Replace this process by a program. Raises OSError."""
+    """Replace this process by a program. Raises OSError if the program can't be started."""
     os.execve(program.words[0], program.words, program.environ)  # noqa: S606 - checked when the program was looked up
 
 
@@ -254,23 +279,24 @@ def become(program: Program) -> NoReturn:
 
 
 def name_of(command: str) -> str:
-    """Return the program's name without its folder: the only part of a command that may be shown."""
+    """Return the name of a command's program, without its folder: the only part of a command that may be shown."""
     return Path(shlex.split(command)[0]).name
 
 
 def output_of(command: str, limit: float, folder: Path, *, terminal: bool = False) -> bytes:
     """Run a command from a file, and return its standard output. Blocks.
 
-    There is no shell; words are split as a shell does. The file itself was checked when it was read.
+    There is no shell; the command is split into words as a shell does. The caller has checked the file.
 
     Args:
+        command: the program and its arguments.
         limit: the timeout in seconds.
         folder: the folder of the file with the command.
         terminal: whether the command may read from kac's standard input, for example to prompt for a password.
 
     Raises:
         ProgramFailed: it can't be run, another user may change it, it fails, does not end in time, or writes more than
-            LONGEST.
+            LONGEST bytes.
         ValueError: the command is empty or has an open quote.
     """
     words = shlex.split(command)
@@ -295,10 +321,11 @@ def output_of(command: str, limit: float, folder: Path, *, terminal: bool = Fals
 
 
 def fed(words: Sequence[str], data: bytes, limit: float, folder: Path) -> None:
-    """Run a command from a file with data on its standard input, and drop its output. Blocks.
+    """Run a command from a file with `data` on its standard input, and discard its output. Blocks.
 
     Args:
         words: the program and its arguments.
+        data: the bytes to pass.
         limit: the timeout in seconds. After it, kac kills the program and the processes of its group.
         folder: the folder of the file with the command.
 
@@ -339,8 +366,9 @@ def fed(words: Sequence[str], data: bytes, limit: float, folder: Path) -> None:
 
 
 def _keep_last(pipe: IO[bytes], said: bytearray, has_ended: threading.Event) -> None:
-    """Read a pipe, and keep its last bytes. After the end of the program only what the pipe has by then is read: a
-    process that the program left behind may hold it open, and write into it for ever."""
+    """Read a pipe to its end, and keep its last LAST_BYTES bytes in `said`. Once `has_ended` is set, read only the
+    bytes that are in the pipe by then: a process that the program started may keep the pipe open and write for ever.
+    """
     from selectors import EVENT_READ, DefaultSelector
 
     with pipe, DefaultSelector() as ready:
@@ -360,7 +388,7 @@ def _keep_last(pipe: IO[bytes], said: bytearray, has_ended: threading.Event) -> 
 
 
 def _ended(name: str, code: int, said: bytes) -> ProgramFailed:
-    """Return the failure of a program by its exit code, with the last line of its standard error."""
+    """Return the error for a program that failed: its exit code, and the last line of its standard error."""
     lines = said.decode("utf-8", "replace").strip().splitlines()[-1:]
     why = "".join(character for character in "".join(lines) if character.isprintable())[:LONGEST_REASON]
     return ProgramFailed(f"{name} ended with {code}" + (f": {why}" if why else ""))

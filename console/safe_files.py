@@ -1,5 +1,6 @@
-"""Files that kac writes: whole or not at all, never through another user's link, private if they may have secrets; and
-files that it reads without waiting for a pipe. Also runs on executors: Python 3.10, standard library.
+"""Writes and reads of files. A write is whole or not at all, never follows another user's link, and is private if the
+file may have secrets; a read does not wait for a pipe. Also runs on Spark's executors: Python 3.10, standard
+library.
 """
 
 from __future__ import annotations
@@ -16,12 +17,11 @@ from typing import BinaryIO, cast
 PRIVATE, SHARED = 0o600, 0o666
 """The modes of new files: for their owner only, or for all users that the umask permits."""
 MAX_LINKS = 40
-"""Maximum length of a chain of symbolic links, as in Linux."""
+"""Maximum number of symbolic links that are followed for one path, as in Linux."""
 
 
 class UntrustedPath(OSError):
-    """A link, file or folder of another user at a path that kac writes to; or a program that another user may
-    change."""
+    """The path that kac writes to has a link, file or folder of another user; or another user may change a program."""
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(errno.EPERM, what, str(path))
@@ -35,8 +35,8 @@ def write_whole(path: Path, content: str | bytes, mode: int = SHARED) -> None:
     directly.
 
     Raises:
-        UntrustedPath: a link or pipe of another user.
-        OSError: it can't be written; a regular file is unchanged.
+        UntrustedPath: the path is a link or pipe of another user.
+        OSError: the file can't be written; an existing regular file is unchanged.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     target = resolved(path)
@@ -55,10 +55,10 @@ def read_text(path: Path, most: int) -> str:
     """Return a file's text; the file may be a pipe.
 
     Args:
-        most: the largest number of bytes.
+        most: the largest accepted size in bytes.
 
     Raises:
-        ValueError: it is larger, or not in UTF-8.
+        ValueError: the file is larger, or not in UTF-8.
         OSError: it can't be read.
     """
     with path.open("rb") as file:
@@ -66,7 +66,7 @@ def read_text(path: Path, most: int) -> str:
 
 
 def why_unread(error: OSError | ValueError) -> str:
-    """Return the reason why a file was not read, in a few words without its content."""
+    """Return the reason why a file was not read, in a few words without the file's content."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
@@ -74,10 +74,10 @@ def read_regular(path: Path, most: int) -> bytes:
     """Return the bytes of a regular file.
 
     Args:
-        most: the largest number of bytes.
+        most: the largest accepted size in bytes.
 
     Raises:
-        ValueError: it is larger.
+        ValueError: the file is larger.
         OSError: it can't be read, or is a pipe or device, which might not end.
     """
     with open_plain(path) as file:
@@ -88,11 +88,11 @@ def read_regular(path: Path, most: int) -> bytes:
 
 
 def open_plain(path: str | Path, flags: int = os.O_RDONLY, *, buffering: int = -1) -> BinaryIO:
-    """Open a regular file.
+    """Open a regular file in binary mode.
 
     Args:
         flags: the flags of os.open; a file that they create gets its mode from the umask.
-        buffering: the buffering of `open`.
+        buffering: the size of the buffer as for `open`; -1 for the default.
 
     Raises:
         OSError: it can't be opened, or is a pipe or device, which might not end. Nothing was written.
@@ -116,6 +116,9 @@ _MODES = {os.O_RDONLY: "rb", os.O_RDWR: "r+b"}
 def create_whole(path: Path, content: bytes, mode: int = SHARED) -> None:
     """Write a new file, whole or not at all, even if the process is killed meanwhile.
 
+    Args:
+        mode: the file's mode, less the umask.
+
     Raises:
         FileExistsError: the path is a file or a link; it is unchanged.
         OSError: the file can't be written, and was not created.
@@ -129,7 +132,9 @@ def create_whole(path: Path, content: bytes, mode: int = SHARED) -> None:
 
 
 def _link(scratch: Path, path: Path, content: bytes, mode: int) -> None:
-    """Link a written file to its name, unless the name is taken."""
+    """Link the written file `scratch` to the name `path`; on a filesystem without hard links, write `content` there
+    instead. Raises FileExistsError if the name is taken.
+    """
     try:
         os.link(scratch, path, follow_symlinks=False)
     except FileExistsError:
@@ -147,7 +152,9 @@ def _link(scratch: Path, path: Path, content: bytes, mode: int) -> None:
 
 
 def read_stdin(most: int) -> str:
-    """Return the text of standard input. most: maximum bytes. Raises ValueError as `read_text` does."""
+    """Return the text of standard input. most: the largest accepted size in bytes. Raises ValueError as `read_text`
+    does.
+    """
     return _text(sys.stdin.buffer.read(most + 1), most) if hasattr(sys.stdin, "buffer") else sys.stdin.read(most)
 
 
@@ -161,8 +168,10 @@ def _text(data: bytes, most: int) -> str:
 
 
 def resolved(path: Path) -> Path:
-    """Follow the symbolic links in the last part of a path. A link in /proc, which represents an open file, is not
-    followed. Raises UntrustedPath for a link of another user, OSError for a circle of links."""
+    """Return the path that remains after following symbolic links in the last part of a path. A link in /proc that
+    represents an open file is not followed. Raises UntrustedPath for a link of another user, OSError for a circle of
+    links.
+    """
     target = path.absolute()
     for _ in range(MAX_LINKS):
         found = _status(target)
@@ -180,13 +189,13 @@ def require_own(path: Path) -> None:
     """Raise if another user may change the target of a path, or replace it.
 
     The file, every link on the way and every folder above each must belong to this user or to root, and no other user
-    may write to it. A folder that all users may write to is accepted if it is sticky (/tmp), since no other user can
-    replace a file of this user there; so is /dev/null, which stays empty. A group may write if it is the private group
-    of this user, as many systems create for every user. A path without a target passes.
+    may write to it. Accepted are also: a folder that all users may write to if it is sticky (/tmp), since no other user
+    can replace a file of this user there; /dev/null; and a folder or file that only the private group of this user may
+    write to, as many systems create for every user. A path that does not exist passes.
 
     Raises:
-        UntrustedPath: the text names the first such file or folder, and the remedy.
-        OSError: it can't be examined.
+        UntrustedPath: the text names the first file or folder that fails, and the remedy.
+        OSError: the path can't be examined.
     """
     waiting = [*reversed(path.absolute().parts)]
     at, links = Path(waiting.pop()), 0
@@ -225,8 +234,9 @@ def _may_be_written(path: Path, found: os.stat_result) -> bool:
 
 
 def _is_private_group(path: Path, number: int) -> bool:
-    """Return whether a file's group has this user's name, and no other member. Root does not need such a group. With an
-    access control list the group's bits apply to all its users and groups."""
+    """Return whether a file's group has this user's name and no other member. False for the group root (0), and for a
+    file with an access control list, whose group permissions apply to other users too.
+    """
     import grp
     import pwd
 
@@ -269,9 +279,14 @@ def open_private(path: Path, flags: int, *, in_own_folder: bool = True) -> int:
 
 
 def private_folder(path: Path) -> None:
-    """Create a folder of kac's own, and its parents, that only its owner may enter; an existing one of this user
-    becomes private. If it is a link of this user or of root, its target must be this user's, and is not changed.
-    Raises UntrustedPath if it belongs to another user, OSError."""
+    """Create a folder of kac's own that only its owner may enter, and the missing folders above it; change the mode of
+    an existing folder of this user to that. If the path is a link of this user or of root, its target must be this
+    user's, and is not changed.
+
+    Raises:
+        UntrustedPath: the folder, or a link to it, belongs to another user.
+        OSError: it can't be created.
+    """
     path.mkdir(parents=True, exist_ok=True, mode=0o700)
     target = resolved(path)
     folder = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -296,7 +311,7 @@ def _replace(target: Path, data: bytes, mode: int) -> None:
 
 
 def _written(target: Path, data: bytes, mode: int) -> Path:
-    """Write and sync a new file next to a target, and return its path."""
+    """Write and sync `data` to a new file next to `target`, and return the new file's path."""
     import tempfile
 
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")

@@ -1,6 +1,6 @@
-"""Recognizes keys with secret values by name: Kafka's own (ConfigDef.Type.PASSWORD) and usual words.
+"""Recognition of config keys with secret values, by name: Kafka's own (ConfigDef.Type.PASSWORD) and usual words.
 
-Also removes from texts everything that looks like a secret: by its key, or by its own form
+Also removes from texts everything that looks like a secret: by the key before it, or by its own form
 (`console.model.secret_forms`).
 """
 
@@ -27,8 +27,9 @@ _KEY = re.compile(r"[\w.-]+")
 _HELD = re.compile(_WORDS, re.IGNORECASE)
 _NAMED_SO = re.compile(rf"\A-*(?:\w[\w.-]*[._-])?(?:{_WORDS}|{_PASSWORDS.pattern[:-1]})s?:?", re.IGNORECASE)
 _QUOTE = r"""(?:\\{0,15}["'])?"""
-"""Matches a quote, possibly escaped, as in JSON within JSON: the value ends at a quote with the same number of
-backslashes."""
+"""Matches an optional quote with backslashes before it, as in JSON within JSON; the value ends at a quote with the same
+number of backslashes.
+"""
 _PAIR = re.compile(
     rf"""(?<![\w.-])(?=[\w.-]*?(?:{_WORDS}))([\w.-]++)"""
     # The separator may also be that of ``"name": KEY, "value": VALUE``, as Connect and Kafka's own tools write a
@@ -47,7 +48,7 @@ _OPTION = re.compile(
 )
 _INVALID, _OF_CONFIG = "Invalid value ", " for configuration "
 _REFUSED = re.compile(rf"{_OF_CONFIG}([\w.-]+)")
-"""Matches Kafka's error ``Invalid value VALUE for configuration KEY: why``."""
+"""Matches the end of Kafka's error ``Invalid value VALUE for configuration KEY: why``, from ``for`` to KEY."""
 _NAMES_ONE = re.compile(r"\b(?:topic|group)s? ['\"]?\Z", re.IGNORECASE)
 _API_KEY = re.compile(r"api[._-]?key\Z", re.IGNORECASE)
 _FILE_KEY = re.compile(r"[._-](?:file|location|path)\Z", re.IGNORECASE)
@@ -55,9 +56,9 @@ _API_VERSION = re.compile(r"\s{0,4},\s{0,4}api_?version", re.IGNORECASE)
 
 
 def seems_sensitive(key: str) -> bool:
-    """Return whether a key of this name is a secret in Kafka's own configs, or probably in a plug-in's.
+    """Return whether a key of this name has a secret value in Kafka's own configs, or probably has one in a plug-in's.
 
-    False for keys that Kafka does not treat as passwords (``password.encoder.iterations``).
+    False for keys whose values Kafka shows, such as ``password.encoder.iterations``.
     """
     if _KEY.fullmatch(key) is None:
         return False  # the text is not the key of a config
@@ -69,17 +70,22 @@ _MASK = re.compile(r"[*•·●∙]+|[\[<({]\s*(?:hidden|redacted|masked|secret:
 
 
 def is_reference(value: str) -> bool:
-    """Return whether a value of Connect refers to a config provider: the worker replaces it, so it is no secret."""
+    """Return whether a Connect config value is a reference to a config provider, such as ``${file:/path:key}``, and so
+    no secret itself.
+    """
     return _REFERENCE.fullmatch(value) is not None
 
 
 def is_mask(value: str) -> bool:
-    """Return whether a text stands for a value that a tool hides, and is no value itself: ``******``, ``[hidden]``."""
+    """Return whether a text is the mask that a tool shows in place of a hidden value, such as ``******`` or
+    ``[hidden]``.
+    """
     return _MASK.fullmatch(value.strip()) is not None
 
 
 def holds_a_secret(key: str, value: str, *, is_password: bool) -> bool:
-    """Return whether a value of Connect may be a secret: by its type, by its key's name or by its own form.
+    """Return whether a Connect config value may be a secret: by its type, by its key's name or by its own form. False
+    for an empty value and for a reference to a config provider.
 
     Args:
         is_password: whether the key's definition says that it is a password.
@@ -91,13 +97,15 @@ def holds_a_secret(key: str, value: str, *, is_password: bool) -> bool:
 
 
 def names_a_secret(word: str) -> bool:
-    """Return whether a bare word introduces a secret: ``password``, ``--token``, ``api-key:``."""
+    """Return whether a word of a command line names a secret that follows it: ``password``, ``--token``,
+    ``api-key:``.
+    """
     return _NAMED_SO.fullmatch(word) is not None
 
 
 def without_secrets(text: str, hidden: str) -> str:
-    """Return the text with `hidden` for values after the ``=`` or ``:`` of a key that looks sensitive, and for texts
-    that have the form of a secret. ``@FILE`` and ``?`` stay.
+    """Return the text with `hidden` in place of each value after the ``=`` or ``:`` of a key that looks sensitive, and
+    of each text that has the form of a secret. ``@FILE`` (a file's name) and ``?`` (a prompt) stay.
     """
 
     def cut(found: re.Match[str]) -> str:
@@ -111,10 +119,10 @@ def without_secrets(text: str, hidden: str) -> str:
 
 
 def _is_no_value(found: re.Match[str]) -> bool:
-    """Return whether the text after a key is not its value.
+    """Return whether the text after a sensitive-looking word is not its secret value.
 
-    It is then a sentence about a config, a mechanism, a topic or a group of that name, the number or name of one of
-    Kafka's APIs, or the path of a secret's file.
+    That is the case in Kafka's error about a config, after the mechanism OAUTHBEARER, after ``topic`` or ``group`` and
+    a name, for the number of one of Kafka's APIs (``api_key``), and for the path of a secret's file.
     """
     text, start = found.string, found.start()
     if text.startswith(_OF_CONFIG, max(0, start - len(_OF_CONFIG))):
@@ -137,7 +145,9 @@ def _without_refused(text: str, hidden: str) -> str:
 
 
 def data_without_secrets(data: Data, hidden: str) -> Data:
-    """Return data without secrets: none in its texts, and `hidden` for the value of every key that looks sensitive."""
+    """Return the data with secrets removed from its texts, and with `hidden` for the value of every key that looks
+    sensitive.
+    """
     if isinstance(data, str):
         return without_secrets(data, hidden)
     if isinstance(data, Mapping):

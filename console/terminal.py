@@ -1,6 +1,6 @@
 """The only output of this process: standard output, standard error, the log and the clipboard.
 
-If a terminal or file can't represent a character, it gets ASCII or an escape sequence.
+A character that the output's encoding lacks becomes ASCII or an escape sequence.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ THEMES = ("dark", "light", "ansi")
 """The names of the screen's themes. They are here because settings, options and the language use them without importing
 the screen."""
 HANDLER = "kac-plain"
-"""The name of kac's error handler for encoding, which exists once `register` has run."""
+"""The name of kac's error handler for encoding, which `register` adds to `codecs`."""
 
 _IN_ASCII = MappingProxyType(
     {
@@ -48,7 +48,7 @@ _IN_ASCII = MappingProxyType(
 
 
 def register() -> None:
-    """Register `HANDLER` with `codecs`."""
+    """Register the error handler `HANDLER` with `codecs`."""
     codecs.register_error(HANDLER, _plain)
 
 
@@ -61,8 +61,9 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 
 
 def never_fail(streams: Iterable[TextIO]) -> None:
-    """Set `HANDLER` for these streams: it replaces characters that their encoding lacks, and lone surrogates of
-    undecodable names."""
+    """Set `HANDLER` as the error handler of these streams: it replaces characters that their encoding lacks, and lone
+    surrogates, which represent undecodable bytes.
+    """
     register()
     for stream in streams:
         reconfigure = getattr(stream, "reconfigure", None)
@@ -71,7 +72,7 @@ def never_fail(streams: Iterable[TextIO]) -> None:
 
 
 def standard_streams() -> tuple[TextIO, ...]:
-    """Return standard output and standard error, if this process has them."""
+    """Return standard output and standard error, without those that this process lacks."""
     return tuple(stream for stream in (sys.stdout, sys.stderr) if stream is not None)
 
 
@@ -86,7 +87,7 @@ _HARMLESS = re.compile(r"[\n\x20-\x7e]*")
 
 
 def harmless(text: str) -> str:
-    """Return the same lines with invisible characters made visible (`widgets.cells.clean`)."""
+    """Return the same lines with invisible characters escaped (`widgets.cells.clean`)."""
     return text if _HARMLESS.fullmatch(text) else "\n".join(map(clean, text.split("\n")))
 
 
@@ -97,7 +98,7 @@ class Harmless:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write a text and return the length of the original."""
+        """Write a text and return the length of the original in characters."""
         self._stream.write(harmless(text))
         return len(text)
 
@@ -130,12 +131,13 @@ def stderr() -> TextIO:
 
 
 LEAST_WIDTH = 20
-"""Width in cells below which kac does not fold lines, as the terminal's own line breaks are as good."""
+"""Width in cells below which kac does not fold lines, because the terminal's own line breaks read as well."""
 
 
 def width_of(stream: TextIO) -> int | None:
-    """Return the width in cells of the terminal that shows a stream: `COLUMNS`, or the width that the terminal reports.
-    None for a file or a pipe, which gets whole lines, and for a terminal narrower than LEAST_WIDTH."""
+    """Return the width in cells of the terminal that a stream writes to: `COLUMNS`, or the width that the terminal
+    reports. None for a file or a pipe, and for a terminal narrower than LEAST_WIDTH: their lines are not folded.
+    """
     if not stream.isatty():
         return None
     told = os.environ.get("COLUMNS", "")
@@ -151,8 +153,9 @@ _LABEL = re.compile(r"(?:\S.{0,28}?)?  +(?=\S)|")
 
 
 def folded(text: str, width: int | None) -> list[str]:
-    """Return the lines of a text, broken at blanks so that none is wider than `width` cells; None for no breaks. A
-    continuation line is indented to the text behind a label, or by two cells."""
+    """Return the lines of a text, broken at blanks so that none is wider than `width` cells; None for no breaks. The
+    rest of a broken line is indented to the text behind its label, or by two cells if it has no label.
+    """
     if width is None:
         return text.split("\n")
     lines: list[str] = []
@@ -172,19 +175,21 @@ def folded(text: str, width: int | None) -> list[str]:
 
 
 def write_folded(stream: TextIO, text: str) -> None:
-    """Write lines for people to a stream, folded for the terminal that shows it."""
+    """Write lines for people to a stream, folded to the width of the terminal that shows it; unfolded to a file or a
+    pipe.
+    """
     stream.write("".join(f"{line}\n" for line in folded(text, width_of(stream))))
 
 
 def put(text: str) -> None:
-    """Write lines to standard output and flush it."""
+    """Write lines to standard output, unfolded, and flush it."""
     out = stdout()
     out.write(text)
     out.flush()
 
 
 def say(text: str) -> None:
-    """Write lines for people to standard output, folded for a terminal's width, and flush it."""
+    """Write lines for people to standard output, folded to a terminal's width, and flush it."""
     out = stdout()
     write_folded(out, text)
     out.flush()
@@ -193,10 +198,11 @@ def say(text: str) -> None:
 def put_bytes(data: bytes) -> None:
     """Write bytes to standard output: unchanged to a file or a pipe, as harmless text to a terminal.
 
-    A thread that waits here for a slow reader holds no lock, so the process can end meanwhile.
+    A thread that waits here for a slow reader holds no lock, so the process can exit meanwhile.
 
     Raises:
-        OSError: the pipe is closed, or the disk is full; its `written` is the number of bytes that were written.
+        OSError: the pipe is closed, or the disk is full; its attribute `written` is the number of bytes that were
+            written.
     """
     buffer = getattr(sys.stdout, "buffer", None)
     raw = getattr(buffer, "raw", buffer)  # an unbuffered stream has no `raw`
@@ -208,7 +214,9 @@ def put_bytes(data: bytes) -> None:
 
 
 def write_all(raw: RawIOBase, data: bytes) -> None:
-    """Write all bytes to an unbuffered file. Raises OSError, with the number of bytes written as `written`."""
+    """Write all bytes to an unbuffered file. Raises OSError, with the number of bytes written in its attribute
+    `written`.
+    """
     written = 0
     view = memoryview(data)
     try:
@@ -220,24 +228,24 @@ def write_all(raw: RawIOBase, data: bytes) -> None:
 
 
 def complain(text: str) -> None:
-    """Write a line for the operator to standard error."""
+    """Write a message for the user to standard error."""
     write_folded(stderr(), f"kac: {clean(text, LONGEST_COMPLAINT)}")
 
 
 def leave(code: int, text: str) -> int:
-    """Write a line for the operator to standard error, and return the exit code of the command that ends by it."""
+    """Write the reason why a command ends to standard error, and return `code`, its exit code."""
     complain(text)
     return code
 
 
 def waiting(text: str) -> None:
-    """Write the reason for a wait to standard error, if that is a terminal."""
+    """Write the reason for a wait to standard error, if that is a terminal; otherwise do nothing."""
     if sys.stderr is not None and sys.stderr.isatty():
         complain(text)
 
 
 def ask(prompt: str) -> None:
-    """Write a question to standard error; the cursor stays after it."""
+    """Write a question to standard error, without a line end."""
     err = stderr()
     err.write(clean(prompt, LONGEST_COMPLAINT))
     err.flush()
@@ -251,18 +259,21 @@ def ask_secret(prompt: str) -> str:
 
 
 def drawn_on(stream: str) -> TextIO:
-    """Return ``stdout`` or ``stderr`` itself, for a library that draws with its own escape sequences (Rich's bars,
-    prompt_toolkit). The caller must make the texts harmless first."""
+    """Return the real stream ``stdout`` or ``stderr``, for a library that writes its own escape sequences (Rich's
+    progress bars, prompt_toolkit). The caller must make the texts harmless first.
+    """
     return cast(TextIO, {"stdout": sys.stdout, "stderr": sys.stderr}[stream])
 
 
 def for_clipboard(text: str) -> str:
-    """Return lines that can be pasted into a terminal: control characters are escaped, final line ends removed."""
+    """Return lines that the user can paste into a terminal: control characters are escaped, line ends at the end
+    removed.
+    """
     return harmless(text).rstrip("\n")
 
 
 def indented(text: str) -> str:
-    """Return the text of a log record with the lines after the first indented, so that none can be mistaken for a
-    record.
+    """Return the text of a log record with all lines after the first indented, so that none can be mistaken for the
+    beginning of a record.
     """
     return "\n    ".join(map(clean, text.split("\n")))
