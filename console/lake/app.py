@@ -1,9 +1,11 @@
-"""The lake's application on Spark: a stream from each source to bronze, and one from bronze to silver and gold. `take`
-processes the present data once, `go_on` runs until it is stopped; both make the same batches.
+"""The lake's application on Spark: a stream from each source to its bronze table, and one from bronze to the silver and
+gold tables (`schema.LAYERS`). `take` processes the present data once, `go_on` runs until it is stopped; both make
+the same batches.
 
-Each stream's checkpoint is in the lake. A batch is written to a table once, however often it is made: commits have the
-checkpoint's id and the batch's number (Delta's transactions by application), and the end offsets of the batch, at which
-a source that lost its checkpoint continues. Gold follows from bronze: without its checkpoint all of it is made again.
+Each stream's checkpoint is in the lake. A batch is written to a table once, however often Spark runs it. Each commit
+has the checkpoint's id and the batch's number (Delta's transactions by application), so that a repeated batch is
+recognized; and the end offsets of the batch, at which a source that lost its checkpoint continues. If gold loses its
+checkpoint, gold is made again from all of bronze.
 """
 
 from __future__ import annotations
@@ -43,18 +45,20 @@ from console.model.foreign_json import json_as, json_of
 from console.model.numbers import decimal_number, json_text, natural_number, option
 
 MANY = 20_000
-"""Number of rows of a batch above which the compilation of its query plans is worth the time."""
+"""Number of rows in a batch above which Spark compiles its query plans; for fewer rows the compilation takes longer
+than the interpretation saves.
+"""
 _AGAIN = 10.0
-"""Seconds before a failed stream is started again."""
+"""Seconds between the failure of a stream and its next start."""
 _CHANGE = [column.name for column in schema.JOURNAL.columns if column.name != "read_ts"]
 
 
 class Application:
-    """The application on a plan's lake, in a Spark session.
+    """The application on a plan's lake, in a Spark session. All its batches run one at a time.
 
     Attributes:
         settings: the settings of the sources.
-        report: the report, which grows with the work.
+        report: the report of this run; each batch adds its counts to it.
         is_alone: returns whether this run still has the lake's lock.
     """
 
@@ -156,7 +160,9 @@ class Application:
                 query.stop()
 
     def _note(self, failed: Mapping[str, str]) -> None:
-        """Put the streams that fail now into the report. failed: stream -> the reason."""
+        """Replace the report's message by the failing streams and their reasons; no message if no stream fails. failed:
+        stream -> the reason.
+        """
         self._report.message = "; ".join(f"{name}: {why}" for name, why in failed.items()) or None
 
     @property
@@ -192,7 +198,9 @@ class Application:
         return stream.trigger(**trigger).foreachBatch(each).start()
 
     def _check_lock(self) -> None:
-        """Raise LeaseLost if another run took the lock, as during a long pause: two runs must not write at a time."""
+        """Raise LeaseLost if another run took the lock, as it may while this run is paused: two runs must not write to
+        the lake at the same time.
+        """
         if not self._is_alone():
             raise files.LeaseLost(
                 f"Another run took the lock of the lake at {self._lake.where} while this one paused; what it did until "
@@ -200,8 +208,8 @@ class Application:
             )
 
     def maintain(self) -> None:
-        """Compact the tables and delete old rows, at most once a day (`EVERY`); in a new lake, only if a table has more
-        than 100 files (`MANY_FILES`).
+        """Compact the tables, delete the files that no reader needs and old rows, at most once a day (`EVERY`); in a
+        lake that had no maintenance yet, only if a table has more than 100 files (`MANY_FILES`).
         """
         path = self._lake.path("maintained.json")
         done = self._lake.own_file("maintained.json")
@@ -218,7 +226,10 @@ class Application:
     # -- batches -------------------------------------------------------------------------------------------------------
 
     def _put(self, name: str, rows: DataFrame, batch: Batch) -> None:
-        """Write a batch of a source into its bronze table."""
+        """Append the rows of a source's batch to the source's bronze table, with a row for each range of records that
+        the topic deleted before they were read; add the counts to the report. Raises LakeError: see `_of_topic`;
+        UnreadableInput: see `_check`.
+        """
         table = schema.TABLES[plans.SOURCES[name].table] if name in plans.SOURCES else schema.REQUEST
         counts = _COUNTS[table]
         (at,) = lake_runs.offsets(self._lake, name, batch.number)
@@ -266,11 +277,11 @@ class Application:
     # -- the identity of the topic that offsets belong to --------------------------------------------------------------
 
     def _of_topic(self, name: str) -> lake_streams.Identity | None:
-        """Return the identity of a batch's topic; None for a source that is not a topic.
+        """Return the identity of the topic from which a batch is read; None for a source that is not a topic.
 
         Raises:
-            LakeError: another topic has the name now, or another cluster answers: nothing of the batch may be written.
-                A topic that was created again is read from its first record when the stream starts again.
+            LakeError: another topic has the name now, or another cluster answers; nothing of the batch is written. If
+                the topic was created again, the next start of the stream reads it from its first record.
         """
         topic = self._topics.get(name)
         if topic is None:
@@ -302,8 +313,9 @@ class Application:
         return self._noted(name)[1]
 
     def _noted(self, name: str) -> tuple[plans.Offset | None, lake_streams.Identity | None]:
-        """Return the end offsets and the identity of a topic in the newest commit of bronze that has its end offsets;
-        None for each that the commit lacks, and for both without such a commit.
+        """Return the end offsets of a source that is a topic, and the topic's identity, from the newest commit of
+        bronze that has end offsets; None for each that the commit lacks, and (None, None) if there is no such
+        commit.
         """
         note = next(lake_runs.ends(self._lake, name), {})
         return note.get("end"), msgspec.convert(
@@ -311,14 +323,16 @@ class Application:
         ) if "topic" in note else None
 
     def _is_of_former(self, name: str, now: lake_streams.Identity | None) -> bool:
-        """Return whether the end offsets in bronze's commits are those of a topic that was deleted and created
-        again.
+        """Return whether the end offsets in bronze's commits belong to a topic that was deleted, and `now` to a topic
+        that has been created under its name since. False if one of the two identities is unknown.
         """
         noted = self._noted(name)[1]
         return name in self._made_again or (noted is not None and now is not None and noted.is_of_another(now))
 
     def _keep_topic(self, name: str, of: lake_streams.Identity) -> None:
-        """Write the identity of a checkpoint's topic before any of its rows are in the lake."""
+        """Write the identity of a topic next to the stream's checkpoint, before any of the topic's rows are in the
+        lake.
+        """
         if self._lake.own_file(f"checkpoints/{name}.topic") != (text := json_text(of).encode()):
             self._lake.files.replace(self._topic_file(name), text)
         self._made_again.pop(name, None)
@@ -327,8 +341,8 @@ class Application:
         return self._lake.path(f"checkpoints/{name}.topic")
 
     def _is_small(self, name: str, end: plans.Offset, number: int) -> bool:
-        """Return whether a batch of a source has at most `MANY` (20,000) rows, by an upper bound from its offsets: only
-        a read would give the exact number. False if the offsets give no bound.
+        """Return whether a batch of a source has at most `MANY` (20,000) rows. The offsets give only an upper bound of
+        the number; False if they give no bound.
         """
         start = lake_runs.offsets(self._lake, name, number - 1)[0] if number else {}
         most: int | None
@@ -343,9 +357,11 @@ class Application:
     def _lost(
         self, name: str, of: lake_streams.Identity, end: Mapping[str, Any], number: int
     ) -> list[lake_streams.Skipped]:
-        """Return the records that a topic deleted before the batch read them: from the end of the batch before or, for
-        a new checkpoint, from the end in bronze's commits; empty if neither has an end. For a topic that was created
-        again, also the records that the deleted topic may have had and kac had not read.
+        """Return the ranges of offsets that a topic deleted before this batch could read them.
+
+        The ranges begin at the end offsets of the former batch or, for a new checkpoint, at the end offsets in bronze's
+        commits; empty if neither exists. For a topic that was created again, the result also has the unread records
+        that the deleted topic may have had.
         """
         topic = self._topics[name]
         start = lake_runs.offsets(self._lake, name, number - 1)[0] if number else self._noted(name)[0]
@@ -357,8 +373,13 @@ class Application:
         return lake_streams.lost_of(self._spark, topic, since, upto)
 
     def _check(self, first: datetime, last: datetime, before: int) -> None:
-        """Undo a batch of request logs, and its checkpoint, if a time zone is wrong. before: the version of the table
-        without the batch. Raises UnreadableInput.
+        """Compare the times in a batch of request logs with the metadata log (`check_clocks`). If the time zone of a
+        log is wrong, remove the batch's rows from the table, delete the stream's checkpoint, and raise
+        UnreadableInput.
+
+        Args:
+            first, last: the times of the first and the last change request in the batch, UTC.
+            before: the version of the bronze table without the batch.
         """
         try:
             check_clocks(self.tables, first, last, plans.RequestLogs(self._settings).zones())
@@ -371,13 +392,15 @@ class Application:
             raise
 
     def _forget(self, stream: str) -> None:
-        """Delete a stream's checkpoint: then gold is made again, and sources continue at the end offsets in bronze's
-        commits.
+        """Delete a stream's checkpoint. Afterwards the stream of gold makes gold again from all of bronze; the stream
+        of a source continues at the end offsets in bronze's commits.
         """
         self._lake.files.remove(self._lake.path(f"checkpoints/{stream}"))
 
     def _make(self, _: str, keys: DataFrame, batch: Batch) -> None:
-        """Make silver and gold from a batch of keys of new bronze rows."""
+        """Update the silver and gold tables for the clusters, entities and hours in a batch of keys of new
+        bronze rows.
+        """
         news = news_of(keys)
         if not news.clusters:
             return
@@ -405,7 +428,8 @@ class Application:
 
     def judge(self) -> None:
         """Make `drift` and `policy_violation` again, if `history` or the operator's rules have changed since they were
-        made. Batches may run in between: the version at the start is noted, so the next call covers their rows.
+        made; otherwise do nothing. Batches may append to `history` meanwhile: the version of `history` at the start
+        is noted, so the next call covers their rows. Raises UnreadableInput: a file of rules is invalid.
         """
         new = lake_runs.unjudged(self._lake)
         if new is None:
@@ -427,7 +451,7 @@ class Application:
 
     @contextmanager
     def _between_batches(self) -> Iterator[None]:
-        """Block all batches inside the ``with`` block, and configure the session for few rows."""
+        """Let no batch run inside the ``with`` block, and configure the session for few rows."""
         with self._alone:
             self.tables.spark = self._spark
             for_few_rows(self._spark)
@@ -441,9 +465,9 @@ class Application:
 
 
 _JUDGE = 20.0
-"""Interval in seconds at which changes are judged while the application runs."""
+"""Seconds between two calls of `Application.judge` and `Application.maintain` while the application runs."""
 _TICK = 0.2
-"""Interval in seconds at which the streams are checked."""
+"""Seconds between two checks of the streams."""
 _ROWS = {"good": "count(*)", "bad": "count(quarantined)"}
 _LINES = {"good": "sum(lines)", "bad": "sum(damaged)"}
 _COUNTS = {
@@ -451,11 +475,15 @@ _COUNTS = {
     schema.REQUEST: {**_LINES, "first": "min(alter.end_ts)", "last": "max(alter.end_ts)"},
     schema.AUTHORIZATION: _LINES,
 }
-"""Aggregates of the rows of a bronze table, as SQL: all rows, unreadable ones, and the times of change requests."""
+"""Bronze table -> aggregates of its rows, as SQL: the count of all lines or rows, the count of unreadable ones, and the
+first and last time of change requests.
+"""
 
 
 def _condition(query: StreamingQuery) -> str:
-    """Return a message that names the error that ended a stream: by Spark's name for it, else by its class."""
+    """Return a message that names the error that ended a stream by Spark's error condition, or by its class if it has
+    no condition.
+    """
     wrong = query.exception()
     condition = getattr(wrong, "getCondition", lambda: None)() if wrong is not None else None
     return f"it failed in Spark ({condition or type(wrong).__name__}); Spark's log says where"
@@ -464,13 +492,17 @@ def _condition(query: StreamingQuery) -> str:
 # -- one run ----------------------------------------------------------------------------------------------------------
 
 Session = Callable[[], AbstractContextManager[SparkSession]]
-"""A function that starts Spark for a context."""
+"""A function that starts Spark; the session is stopped at the end of its context."""
 
 
 def update(plan: lake_runs.Plan, session: Session, progress: lake_runs.Listener = lambda _: None) -> Report:
-    """Process the new data once, and make everything that follows from it. If the input of a source is refused, the
-    others are processed all the same. Raises LakeBusy; UnreadableInput, also after the work on the other sources;
-    LakeError, OSError.
+    """Process the new data of all sources once, then update silver and gold, and return the report. If the input of a
+    source is refused, the other sources are still processed.
+
+    Raises:
+        LakeBusy: another run holds the lake's lock.
+        UnreadableInput: an input was refused; raised after the work on the other sources.
+        LakeError, OSError: the lake can't be read or written.
     """
     report = lake_runs.begun_report("update")
     with lake_runs.refusals_recorded(plan.lake, report), lake_runs.settings_of(plan) as settings:
@@ -494,8 +526,8 @@ def update(plan: lake_runs.Plan, session: Session, progress: lake_runs.Listener 
 
 
 def _refusal_of(app: Application, name: str, steps: lake_runs.Steps, report: Report) -> Exception | None:
-    """Process the new data of a source; return the error if its input is refused, else None. The next run makes the
-    refused batch again. Raises any other error.
+    """Process the new data of a source; return the error if its input is refused, None after success. The next run
+    repeats the refused batch. Raises any other error.
     """
     try:
         with steps.step(name) as read:
@@ -515,7 +547,7 @@ def run(
     stop: threading.Event,
     now_and_then: Callable[[], None] = lambda: None,
 ) -> Report:
-    """Run until `stop` is set. Raises LakeBusy, LakeError.
+    """Run all streams until `stop` is set, and return the report. Raises LakeBusy, LakeError.
 
     Args:
         told: called with a line for each failure and recovery of a stream, each batch with rows, each range of lost
@@ -544,7 +576,7 @@ def run(
 def _application(
     plan: lake_runs.Plan, settings: plans.Settings, report: Report, session: Session, lock: files.Lock
 ) -> Iterator[tuple[Application, Callable[[], None]]]:
-    """Yield the application in a Spark session, and a function that saves its report meanwhile."""
+    """Start Spark; yield the application, and a function that saves its report while it runs."""
     if lock.former is not None:
         report.notes.append(f"took over the lock of a run that died: {lock.former}")
     with (
@@ -561,8 +593,8 @@ def _application(
 
 
 def files_of_s3a(spark: SparkSession, where: str) -> files.Filesystem:
-    """Return the filesystem of a lake in a bucket, by the settings of Hadoop's S3A; if these have no keys, obstore
-    looks for them. Raises LakeError: obstore is not installed.
+    """Return the filesystem of a lake in a bucket, with the endpoint and keys from the settings of Hadoop's S3A; if
+    these have no keys, obstore looks for them. Raises LakeError: obstore is not installed.
     """
     try:
         from console.lake.s3 import S3Files, S3Keys

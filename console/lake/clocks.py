@@ -1,4 +1,6 @@
-"""The check of request logs' times against the metadata log. The error for a wrong time zone names zones that fit."""
+"""The check of request logs' times against the metadata log. If a log's configured time zone is wrong, the error names
+zones that fit.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ _SCHEMA = pa.schema(
     ]
 )
 FURTHEST = 26 * 4
-"""Quarters of an hour between the zones that are furthest apart."""
+"""Maximum difference between two time zones, in quarters of an hour: 26 hours."""
 LEAST_REQUESTS = 2
 """Minimum number of requests that have to agree that a zone is wrong."""
 _MOST_ASKED_FOR = (
@@ -45,14 +47,14 @@ _MOST_ASKED_FOR = (
     *("America/Denver", "America/Los_Angeles", "America/Sao_Paulo", "Asia/Dubai", "Asia/Kolkata", "Asia/Singapore"),
     *("Asia/Shanghai", "Asia/Tokyo", "Australia/Sydney", "Pacific/Auckland"),
 )
-"""The zones that are named first if several fit."""
+"""Time zones in much use; among several zones that fit, these are named before all others."""
 Zones = Mapping[tuple[str, int], str]
 """Time zones of the logs, by cluster and broker."""
 
 
 def check_clocks(tables: Tables, first: datetime, last: datetime, zones: Zones) -> None:
-    """Compare the changes that requests made from two days (`_DAYS`) before `first` to two days after `last` with the
-    metadata log. Raises UnreadableInput: the time zone of a log is wrong.
+    """Compare the change requests between `first` and `last` (UTC), and two days (`_DAYS`) before and after, with the
+    records in the metadata log. Raises UnreadableInput: the time zone of a log is wrong.
 
     Args:
         zones: the configured time zones of the logs to judge.
@@ -89,8 +91,11 @@ def check_clocks(tables: Tables, first: datetime, last: datetime, zones: Zones) 
 
 
 def _steps(rows: pa.Table) -> pa.Table:
-    """Return the quarters of an hour by which requests are before their records. rows: the rows of entities, requests
-    and records of the log. A change that fits several shifts, such as an hourly one, is left out.
+    """Return a row for each change request that one time shift explains: the shift is the number of quarters of an hour
+    by which the request precedes its record. A request that fits several shifts, such as an hourly one, is left out.
+
+    Args:
+        rows: requests and records of the metadata log about the same entities.
     """
     records, asked = parted(rows, "record", "alter")
     facts: dict[tuple[str, ...], list[Placed]] = defaultdict(list)
@@ -111,8 +116,8 @@ def _steps(rows: pa.Table) -> pa.Table:
 
 
 def _step(fact: Placed, op: str, value: str | None, start: int, end: int) -> int | None:
-    """Return the shift of a request, in quarters of an hour, with which it may have caused a fact; None if it can't
-    have.
+    """Return the number of quarters of an hour by which a request must be shifted to have caused a fact; None if no
+    shift of at most 26 hours fits, or if the request asks for another value.
     """
     unknown = value is None or fact.value is None or op in ("append", "subtract")
     if fact.is_set is (op == "delete") or not (op == "delete" or unknown or value == fact.value):

@@ -1,8 +1,9 @@
 """A reader of the log of a Delta table: the files of a version, and the commits.
 
-The log is JSON lines of actions, a file for each version, and sometimes a checkpoint: the actions in force, as Parquet
-(Delta's PROTOCOL.md, "Actions", "Checkpoints"), which DuckDB reads. Only the default protocol is supported: a table
-with more features (deletion vectors, mapped columns) is refused, since its files would give rows that were deleted.
+The log is a file of JSON lines, its actions, for each version, and sometimes a checkpoint: the actions in force, as
+Parquet (Delta's PROTOCOL.md, "Actions", "Checkpoints"), which DuckDB reads. Only the default protocol is supported: a
+table with more features (deletion vectors, mapped columns) is refused, since a read of its files alone would include
+deleted rows.
 """
 
 from __future__ import annotations
@@ -42,13 +43,15 @@ def duckdb() -> ModuleType:
 
 
 def connected() -> DuckDBPyConnection:
-    """Return a connection that fetches no extensions and writes no files. Raises LakeError."""
+    """Return a connection that fetches no extensions and writes no files. Raises LakeError: DuckDB is not installed."""
     return _database(duckdb()).cursor()
 
 
 @cache
 def _database(module: ModuleType) -> DuckDBPyConnection:
-    """Return the database of the process. Its start takes longer than the read of a small file."""
+    """Return the one DuckDB database of this process, started at the first call: a start takes longer than the read of
+    a small file.
+    """
     made: DuckDBPyConnection = module.connect(
         ":memory:",
         config={
@@ -63,14 +66,16 @@ def _database(module: ModuleType) -> DuckDBPyConnection:
 
 
 def _end(database: DuckDBPyConnection) -> None:
-    """Close the database before Python ends: else DuckDB reports everything that was not freed to standard error."""
+    """Close the database before Python ends; otherwise DuckDB reports each object that was not freed on
+    standard error.
+    """
     database.close()
     _database.cache_clear()
 
 
 def rows(files: Filesystem, path: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """Return these columns of a small Parquet file. Raises LakeError; FileNotFoundError; ValueError: it is not a whole
-    Parquet file, or lacks one of these columns.
+    """Return the rows of a small Parquet file, each with only these columns. Raises LakeError: DuckDB is not installed;
+    FileNotFoundError; ValueError: it is not a whole Parquet file, or lacks one of these columns.
     """
     try:
         with connected() as connection, _copied(files, path) as place:
@@ -82,7 +87,9 @@ def rows(files: Filesystem, path: str, columns: Sequence[str]) -> list[dict[str,
 
 @contextmanager
 def _copied(files: Filesystem, path: str) -> Iterator[str]:
-    """Yield a local path of the file for DuckDB. Raises FileNotFoundError, for which DuckDB has no error of its own."""
+    """Yield a local path of the file for DuckDB. Raises FileNotFoundError: DuckDB itself would raise only its general
+    error.
+    """
     if "://" not in path:
         Path(path).stat()
         yield path
@@ -112,12 +119,14 @@ _INFO = b'{"commitInfo":'
 
 @dataclass(frozen=True)
 class Listed:
-    """The files of a log: ascending versions of its commits, and of its checkpoints in one file."""
+    """The files of a table's log: the versions that have a commit, and those that have a checkpoint in one file,
+    ascending.
+    """
 
     commits: tuple[int, ...]
     checkpoints: tuple[int, ...]
     others: tuple[str, ...] = ()
-    """The names of checkpoints in another format: in several files, or of V2."""
+    """The names of checkpoints in a format that kac does not read: in several files, or of version 2."""
 
     @property
     def newest(self) -> int | None:
@@ -175,7 +184,7 @@ class TableFiles:
 
     @property
     def rows(self) -> int:
-        """Count of rows in all files."""
+        """The number of rows in all files, by Delta's log."""
         return sum(file.rows for file in self.files.values())
 
     @property
@@ -190,7 +199,7 @@ class NotRead(ValueError):
 
 @dataclass
 class Replayed:
-    """The state of a table after its actions up to a version."""
+    """The state of a table after all actions up to a version were applied in order."""
 
     folder: str
     """The path of the table."""
@@ -199,7 +208,9 @@ class Replayed:
     """The present files, by path relative to `folder`."""
 
     def apply(self, action: Mapping[str, Any]) -> None:
-        """Apply one more action. Raises ValueError: it is not an action, or is unsupported."""
+        """Apply the next action. Raises ValueError: it is not an action, or needs a feature that kac does not
+        support.
+        """
         if (protocol := action.get("protocol")) is not None and int(protocol["minReaderVersion"]) > READER:
             raise NotRead(_unusual(protocol))
         if (described := action.get("metaData")) is not None:
@@ -222,7 +233,7 @@ class Replayed:
             self.files.pop(_within(self.folder, gone["path"]), None)
 
     def commit(self, text: bytes) -> None:
-        """Apply the actions of one more commit. Raises ValueError: as `apply`."""
+        """Apply the actions of the next commit, a text of JSON lines. Raises ValueError: see `apply`."""
         if not text.strip():
             raise ValueError("it is empty, as after a loss of power: delete it if it is the newest one there")
         for line in text.splitlines():
@@ -242,8 +253,11 @@ def _unusual(protocol: Mapping[str, Any]) -> str:
 
 
 def replayed(files: Filesystem, folder: str, version: int, known: Listed | None = None) -> Replayed:
-    """Return the state of a table at a version. known: the table's log, if it was already listed. Raises DamagedLake: a
-    part of the log is missing, unreadable or unsupported.
+    """Return the state of a table at a version. Raises DamagedLake: a file of the log that is needed is missing,
+    unreadable or unsupported.
+
+    Args:
+        known: the files of the table's log; None to list them.
     """
     log = known or listed(files, folder)
     start = max((each for each in log.checkpoints if each <= version), default=None)
@@ -288,8 +302,11 @@ def newer(files: Filesystem, folder: str, known: TableFiles) -> TableFiles:
 
 
 def newest(files: Filesystem, folder: str, tries: int = 5) -> TableFiles:
-    """Return the newest version of the table at that path. Raises DamagedLake. tries: limit for listings of the log;
-    the log is listed again if a version was deleted meanwhile because of newer versions.
+    """Return the newest version of the table at that path. Raises DamagedLake.
+
+    Args:
+        tries: the maximum number of listings of the log. The log is listed again if a writer deleted a listed version
+            because newer versions exist.
     """
     log = listed(files, folder)
     if log.newest is None:
@@ -304,8 +321,8 @@ def newest(files: Filesystem, folder: str, tries: int = 5) -> TableFiles:
 
 
 def commits(files: Filesystem, folder: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the metadata (`commitInfo`) of the kept commits, newest first, with `version`; unreadable commits are left
-    out.
+    """Yield the metadata (`commitInfo`) of each commit that the log still has, newest first, with `version`; unreadable
+    commits are left out.
     """
     for version in reversed(listed(files, folder).commits):
         with suppress(FileNotFoundError, ValueError):
@@ -315,7 +332,9 @@ def commits(files: Filesystem, folder: str) -> Iterator[Mapping[str, Any]]:
 
 
 def parts_since(files: Filesystem, folder: str, version: int) -> list[Mapping[str, str | None]] | None:
-    """Return the partitions with files added after a version; None if the log does not reach back that far."""
+    """Return the partitions to which commits after a version added files: partition column -> value. None if the log
+    does not have all commits since that version.
+    """
     log = listed(files, folder)
     later = [each for each in log.commits if each > version]
     if len(later) != (log.newest or 0) - version:
@@ -336,8 +355,8 @@ def _actions(files: Filesystem, folder: str, version: int) -> list[dict[str, Any
 
 @contextmanager
 def reading(folder: str, name: str) -> Iterator[None]:
-    """Convert errors of missing or invalid content inside the ``with`` block to DamagedLake, which names the file of
-    the lake.
+    """Convert errors of missing or invalid content inside the ``with`` block to DamagedLake. name: the file of the lake
+    that the message names.
     """
     try:
         yield
@@ -352,7 +371,7 @@ def reading(folder: str, name: str) -> Iterator[None]:
 
 
 def damaged(folder: str, name: str, why: object) -> DamagedLake:
-    """Return the error for a file of a lake. why: a `NotRead` if the file itself is whole."""
+    """Return the error for a file of a lake. why: the cause; a `NotRead` means that the file itself is not damaged."""
     if isinstance(why, NotRead):
         return DamagedLake(
             f"{folder}/{name} has what kac does not read: {why}. These tables are kac's own: make the lake again, or "
@@ -377,7 +396,7 @@ def _within(folder: str, path: str) -> str:
 
 
 def _absolute(path: str) -> str:
-    """Return an absolute path or URI in one of its spellings."""
+    """Return the path or URI in one fixed spelling, so that different spellings of a place compare as equal."""
     if (found := _URI.match(path)) is None:
         return str(Path(path).absolute())
     scheme, rest = found[1].lower(), path[found.end() :]

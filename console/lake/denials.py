@@ -17,7 +17,9 @@ from console.model.codes import AclOperation, AclResourceType, PatternType, Perm
 
 MOST = 200
 BEFORE = timedelta(days=7)
-"""Maximum time from a change to the first denial that it may have caused: a weekly job runs into it that late."""
+"""Maximum time from a change to the first denial that it may have caused: a weekly job meets the change only up to a
+week later.
+"""
 _SLACK = timedelta(seconds=2)
 """Maximum difference between the clocks of brokers and controllers."""
 _MOST_CHANGES = 20_000
@@ -25,20 +27,21 @@ _THING = ("cluster_id", "principal", "operation", "resource_type", "resource_nam
 
 
 class Denied(NamedTuple):
-    """The denials of an access for a principal.
+    """The denials of one access (an operation on a resource) for one principal, within the window.
 
     Attributes:
-        denials: the number of denials in the window.
-        since: the first denial after the access was last allowed before `last`; the first denial of all if the lake has
-            no such time.
-        last: the last denial.
+        denials: the number of denials.
+        since: the time of the first denial after the access was last allowed before `last`; of the first denial of all
+            if the lake does not show that the access was ever allowed.
+        last: the time of the last denial.
         last_allowed: the last time that the access was allowed, before or after the denials; None if unknown: brokers
-            log this only at DEBUG.
+            log allowed accesses only at DEBUG.
         hosts: the addresses from which the access was denied.
         requests: the requests that were denied, by Kafka's names.
         rule: the rule of the last denial, as the broker writes it; None if the broker does not write it.
-        change: the change that most likely caused the denials: the removal of an allow, or a deny; else a change that
-            may have, of the ACLs of others on the resource, or of the user's SCRAM credentials. None if no change fits.
+        change: the change that most likely caused the denials: first the removal of an ALLOW or the addition of a DENY
+            for this principal, then a change of other principals' ACLs on the resource or of the user's SCRAM
+            credentials. None if no change fits.
     """
 
     cluster_id: str
@@ -62,9 +65,9 @@ class Wanted:
 
     cluster_id: str | None = None
     since: datetime | None = None
-    """The start of the time, included."""
+    """The start of the time range, included."""
     until: datetime | None = None
-    """The end of the time, excluded."""
+    """The end of the time range, excluded."""
     principal: str | None = None
     """A principal, with or without `User:`."""
     resource: tuple[str, str] | None = None
@@ -89,8 +92,8 @@ GROUP BY {", ".join(_THING)} ORDER BY max(last) DESC, {", ".join(_THING)}
 
 
 def denials(tables: reader.Tables, wanted: Wanted, limit: int = MOST) -> list[Denied]:
-    """Return at most `limit` denied accesses, the latest first, each with the change that most likely caused it; empty
-    if the lake has no decisions of authorizers. Raises LakeError.
+    """Return at most `limit` denied accesses, those with the latest denial first, each with the change that most likely
+    caused its denials; empty if no authorizer log in the lake has a denial that matches. Raises LakeError.
     """
     access = tables.rows(schema.ACCESS, reader.Part.of(wanted.cluster_id))
     if access is None:
@@ -112,8 +115,8 @@ def denials(tables: reader.Tables, wanted: Wanted, limit: int = MOST) -> list[De
 
 
 def _denied(row: Sequence[Any]) -> tuple[Denied, datetime | None]:
-    """Convert a row of `_DENIED`; also return the last time before the last denial that the access was allowed, None if
-    unknown.
+    """Convert a row of `_DENIED` to a Denied, and return with it the last time before the last denial at which the
+    access was allowed; None if unknown.
     """
     *thing, count, since, last, allowed, hosts, requests, rule, before = row
     times = (reader.known_time(since), reader.known_time(last), reader.time(allowed))
@@ -130,7 +133,9 @@ class Maker(NamedTuple):
 
     change: reader.Change
     earliest: datetime
-    """The earliest time at which the change may have been made: a poll shows a change later."""
+    """The earliest time at which the change may have been made: before the time in `history`, if only a later poll
+    showed the change.
+    """
     acl: Acl | None
     """The ACL that was set or removed; None for a change of SCRAM credentials."""
 
@@ -145,8 +150,11 @@ def _with_changes(tables: reader.Tables, rows: Sequence[tuple[Denied, datetime |
 
 
 def maker_of(row: Denied, allowed: datetime | None, makers: Collection[Maker]) -> reader.Change | None:
-    """Return the change that most likely caused the denials; None if no change fits in time and content. allowed: the
-    last time before the last denial that the access was allowed; None if unknown.
+    """Return the change that most likely caused the denials; None if no change fits in time and content.
+
+    Args:
+        allowed: the last time before the last denial that the access was allowed; None if unknown.
+        makers: the changes to choose from.
     """
     since = row.since - BEFORE if allowed is None else allowed
     fitting = []
@@ -158,7 +166,9 @@ def maker_of(row: Denied, allowed: datetime | None, makers: Collection[Maker]) -
 
 
 def _rank(row: Denied, maker: Maker) -> int | None:
-    """Return 0 for a change that takes the right away, 1 for a change that may do so; None for any other change."""
+    """Return 0 for a change that takes the denied access away from the principal, 1 for a change that may do so, None
+    for any other change.
+    """
     acl, removed = maker.acl, maker.change.is_deleted
     if acl is None:
         return 1 if row.principal == f"User:{maker.change.entity_key}" else None
@@ -178,8 +188,8 @@ def _rank(row: Denied, maker: Maker) -> int | None:
 
 
 def _makers(tables: reader.Tables, clusters: Collection[str], since: datetime) -> Iterator[Maker]:
-    """Yield the changes of ACLs and SCRAM credentials since a time, in these clusters; not the values that a first poll
-    found.
+    """Yield the changes of ACLs and SCRAM credentials in these clusters since a time, without the values that a
+    cluster's first poll found.
     """
     part = reader.Part(tuple(sorted(clusters)))
     about = reader.Where().add("entity_type IN ('acl', 'scram')")
@@ -202,8 +212,8 @@ _At = tuple[str, str, str, str, datetime]
 
 
 def _reach(tables: reader.Tables, part: reader.Part, since: datetime) -> Mapping[_At, timedelta]:
-    """Return change -> the maximum time from the change to the poll that showed it; `BEFORE` (7 days) if it is longer
-    or unknown. Changes from other sources are left out.
+    """Return change -> the maximum time from the change to the poll that showed it: `BEFORE` (7 days) if that time is
+    longer or unknown. Only changes that a poll showed are in the result.
     """
     where = reader.Where().add("entity_type IN ('acl', 'scram')").between("event_ts", since, None)
     where.add("list_contains(?, source)", entities.POLL_SOURCES)
@@ -217,7 +227,9 @@ def _reach(tables: reader.Tables, part: reader.Part, since: datetime) -> Mapping
 
 
 def _acl(key: str, attr: str) -> Acl | None:
-    """Return an ACL by the key and attribute of its entity; None if a name in them is unknown."""
+    """Return the ACL that the key and the attribute of its entity spell; None if they contain an enumeration name that
+    kac does not know.
+    """
     try:
         type_, pattern, name = entities.acl_resource(key)
         permission, operation, principal, host = entities.acl_parts(attr)

@@ -1,4 +1,4 @@
-"""The one spelling of entities, whichever source names them, and of cluster ids. Pure."""
+"""The one spelling of entities, the same for every source that reports them, and the check of cluster ids. Pure."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ from console.model import codes
 # that its storage is formatted with: `..`, `/etc` and 32 KB of text are possible ids of a cluster.
 
 LONGEST = 120
-"""Maximum length of an id in characters. Names of files contain it: most filesystems allow 255 bytes, and an escape
-takes three."""
+"""Maximum length of a cluster's id in characters. Names of files contain it: most filesystems allow 255 bytes for a
+name, and an escaped character takes three.
+"""
 _LONGEST_NAME = 200
-"""Maximum length in bytes of UTF-8 of an id, escaped as in a partition's name."""
+"""Maximum length of a cluster's id in bytes of UTF-8, after the escapes that the name of a partition's folder needs."""
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _RESERVED = "__HIVE_DEFAULT_PARTITION__"
 """Hive's name for the partition of an empty value."""
 
 
 def id_problem(cluster_id: str) -> str:
-    """Return the reason why an id is refused; empty if it is accepted. Quotes at most 40 characters of it."""
+    """Return the reason why a cluster's id is refused; empty if it is accepted. The reason quotes at most 40 characters
+    of the id.
+    """
     shown = ascii(cluster_id[:40]) + (" …" if len(cluster_id) > 40 else "")
     if not cluster_id.strip():
         return "the id of the cluster is empty"
@@ -45,7 +48,8 @@ def id_problem(cluster_id: str) -> str:
 def folder_of(cluster_id: str) -> str:
     """Return the name of a cluster's folder: one component of a path, never `.` or `..`, different for different ids.
 
-    Kafka's own ids, and others of up to 64 letters, digits, `-` and `_`, are unchanged; all others are hashed.
+    An id of 1 to 64 letters, digits, `-` and `_`, such as Kafka itself creates, is its own folder; for any other id the
+    name is `~` and 40 hexadecimal digits of its SHA-256.
     """
     if _PLAIN.fullmatch(cluster_id):
         return cluster_id
@@ -81,11 +85,11 @@ DEFAULT = "<default>"
 CLUSTER = "cluster"
 """The type of an entity that is a whole cluster."""
 UNOBSERVED = ":unobserved"
-"""A cluster's attribute for time that neither a poll nor the log covers."""
+"""The attribute of a cluster that is set during the time that neither a poll nor the metadata log covers."""
 FIRST_POLL = ":first_look"
-"""A cluster's attribute for all values of its first poll, in a timeline with one row for them."""
+"""The attribute of the one row that a timeline shows in place of all values of a cluster's first poll."""
 POLL_SOURCES = ("snapshot", "kraft_snapshot")
-"""The sources that report states instead of changes."""
+"""The sources that report states instead of changes: polls, and snapshots of the metadata log."""
 CONFIG_TYPES: Mapping[int, str] = MappingProxyType(
     {number: name.lower().replace("_", "-") for number, name in codes.ResourceType.NAMES.items()}
 )
@@ -93,7 +97,9 @@ CONFIG_TYPES: Mapping[int, str] = MappingProxyType(
 CONFIG_OPS: Mapping[int, str] = MappingProxyType({number: name.lower() for number, name in codes.AlterOp.NAMES.items()})
 """Kafka's number (AlterConfigOp.OpType) -> the operation on a config (`set`, `delete` …)."""
 NAMELESS = frozenset({"certificate", "GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM"})
-"""Names in kac's journal that stand for an unknown principal: the settings do not determine it."""
+"""Names in kac's journal that are no principals: with these logins the context's settings do not determine the
+principal.
+"""
 MECHANISMS: Mapping[int, str] = MappingProxyType(
     {number: codes.ScramMechanism(number).label for number in codes.ScramMechanism.NAMES}
 )
@@ -105,7 +111,9 @@ _ESCAPED = re.compile(r"[%,=:<>\x00-\x1f\x7f]")
 
 
 def named(names: Mapping[int, str], code: int) -> str:
-    """Return a code's name; ``UNKNOWN(n)`` if it has no name, as in `console.model.codes`."""
+    """Return the name of a number in an enumeration of Kafka; ``UNKNOWN(n)`` if it has no name, as in
+    `console.model.codes`.
+    """
     return names.get(code, f"UNKNOWN({code})")
 
 
@@ -125,8 +133,8 @@ def scram_value(iterations: int) -> str:
 
 
 def quota_key(parts: Mapping[str, str | None]) -> str:
-    """Return the key of a quota's entity. parts: names by type; None: the default entity. Types unknown to Kafka come
-    last.
+    """Return the key of a quota's entity, as `user=a,client-id=<default>`. parts: type -> name; a name of None is the
+    default entity. Types that Kafka does not define come last.
     """
     known = [each for each in _PART_ORDER if each in parts]
     ordered = known + sorted(each for each in parts if each not in _PART_ORDER)

@@ -1,5 +1,5 @@
-"""The filesystem operations that a lake needs, for this machine's files, and the lock by which one application at a
-time writes to it; `s3.S3Files` has the same for the objects of a bucket.
+"""The filesystem operations that a lake needs, for the files of this machine, and the lock that lets only one
+application at a time write to a lake. `s3.S3Files` has the same operations for the objects of a bucket.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from console.safe_files import PRIVATE, SHARED, create_whole, open_plain, write_
 
 
 class LakeError(Exception):
-    """A message about a lake for the operator: the problem, its place, and a remedy."""
+    """A problem of a lake, as a message for the operator: the problem, its place, and a remedy."""
 
 
 class StoreError(LakeError):
@@ -74,7 +74,7 @@ class Holder:
     since: str
     """The time at which the run took the lock, ISO 8601 in UTC."""
     renewed: str
-    """The time of the last renewal, ISO 8601 in UTC; only for leases."""
+    """The time of the last renewal, ISO 8601 in UTC; empty for a lock that is not a lease."""
 
     def __str__(self) -> str:
         return f"`{self.job}` of {self.user} on {self.host}, process {self.pid}, since {self.since} (run {self.run_id})"
@@ -92,7 +92,7 @@ def this_process(run_id: str, job: str) -> Holder:
 
 
 def holder_of(text: bytes) -> Holder | None:
-    """Return the holder in the lock's file; None if the text is empty, incomplete, or names no run of kac."""
+    """Return the holder that the lock's file names; None if the text is empty or incomplete, or names no run of kac."""
     try:
         holder = Holder(**json_of(text))
     except (ValueError, TypeError):
@@ -147,7 +147,7 @@ class Lock:
     """A lock of a lake that this process holds."""
 
     former: Holder | None
-    """The former holder, if it died without releasing the lock; otherwise None."""
+    """The former holder, if its process ended without releasing the lock; None if no holder did."""
     is_held: Callable[[], bool]
     """Returns whether the lock is still held."""
 
@@ -169,7 +169,7 @@ class Entry(NamedTuple):
 LARGEST = 2 << 30
 """Maximum size in bytes of a file that is read at once: twice the default of metadata.log.segment.bytes."""
 NO_FILE = frozenset({errno.ENOENT, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.EFBIG})
-"""The errors by which `Filesystem.read` reports that a file does not exist, or that its path is not a file."""
+"""The numbers of the OSErrors by which `Filesystem.read` reports that no regular file is at the path."""
 
 
 class Filesystem:
@@ -250,7 +250,8 @@ class Filesystem:
         return list(paths)
 
     def spark_settings(self, *, is_local: bool) -> dict[str, str]:
-        """Return the Spark settings for access to the same files, including keys.
+        """Return the Spark settings with which Spark reaches the same files, including secret keys; empty for this
+        machine's files.
 
         Args:
             is_local: whether Spark's tasks run in a Java of this machine, which has the properties of
@@ -260,18 +261,20 @@ class Filesystem:
         return {}
 
     def java_properties(self, lent: str) -> dict[str, str]:
-        """Return Java's system properties for access to the same files; they contain no secret.
+        """Return Java's system properties with which Java reaches the same files, without secrets; empty for this
+        machine's files.
 
         Args:
-            lent: the file that `lent` made.
+            lent: the path of the file that `lent` yielded.
         """
         del lent
         return {}
 
     @contextmanager
     def lent(self) -> Iterator[str]:
-        """Yield the path of a file that only this user can read: with it, `plans.borrowed` has access to the same files
-        in another process. Yield ``""`` for this machine's files. The file is deleted at the end of the ``with`` block.
+        """Yield the path of a file that only this user can read and that holds the access to the same files: another
+        process passes its content to `plans.borrowed`. Yield ``""`` for this machine's files. The file is deleted at
+        the end of the ``with`` block.
         """
         yield ""
 

@@ -1,11 +1,13 @@
-"""Silver and gold: the keys of new bronze rows are a stream; a batch finds their entities, and makes the rows of these
-again from all of their bronze rows, in executors' tasks, a bucket of entities at a time.
+"""The update of the silver and gold tables from new bronze rows. A stream has the keys of new bronze rows; each of its
+batches finds their entities, and makes the rows of these entities again from all of their bronze rows, in executors'
+tasks, a bucket of entities at a time.
 
-The rows of an entity follow from all rows of that entity, and from little else of its cluster: the snapshots of its log
-(`Epochs`), the time that the log covers (`Covered`), and the times of polls. If one of these differs for a time already
-processed, the whole cluster is made again; if it only extends, just the entities that changed in the newly covered
-time. Only rows that differ from the former ones are written, with a higher `made`. Usage follows from `history`, ten
-minutes of a cluster at a time; so do drift and violations of policies, with the operator's files.
+The rows of an entity follow from all bronze rows of that entity, and from a few facts about its cluster: the snapshots
+of its metadata log (`Epochs`), the time that the log covers (`Covered`), and the times of polls. If one of these facts
+changes for a time already processed, the whole cluster is made again; if it only extends, just the entities that
+changed in the newly covered time. Only rows that differ from the former ones are written, with a higher `made`. Usage
+follows from `history` and the requests, ten minutes of a cluster at a time; drift and policy violations follow from
+`history` and the operator's files.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ Entity = tuple[str, str, str]
 """An entity: the id of its cluster, its type and its key, as in the columns `ENTITY`."""
 
 MOST_ENTITIES = 2_000
-"""Maximum number of entities of a batch; with more, their whole clusters are made again."""
+"""Maximum number of single entities that a batch makes again; if there are more, it makes their whole clusters again.
+"""
 MOST_KEYS = 20_000
 """Maximum number of keys collected in the driver at once."""
 MOST_CLUSTERS = 100_000
@@ -78,12 +81,13 @@ _KEYS = {
         *("cluster_id", f"unix_seconds(minute.minute) DIV {quota_usage.HOUR} hour"),
     ),
 }
-"""Bronze table -> the keys of a new row, as SQL. at: the time of a poll, in microseconds since 1970; hour: the hour of
-requests or decisions, in hours since 1970."""
+"""Bronze table -> the columns of the key of each new row, as SQL expressions. at: the time of a poll, in microseconds
+since 1970; hour: the hour of requests or decisions, in hours since 1970.
+"""
 
 
 def new_keys(tables: lake_tables.Tables) -> DataFrame:
-    """Return the keys of rows that arrive in bronze, as a stream."""
+    """Return the key of each row that is appended to a bronze table, as a stream."""
     parts = (tables.stream(table).selectExpr(*_KEYS[table]) for table in schema.BRONZE)
     return reduce(_union, parts).where("of IS NOT NULL AND cluster_id IS NOT NULL")
 
@@ -101,18 +105,21 @@ class News(NamedTuple):
     entities: frozenset[Entity]
     """The entities with new rows."""
     ids: frozenset[tuple[str, str]]
-    """The ids of topics and ACLs whose names the rows lack, with their clusters."""
+    """Cluster -> the id of a topic or ACL, as pairs: rows have only the id, and the entity's name has to be looked up.
+    """
     polls: Mapping[tuple[str, str], tuple[int, int]]
-    """Cluster and the types that were read -> the time of the first new poll, and the number of new polls."""
+    """(Cluster, list of entity types as text) -> the time of the first new poll that read these types, in microseconds
+    since 1970, and the number of such polls.
+    """
     hours: frozenset[tuple[str, int]]
-    """Cluster and hour with new requests."""
+    """Pairs of a cluster and an hour with new requests, in hours since 1970."""
     access_hours: frozenset[tuple[str, int]]
-    """Cluster and hour with new decisions of authorizers."""
+    """Pairs of a cluster and an hour with new decisions of authorizers, in hours since 1970."""
 
 
 def news_of(keys: DataFrame) -> News:
-    """Return the clusters, entities and hours in a batch of `new_keys`. For more than `MOST_KEYS` (20,000) keys, the
-    result has whole clusters instead of entities.
+    """Return the clusters, entities and hours in a batch of `new_keys`. If the batch has more than `MOST_KEYS` (20,000)
+    different keys, the result names whole clusters in place of entities.
     """
     about = ("of", "cluster_id", "entity_type", "entity_key", "entity_id", "hour")
     counted = (F.bool_or("whole"), F.min("at"), F.count("*"))
@@ -173,11 +180,11 @@ class PollTimes(NamedTuple):
 
     types: str
     before: int | None
-    """The time of the last poll before the new ones; None without one."""
+    """The time of the last poll before the new polls; None if there was no earlier poll."""
     sure: int | None
-    """The time of the last poll that the log covered before this batch; None without one."""
+    """The time of the last poll within the time that the metadata log covered before this batch; None if no poll is."""
     after: int
-    """The number of polls since the first new one."""
+    """The number of polls since the first new poll, including those already known."""
     new: int
 
     @property
@@ -187,12 +194,17 @@ class PollTimes(NamedTuple):
 
 
 def reached(former: Covered | None, now: Covered | None, polls: Iterable[PollTimes]) -> int | None:
-    """Return the time from which events of a cluster may count differently, in microseconds; None if no event does.
-    Raises `All` if any event may.
+    """Return the time, in microseconds since 1970, from which the rows made of a cluster's events may change; None if
+    none may change. Raises `All` if rows of any time may.
 
-    If the log does not cover a change, the first poll after the change shows it. Polls are sure up to the last poll
-    that the log reaches. So a new poll affects the changes since the poll before it, and a log that extends affects the
+    If the log does not cover a change, the first poll after the change shows it. A poll counts as sure if the log
+    covers its time. So a new poll affects the changes since the poll before it, and a log that extends affects the
     changes since the last sure poll.
+
+    Args:
+        former, now: the time that the log covered before this batch, and the time that it covers now; None without a
+            log.
+        polls: the polls of the cluster.
     """
     of_polls = list(polls)
     if any(each.is_late for each in of_polls):
@@ -233,7 +245,9 @@ _OF = {"state": schema.SNAPSHOT, "journal": schema.JOURNAL, "alter": schema.REQU
 
 
 class _Group(NamedTuple):
-    """The rows of one bucket, with the cluster's polls and brokers. `of` is the source of a row."""
+    """The rows that one task gets: one bucket of a cluster's entities, with the cluster's polls and brokers. The column
+    `of` names the source of a row.
+    """
 
     rows: pa.Table
 
@@ -242,7 +256,7 @@ class _Group(NamedTuple):
         return self.rows.filter(pc.equal(self.rows["of"], what))
 
     def bronze(self) -> Bronze:
-        """Return the rows of bronze; a table without rows lacks its columns."""
+        """Return the bronze rows of the group by source; an empty source lacks its columns."""
         found = {of: self.of(of) for of in _USED}
         there = {of: rows for of, rows in found.items() if rows.num_rows}
         names = dict(zip(_USED, Bronze._fields, strict=True))
@@ -265,7 +279,7 @@ class _Group(NamedTuple):
         )
 
     def holding(self, what: str, table: schema.Table) -> pa.Table:
-        """Return the valid rows of a table, as `holding` finds them by the column `made`."""
+        """Return the valid rows of a table among the group's rows whose column `of` is `what` (`rows.holding`)."""
         return holding(self.of(what), table)
 
 
@@ -278,7 +292,9 @@ class Renewal:
         self._batch = batch
 
     def renew(self, news: News) -> Touched:
-        """Make again the rows that the news may change. Return the entities whose `history` was made."""
+        """Make again the rows of `change_event` and `history` that the news may change, and append those that differ.
+        Return the entities and clusters whose `history` was made.
+        """
         named = self._names(news)
         found = {*news.entities, *((cluster, type_, key) for (cluster, _), (type_, key) in named.items())}
         clusters = news.clusters
@@ -314,15 +330,17 @@ class Renewal:
         touched: Touched,
         gaps_of: frozenset[str] = frozenset(),
     ) -> DataFrame:
-        """Return the new rows of the touched entities, made by group, that differ from the existing ones."""
+        """Return the rows of the touched entities that `make` returns: new rows that differ from the existing ones.
+        Each call of `make` gets one bucket of a cluster.
+        """
         former = self._tables.read(table, touched.clusters | gaps_of)
         mine = former.select(*table.names, "made", F.lit("former").alias("of"))
         placed = self._placed(_union(rows, mine), touched, gaps_of)
         return placed.groupBy("cluster_id", "place").applyInArrow(make, table.ddl)
 
     def _placed(self, rows: DataFrame, touched: Touched, gaps_of: frozenset[str]) -> DataFrame:
-        """Return the rows of the touched entities with their buckets, and the polls of each cluster in each bucket. A
-        cluster's own rows, the gaps, are in the bucket -1.
+        """Return the rows of the touched entities, with the number of their bucket in `place`, and the polls of each
+        cluster once in each bucket. The rows about a cluster itself, its gaps, are in bucket -1.
         """
         count = max(1, min(BUCKETS, len(touched.entities) // IN_A_BUCKET)) if not touched.whole else BUCKETS
         of_bucket = F.pmod(F.xxhash64("entity_type", "entity_key"), F.lit(count)).cast("int")
@@ -340,7 +358,9 @@ class Renewal:
     # -- bronze ------------------------------------------------------------------------------------------------------
 
     def _bronze(self, touched: Touched) -> DataFrame:
-        """Return the clusters' rows in bronze, with the columns `of` and those of `_USED`."""
+        """Return the bronze rows of the touched entities and clusters, with the columns `ENTITY`, those in `_USED`, and
+        `of`, the source.
+        """
         clusters = touched.clusters
         keys = sorted({each[2] for each in touched.entities})
         records = self._tables.read(schema.KRAFT_RECORD, clusters).where("entity_type IS NOT NULL")
@@ -374,8 +394,8 @@ class Renewal:
         return reduce(_union, parts)
 
     def _polls(self, clusters: Iterable[str]) -> DataFrame:
-        """Return the times of the polls of clusters, a row for each list of entity types; and the brokers seen by any
-        poll.
+        """Return the polls of clusters: a row for each list of entity types with the times of its polls, and a row for
+        each broker that any poll has seen.
         """
         rows = self._tables.read(schema.SNAPSHOT).where(F.col("cluster_id").isin(sorted(clusters)))
         beats = rows.where("kind = 'heartbeat'").groupBy("cluster_id", "entity_type")
@@ -404,8 +424,11 @@ class Renewal:
         times: Mapping[str, Iterable[PollTimes]],
         before: Mapping[str, Covered | None],
     ) -> Touched:
-        """Return the touched entities, with those that further polls and a longer log affect. before: cluster -> the
-        time that its log covered before the batch; None if it covered no time.
+        """Return the touched entities, extended by those whose rows may change because of further polls or a longer
+        log.
+
+        Args:
+            before: cluster -> the time that its log covered before the batch; None if it covered no time.
         """
         since: list[tuple[str, int]] = []
         for cluster in sorted(clusters - touched.whole):
@@ -435,7 +458,7 @@ class Renewal:
         return touched
 
     def _events(self, touched: Touched) -> DataFrame:
-        """Return the changes of the touched clusters."""
+        """Return the rows of `change_event` of the touched entities and clusters."""
         rows = self._tables.read(schema.CHANGE_EVENT, touched.clusters)
         return rows.select(*schema.CHANGE_EVENT.names, "made", F.lit("event").alias("of"))
 
@@ -494,14 +517,15 @@ def _only(rows: pa.Table, wanted: frozenset[Entity] | None) -> pa.Table:
 
 class Known:
     """The application's cache of cluster state. The state of a cluster is read from the tables when the cluster first
-    has news, and again if its log has new rows of an earlier time; each batch updates it. Times are in microseconds.
+    has news, and again if its log has new rows of an earlier time; each batch updates it. Times are in microseconds
+    since 1970.
 
     Attributes:
         epochs: the epochs of each cluster's log.
         covers: the time that each cluster's log covers.
-        last_told: the time of the last change from a source other than the log.
+        last_told: cluster -> the time of the last change from a source other than the log.
         polled: the clusters with polls.
-        last_poll: the time of the latest poll of any cluster.
+        last_poll: the time of the latest poll of any cluster; 0 without polls.
         with_events: the clusters with rows in `change_event`.
     """
 
@@ -517,12 +541,14 @@ class Known:
 
     @property
     def newest(self) -> int | None:
-        """Time of the newest change or poll, in microseconds; None if the lake has neither."""
+        """Time of the newest change or poll in the lake, in microseconds since 1970; None if the lake has neither."""
         ends = (*(each.last for each in self.covers.values()), *self.last_told.values(), self.last_poll)
         return max(ends) or None
 
     def learn(self, clusters: frozenset[str], whole: frozenset[str]) -> None:
-        """Read the missing state of clusters. whole: clusters whose log has new rows of an earlier time."""
+        """Read the state of the clusters that are not in the cache, and of those in `whole` again. whole: clusters
+        whose log has new rows of an earlier time.
+        """
         if wanted := {each for each in clusters if each not in self.epochs or each in whole}:
             records = self._tables.read(schema.KRAFT_RECORD, wanted).where("log_offset IS NOT NULL")
             ends = F.when(F.col("in_snapshot"), F.col("log_offset")).alias("ends")
@@ -539,9 +565,11 @@ class Known:
             self._read_covers(unread)
 
     def cover(self, touched: Touched, seen: Mapping[str, Any] | None) -> None:
-        """Extend the covered time by the rows just made. New changes of some entities only extend it, since a log that
-        grows revokes none of its changes. seen: the `SEEN` aggregates of the appended rows; None: read them from the
-        table.
+        """Extend the time that the logs of the touched clusters cover by the rows just made. For whole clusters it is
+        read from the table again; for others it can only grow, since a longer log revokes no change.
+
+        Args:
+            seen: the `SEEN` aggregates of the appended rows; None to read them from the table.
         """
         self._read_covers(touched.whole)
         some = touched.clusters - touched.whole
@@ -568,7 +596,9 @@ class Known:
             )
 
     def _told(self, marks: Iterable[tuple[Any, ...]]) -> dict[str, Covered]:
-        """Update the cache from rows of `_marks`. Return the time that the log covers, by cluster."""
+        """Update `last_told` and `with_events` from rows of `_marks`. Return cluster -> the time that its log
+        covers.
+        """
         marks_of: dict[str, list[tuple[int | None, int | None, int, int]]] = defaultdict(list)
         for cluster, at, uncertainty, first, last, told in marks:
             self.with_events.add(cluster)
@@ -610,13 +640,16 @@ _LOGGED = f"CASE WHEN source IN {LOG} THEN unix_micros(event_ts) END"
 _TOLD = f"CASE WHEN source NOT IN {LOG} THEN unix_micros(event_ts) END"
 _ENDS = {"first": f"min({_LOGGED})", "last": f"max({_LOGGED})", "told": f"max({_TOLD})"}
 SEEN = {"rows": "count(source)", "of_snapshots": "count_if(source = 'kraft_snapshot')", **_ENDS}
-"""Aggregates, as SQL, of the changes of one cluster: they determine the time that its log covers."""
+"""Aggregates, as SQL, of the changes of one cluster, which determine the time that its log covers: the number of
+changes, the number from snapshots, and the times in `_ENDS`.
+"""
 _BOUNDS = pa.schema([("cluster_id", pa.string()), ("first", pa.int64()), ("bound", pa.int64())])
 
 
 def _marks(changes: DataFrame) -> list[tuple[Any, ...]]:
-    """Return `_ENDS` by cluster, and by the time and uncertainty of the snapshots that report changes; both are None
-    for changes from the log.
+    """Return rows of (cluster, time, uncertainty, first, last, told). time, uncertainty: those of the log's snapshot
+    that reports the changes, in microseconds since 1970 and in milliseconds; None for changes from other sources.
+    first, last, told: the values of `_ENDS`.
     """
     of_snapshot = F.col("source") == "kraft_snapshot"
     marks = (F.when(of_snapshot, F.col(name)).alias(name) for name in ("event_ts", "ts_uncertainty_ms"))
@@ -625,8 +658,9 @@ def _marks(changes: DataFrame) -> list[tuple[Any, ...]]:
 
 
 def _covered(marks: Iterable[tuple[int | None, int | None, int, int]]) -> Covered:
-    """Return the time that a cluster's log covers. marks: time and uncertainty of a snapshot that reports changes (None
-    for changes of the log) -> the first and the last event.
+    """Return the time that a cluster's log covers. marks: for each snapshot that reports changes, its time, its
+    uncertainty, and the times of the first and the last event; time and uncertainty are None for the changes of the
+    log itself.
     """
     return reduce(Covered.merged, (_shown_by(*mark) for mark in marks))
 
@@ -646,8 +680,11 @@ _PARTS = pa.schema([("cluster_id", pa.string()), ("part", pa.int64())])
 def make_usage(
     tables: lake_tables.Tables, hours: Iterable[tuple[str, int]], whole: frozenset[str], batch: lake_tables.Batch
 ) -> None:
-    """Make the minutes of usage of these hours (clusters, and hours since 1970), and those of all hours of whole
-    clusters, whose limits differ; then the suggestions from all minutes of these clusters.
+    """Make the rows of `quota_usage` for these hours, and for all hours of whole clusters, whose limits changed; then
+    the rows of `quota_suggestion` from all minutes of these clusters.
+
+    Args:
+        hours: pairs of a cluster and an hour, in hours since 1970.
     """
     parts = _parts_of(hours, whole)
     clusters = whole | {cluster for cluster, _ in parts}
@@ -691,8 +728,11 @@ def make_usage(
 
 
 def _parts_of(hours: Iterable[tuple[str, int]], whole: frozenset[str]) -> list[tuple[str, int]]:
-    """Return the parts of these hours and of the hours after them (clusters, and parts since 1970), without those of
-    whole clusters.
+    """Return the parts of these hours and of the next hours, as pairs of a cluster and the part's number, in tens of
+    minutes since 1970; without those of whole clusters.
+
+    Args:
+        hours: pairs of a cluster and an hour, in hours since 1970.
     """
     # A rate reaches back ten seconds: so the next hour is also made again.
     wanted = {(cluster, hour + more) for cluster, hour in hours for more in (0, 1) if cluster not in whole}
@@ -701,7 +741,7 @@ def _parts_of(hours: Iterable[tuple[str, int]], whole: frozenset[str]) -> list[t
 
 
 def _days_of(parts: Iterable[tuple[str, int]]) -> set[str]:
-    """Return the days of these parts and of those before them, as partitions of tables name them."""
+    """Return the days, as `2026-11-21` in UTC, that contain these parts or the parts just before them."""
     seconds = {(part - back) * quota_usage.PART_SECONDS for _, part in parts for back in (0, 1)}
     return {str((EPOCH + timedelta(seconds=each)).date()) for each in seconds}
 
@@ -720,8 +760,8 @@ def rows_for_usage(
 
 
 def _first_polls(history: DataFrame, name: str) -> DataFrame:
-    """Return the time at which a poll, or a snapshot of the log, first showed each cluster, in a column of that
-    name.
+    """Return, for each cluster, the time at which a poll or a snapshot of the log first showed it: columns `cluster_id`
+    and `name`.
     """
     polls = history.where(F.col("source").isin(*POLL_SOURCES)).groupBy("cluster_id")
     return polls.agg(F.min("valid_from").alias(name))
@@ -734,7 +774,7 @@ def _part(seconds: Column) -> Column:
 def _of_parts(
     tables: lake_tables.Tables, rows: DataFrame, whole: frozenset[str], parts: Sequence[tuple[str, int]]
 ) -> DataFrame:
-    """Return the rows of whole clusters, and of these parts of other clusters."""
+    """Return the rows of whole clusters, and the rows of these parts of other clusters."""
     some = F.broadcast(lake_tables.given(tables.spark, parts, _PARTS))
     of_some = rows.join(some, ["cluster_id", "part"], "left_semi")
     of_whole = rows.where(F.col("cluster_id").isin(sorted(whole)))
@@ -742,7 +782,9 @@ def _of_parts(
 
 
 _PACKED_AT_ONCE = 50_000
-"""Number of seconds that are packed together: more of them make fewer rows, and take more of a worker's memory."""
+"""Number of rows, each about one second, that are packed together: a higher number makes fewer rows, and takes more of
+a worker's memory.
+"""
 
 
 def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -757,8 +799,8 @@ def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _minutes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the minutes of one part of an hour of a cluster. batches: first the limits of its users and clients, then
-    its packed seconds, by minute. The seconds are most of the rows, and are never held all at once.
+    """Yield the rows of `quota_usage` for one part (ten minutes) of a cluster. batches: first the limits of its users
+    and clients, then its packed seconds, ordered by minute. The packed seconds are never held in memory all at once.
     """
     rows = (pa.Table.from_batches([batch]) for batch in batches)
     head = []
@@ -796,7 +838,9 @@ _SUMS = {
 
 
 def make_access(tables: lake_tables.Tables, hours: Iterable[tuple[str, int]], batch: lake_tables.Batch) -> None:
-    """Make the decisions of authorizers in these hours (clusters, and hours since 1970) from all their minutes."""
+    """Make the rows of `access` for these hours from all decisions of authorizers in them. hours: pairs of a cluster
+    and an hour, in hours since 1970.
+    """
     wanted = sorted(set(hours))
     minutes = tables.read(schema.AUTHORIZATION, {cluster for cluster, _ in wanted})
     minutes = minutes.where("minute IS NOT NULL").select("minute.*")

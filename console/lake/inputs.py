@@ -1,4 +1,4 @@
-"""The inputs of a lake, and their clusters; without Spark."""
+"""The inputs of a lake, and the cluster that each belongs to. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LogOfBroker(_Input, frozen=True):
     """The log files of one broker's logger."""
 
     paths: tuple[str, ...]
-    """Files or shell patterns, also of rotated and gzip files."""
+    """Paths of files, or shell patterns of them, also of rotated and gzip files."""
     cluster_id: str
     broker_id: int
     time_zone: str = "UTC"
@@ -51,7 +51,7 @@ class Journals(_Input, frozen=True):
 
 
 class Controllers(_Input, frozen=True):
-    """A cluster's controllers, whose listener has the metadata log, at the given addresses."""
+    """The controllers of a cluster, from which the metadata log is fetched, at the addresses of their listener."""
 
     cluster_id: str
     addresses: tuple[str, ...]
@@ -72,7 +72,7 @@ class RequestTopic(_Input, frozen=True):
 
 
 class Topic(NamedTuple):
-    """A topic with request logs, in the form that Spark needs."""
+    """A topic with request logs, in the form that Spark's Kafka source needs."""
 
     topic: str
     options: Mapping[str, str]
@@ -80,7 +80,7 @@ class Topic(NamedTuple):
     cluster_id: str
     """The id of the cluster whose brokers wrote the topic's lines."""
     zone: str
-    """The time zone of the topic's lines."""
+    """The time zone of the topic's lines, as ``Europe/Berlin``."""
 
     @property
     def stream(self) -> str:
@@ -113,7 +113,7 @@ class UnreadableInput(LakeError):
 
 
 def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
-    """Return cluster id -> its folders.
+    """Return cluster id -> the folders that have its metadata log.
 
     Raises:
         NoMetadataLogError: a folder has no metadata log, or its cluster id is unknown.
@@ -140,10 +140,11 @@ Log = TypeVar("Log", RequestLog, AuthorizerLog)
 
 
 def owned(logs: Sequence[Log], noun: str, metadata_logs: Sequence[MetadataLog]) -> list[Log]:
-    """Return brokers' logs, each with its cluster: by default the cluster of the only metadata log.
+    """Return brokers' logs, each with the id of its cluster; a log without one gets the cluster of the only metadata
+    log.
 
     Args:
-        noun: the noun for the logs, as `request log`.
+        noun: the name of this kind of log in messages, as `request log`.
 
     Raises:
         UnreadableInput: a log names no cluster, and the metadata logs are not of exactly one cluster; or an id is

@@ -1,8 +1,8 @@
-"""A reader of kac's journals as rows of the table `journal`: the settings of each edit, as entities and attributes
-(docs/trust.md), and its outcome.
+"""A reader of kac's journals as rows of the table `journal`: for each edit, the settings that it changes, as entities
+and attributes (docs/trust.md), and its outcome.
 
-The end of a change may be written long after its beginning, and into another segment, so a journal that has new lines
-is read again from its first line.
+The outcome of a change may be written long after its first line, and into another segment; so a journal that has new
+lines is read again from its first line.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from console.safe_files import open_plain
 
 
 class Setting(NamedTuple):
-    """An attribute that an edit changes."""
+    """An attribute that an edit changes. `old_source` is the source of the former value, such as
+    ``DYNAMIC_TOPIC_CONFIG``; None if it is unknown or if there was no value.
+    """
 
     entity_type: str
     entity_key: str
@@ -48,14 +50,14 @@ _OWN_SOURCES: Mapping[str, tuple[str, ...]] = {
     **{each.kafka_word: (each.own_source_name,) for each in BY_NUMBER.values()},
     "broker": ("DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG"),
 }
-"""Sources of values that are set on the entity itself; a broker's file counts."""
+"""Sources of config values that are set on the entity itself; a value in a broker's file counts as one."""
 
 
 def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
-    """Return the attributes that an edit changes; empty if the lake has no attribute for the edit.
+    """Return the attributes that an edit changes; empty for a kind of edit that changes no attribute in the lake.
 
     Args:
-        was: the journal's record of the former value.
+        was: the former value as the journal records it.
 
     Raises:
         KeyError, TypeError, ValueError, AttributeError, IndexError: the JSON is not an edit.
@@ -169,33 +171,37 @@ def _config(edit: Mapping[str, Any], op: str, was: Any) -> Setting:
 
 
 def principal_of(name: str) -> str | None:
-    """Return the principal in the form of brokers, `User:alice`; None if it is unknown."""
+    """Return the principal of a name in the journal, in the brokers' form `User:alice`; None if the name does not
+    determine it.
+    """
     if not name or name in entities.NAMELESS:
         return None
     return name if ":" in name else f"User:{name}"
 
 
 Note = journal_lines.Sending | journal_lines.OutcomeLine | journal_lines.Settled | journal_lines.Decided
-"""Lines that report the outcome of a change."""
+"""A line of a journal that reports the outcome of a change."""
 
 
 # -- outcomes of edits, as rows ----------------------------------------------------------------------------------------
 
 
 class Ending(NamedTuple):
-    """The outcome of an edit, as the journal has it."""
+    """The outcome of an edit, as the journal records it."""
 
     status: str
     at: datetime | None = None
     """The time at which the outcome became known; None while it is unknown."""
     error: str | None = None
-    """The error from the brokers; None without one."""
+    """The name of the error that the brokers returned, by Kafka; None if they returned no error."""
     message: str | None = None
-    """The message from the brokers; None without one."""
+    """The error message that the brokers returned; None if they returned no message."""
 
 
 def endings(intent: journal_lines.IntentLine, notes: Iterable[Note]) -> Iterator[Ending]:
-    """Yield the outcome of each edit, in order (`console.model.journal_lines.final_status`)."""
+    """Yield the outcome of each edit of a change, in the order of the edits
+    (`console.model.journal_lines.final_status`).
+    """
     answered: dict[int, Ending] = {}
     found: dict[int, Ending] = {}
     sent: set[int] = set()
@@ -221,8 +227,8 @@ def endings(intent: journal_lines.IntentLine, notes: Iterable[Note]) -> Iterator
 
 
 def _change_rows(cluster_id: str, change: _Change) -> Iterator[dict[str, Any]]:
-    """Yield the change as rows of the table `journal` without `run_id`. The brokers' message is left out if a secret
-    was set: it may quote the secret.
+    """Yield the rows of the table `journal` for a change, without the column `run_id`. If the change sets a secret, the
+    brokers' message is left out, since it may quote the secret.
     """
     intent, who = change.intent, change.intent.who
     ends = endings(intent, change.notes)
@@ -266,12 +272,12 @@ def journal_stats(path: Path) -> list[list[int]]:
 
 
 def read_journal(path: Path, at: int, copy_of: str = "") -> pa.Table:
-    """Return the rows of `journal` for all changes and unreadable lines in a journal, with its further segments next to
+    """Return the rows of `journal` for all changes and unreadable lines in a journal and the further segments next to
     it; no rows if the journal was deleted. Raises OSError if it can't be read.
 
     Args:
         at: the time of the read, in microseconds since 1970.
-        copy_of: a name to use in place of the path.
+        copy_of: the name that the rows have in place of the path; empty to use the path.
     """
     reading = _Reading(journal_lines.cluster_of(path), copy_of if copy_of != str(path) else "")
     with suppress(FileNotFoundError):
@@ -314,8 +320,8 @@ class _Reading:
         self.bad: list[dict[str, Any]] = []
 
     def read(self, segments: Sequence[Path]) -> None:
-        """Fill `changes` and `bad`. The last line may be incomplete while kac writes it: it is left out, and read after
-        the next change of the journal.
+        """Fill `changes` and `bad` from all segments. The last line may be incomplete while kac writes it: it is then
+        left out, and read once the journal has changed again.
         """
         with open_plain(segments[-1]) as last:
             alone = _locked(last)
@@ -334,7 +340,7 @@ class _Reading:
                             bad_until = line.at + line.size
 
     def _take(self, line: bytes) -> bool:
-        """Process a line; return whether it reports that the line before was cut. Raises BadLine."""
+        """Process a line; return whether it is the marker that the line before it was cut off. Raises BadLine."""
         found, settings = journal_lines.read_line(line, _decoded)
         if isinstance(found, journal_lines.IntentLine):
             if found.change in self.changes:

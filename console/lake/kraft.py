@@ -1,5 +1,5 @@
-"""The metadata log `__cluster_metadata-0`, on disk or fetched, as rows: its files, the byte ranges to read, whole
-batches and the damage between them, and records of every type without secrets.
+"""The metadata log `__cluster_metadata-0`, on disk or fetched, as rows: the choice of files and byte ranges to read,
+the search for whole batches and for damage between them, and the decoding of records of every type, without secrets.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class NoMetadataLogError(ValueError):
 
 @dataclass(frozen=True, order=True)
 class LogFile:
-    """A segment or a snapshot of a metadata log."""
+    """A segment or a snapshot of a metadata log, on disk or in memory."""
 
     offset: int
     """The first offset of a segment; the end offset of a snapshot."""
@@ -113,35 +113,37 @@ def _cluster_id(folder: Path) -> str:
 # -- choosing bytes: each record once, without damaged and invalid ones ----------------------------------------------
 
 SPLIT_BYTES = 16 << 20
-"""Approximate number of bytes that one read, and one task, processes."""
+"""Approximate number of bytes that one task reads and decodes at once."""
 
 _ALL = 1 << 62
 
 
 @dataclass(frozen=True)
 class Split:
-    """Consecutive whole batches of a file."""
+    """Consecutive whole batches of a file, from the byte position `at` to `end` (excluded)."""
 
     file: LogFile
     at: int
     end: int
     first: int
-    """The offset of the first batch."""
+    """The first offset of the first batch."""
     last: int
-    """The last offset of the batches."""
+    """The last offset of the last batch."""
     dropped: tuple[Range, ...] = ()
-    """Offsets that are left out."""
+    """Ranges of offsets within the split whose records are not read."""
 
 
 @dataclass(frozen=True)
 class LogPlan:
-    """The parts of a log to read."""
+    """The parts of a metadata log to read."""
 
     splits: tuple[Split, ...]
     next_offset: int
     """The offset at which the next run starts."""
     open_at: int | None
-    """The first offset of an unfinished transaction, from which the next run reads; None without one."""
+    """The first offset of an unfinished transaction, from which the next run reads; None if no transaction is
+    unfinished.
+    """
     troubles: tuple[Trouble, ...]
     """The damaged batches."""
 
@@ -154,20 +156,22 @@ def plan_log(
     end_offset: int | None = None,
     split_bytes: int = SPLIT_BYTES,
 ) -> LogPlan:
-    """Scan the files of a cluster's folders `__cluster_metadata-0`: only headers and checksums.
+    """Return the parts to read of a cluster's folders `__cluster_metadata-0`. Reads all files, but checks only the
+    headers and checksums of their batches.
 
-    No file has the committed offset (`quorum-state` has only the leader and its epoch, a snapshot only its own end):
-    pass the high watermark, as DescribeQuorum reports it, as `end_offset` if the controller may still lose its last
-    records. With one controller, or in a copy that is a minute old, everything is committed.
+    No file has the committed offset (`quorum-state` has only the leader and its epoch, a snapshot only its own end
+    offset). If the controller may still lose its last records, pass the high watermark that DescribeQuorum returns as
+    `end_offset`. With one controller, or in a copy that is a minute old, all records are committed.
 
-    Snapshots are read if they end behind `start_offset`. An incomplete snapshot is left out: every entity that it lacks
-    would seem deleted.
+    A snapshot is read if its end offset is higher than `start_offset`. An incomplete snapshot is left out: every entity
+    that it lacks would seem deleted.
 
     Args:
         cluster_id: the id of the cluster; None to read it from `meta.properties` next to each folder.
         start_offset: the first offset to read.
-        end_offset: the offset after the last one; None for the end of the whole batches. Damage between the two is
-            reported.
+        end_offset: the offset after the last one to read; None to read to the last whole batch. Damage between the two
+            offsets is reported.
+        split_bytes: the approximate size of a split in bytes.
 
     Raises:
         NoMetadataLogError: a folder has no metadata log, or the folders are of several clusters.
@@ -181,9 +185,14 @@ def plan_log(
 
 
 def plan_fetched(data: bytes, source: str, cluster_id: str, start: int, end: int, *, is_snapshot: bool) -> LogPlan:
-    """Plan bytes that were fetched for the offset `start`: either whole, committed batches up to the offset `end`, the
-    first of which may begin before `start`; or a whole snapshot that ends there. source: the listener, for messages and
-    for the column `file`.
+    """Return the parts to read of bytes that were fetched from a controller.
+
+    Args:
+        data: whole, committed batches up to the offset `end`, the first of which may begin before the offset `start`;
+            or a whole snapshot with the end offset `end`.
+        source: the listener's address, for messages and for the column `file`.
+        start: the first offset to read.
+        end: the offset after the last one.
     """
     offset = end if is_snapshot else int.from_bytes(data[:8], "big", signed=True)
     plan = _Plan(start, end, SPLIT_BYTES).of([LogFile(offset, source, cluster_id, is_snapshot, data=data)])
@@ -245,7 +254,9 @@ class _Plan:
             return  # the broker has deleted the segment since: a snapshot has its records
 
     def _cover(self, first: int, last: int) -> bool:
-        """Mark these offsets as covered; return whether no other controller's file covered them before."""
+        """Mark the offsets from `first` to `last` as covered, and return True; return False if a file of another
+        controller has covered `first` already.
+        """
         at = bisect_right(self._covered, (first, _ALL))
         begun, end = self._covered[at - 1] if at else (first, -1)
         if end >= first:
@@ -263,7 +274,9 @@ class _Plan:
         self._splits += _splits(file, wanted, self._split_bytes)
 
     def _snapshot(self, file: LogFile) -> list[Split]:
-        """Return the splits of a snapshot that is whole from its header to its footer; an empty list for any other."""
+        """Return the splits of a snapshot that has all batches from its header to its footer. For any other snapshot,
+        note the damage and return an empty list; the list is also empty if the file was deleted.
+        """
         batches: list[Batch] = []
         is_complete = False
         try:
@@ -288,7 +301,7 @@ class _Plan:
 
 
 def _splits(file: LogFile, batches: list[Batch], size: int) -> list[Split]:
-    """Return splits of about a size. A split also ends at a gap between batches."""
+    """Return batches as splits of about `size` bytes each. A split also ends before a gap between batches."""
     made: list[Split] = []
     first = 0
     for at, batch in enumerate(batches):
@@ -312,20 +325,21 @@ def _without(split: Split, dropped: list[Range]) -> Split | None:
 
 _BEGIN, _ABORT = 23, 25
 _MARKER = re.compile(rb"\x01.{1,2}\x01[\x17\x18\x19]\x00", re.DOTALL)
-"""BeginTransactionRecord, EndTransactionRecord and AbortTransactionRecord: no key, the value's size, the version of its
-frame, the number and the version of its type."""
+"""Matches BeginTransactionRecord, EndTransactionRecord and AbortTransactionRecord: the length of an absent key, the
+value's size, the version of its frame, and the number and version of its type.
+"""
 Marker = tuple[int, int]
-"""A transaction's begin or end: the record's offset and the number of its type."""
+"""The begin or end of a transaction in the log: the record's offset, and the number of its type."""
 
 
 @dataclass(frozen=True)
 class Settled:
-    """The records of a log to leave out, because their transactions are aborted or unfinished."""
+    """The records of a log that are not read, because their transactions are aborted or unfinished."""
 
     aborted: tuple[Range, ...]
     """The ranges of aborted transactions, in order."""
     open_at: int | None
-    """The first offset of an unfinished transaction; None without one."""
+    """The first offset of an unfinished transaction; None if no transaction is unfinished."""
 
 
 def markers(window: Window) -> Iterator[Marker]:
@@ -341,13 +355,16 @@ def markers(window: Window) -> Iterator[Marker]:
 
 
 def settle(found: Iterable[Marker], first_offset: int) -> Settled:
-    """Return the records to leave out, by a log's transaction markers. first_offset: the first offset that the log
-    still has.
+    """Return the offsets whose records are not read, by the transaction markers of a log.
 
-    Records between a BeginTransactionRecord and an AbortTransactionRecord never take effect; those behind a
-    BeginTransactionRecord without an end do not yet. If the broker has deleted the beginning of a transaction, only its
-    end is left. If the end of a transaction is damaged, only its beginning is left; nothing proves that the transaction
-    was committed, so its records are left out.
+    Records between a BeginTransactionRecord and an AbortTransactionRecord never take effect. Records after a
+    BeginTransactionRecord without an end have not taken effect yet. If the broker has deleted the beginning of a
+    transaction, only its end marker is left. If the end of a transaction is damaged, only its begin marker is left;
+    nothing proves that the transaction was committed, so its records are not read.
+
+    Args:
+        found: the markers, in any order.
+        first_offset: the first offset that the log still has.
     """
     aborted: list[Range] = []
     begun: int | None = None
@@ -370,11 +387,12 @@ def settle(found: Iterable[Marker], first_offset: int) -> Settled:
 
 
 def read_splits(splits: Iterable[Split], key: bytes | None, report: Report) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of splits, by one decoder, which caches recurring values. Raises ChangedWhileReadError, OSError.
+    """Yield the rows of splits. Raises ChangedWhileReadError: a file was deleted or truncated since it was planned;
+    OSError.
 
     Args:
-        key: the key of the HMAC of secrets; None for no HMAC.
-        report: called with unreadable data.
+        key: the key of the HMAC of secrets; None to leave `value_hmac` empty.
+        report: a function that is called with each unreadable record.
     """
     decoder = Decoder(key, report)
     for split in splits:
@@ -407,7 +425,9 @@ def _bytes_of(split: Split) -> bytes:
 
 HEADER_BYTES = 61
 LENGTH_AT = 12
-"""Bytes of a batch before those that its length field counts: the base offset and the length itself."""
+"""Number of bytes at the beginning of a batch that its length field does not count: the base offset and the length
+itself.
+"""
 
 LEAST_LENGTH = HEADER_BYTES - LENGTH_AT
 
@@ -423,7 +443,7 @@ _unpack_header = struct.Struct(">qiiBIhiqq14xi").unpack_from
 
 
 class Header(NamedTuple):
-    """The header of a batch. Timestamps are in milliseconds."""
+    """The header of a batch. Timestamps are in milliseconds since 1970."""
 
     base_offset: int
     length: int
@@ -451,7 +471,7 @@ def header_at(data: bytes, at: int) -> Header | None:
 # -- the batches of a file, and damage between them ------------------------------------------------------------------
 
 WINDOW = 8 << 20
-"""Bytes held in memory at once; a larger batch is held whole."""
+"""Number of bytes of a file that are in memory at once; a batch with more bytes is in memory as a whole."""
 
 _SHORT = "the file ends within it"
 _LENGTH = "wrong length"
@@ -461,8 +481,8 @@ _COMPRESSED = "compressed, as no batch of a metadata log is"
 
 
 class Batch(NamedTuple):
-    """A whole batch: the positions of its first byte in the file and of the byte behind it (`end`), and its first and
-    last offset.
+    """A whole batch: the position of its first byte in the file (`at`) and of the byte after its last one (`end`), and
+    its first and last offset.
     """
 
     at: int
@@ -488,7 +508,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Damage:
-    """Bytes of the file that are not a batch."""
+    """Bytes of a file, from the position `at`, that are not a batch."""
 
     at: int
     data: bytes
@@ -501,10 +521,11 @@ class Damage:
 
 
 def walk(file: BinaryIO, first_offset: int) -> Iterator[Window | Damage]:
-    """Yield the parts of a file, from its beginning. first_offset: the offset of its first batch.
+    """Yield the whole batches and the damaged bytes of a file, in order. first_offset: the offset of the file's first
+    batch.
 
-    A checksum covers neither the offset nor the epoch of a batch. But the log has no holes and epochs only grow, so
-    both have to fit the batches around them.
+    The checksum of a batch covers neither its offset nor its epoch. But the log has no gaps and epochs never decrease,
+    so a batch counts as whole only if both fit the batches around it.
     """
     return _Walk(file, first_offset).parts()
 
@@ -572,7 +593,9 @@ class _Walk:
         return Window(start, data, batches), None
 
     def _misfit(self, head: Header, following: Header | None) -> str | None:
-        """Return a reason if header fields that no checksum covers do not fit the batches around them; else None."""
+        """Return a reason if the header fields that no checksum covers do not fit the batches around this one; None if
+        they fit.
+        """
         base, epoch = head.base_offset, head.leader_epoch
         if base < self._expected or (self._is_certain and base > self._expected) or head.last_delta < 0:
             return f"offset {base} instead of {self._expected}"
@@ -583,8 +606,8 @@ class _Walk:
         return None
 
     def _next(self, at: int) -> int | None:
-        """Return the position of the next batch after a damaged one: by the damaged batch's length, else by a search
-        for a whole batch. None if there is no further batch, or if the file ends within the damaged header.
+        """Return the position of the next whole batch after a damaged one: by the damaged batch's length field, or by a
+        search. None if there is no further batch, or if the file ends within the damaged header.
         """
         head = self._header(at)
         if head is None:
@@ -605,8 +628,8 @@ class _Walk:
         return None
 
     def _may_follow(self, found: int, damaged: int) -> Header | None:
-        """Return the header at a position; None if the bytes there are not a header that may follow the damaged batch.
-        Each record takes at least a byte.
+        """Return the header at the position `found`; None if the bytes there are not a header that may follow the
+        damaged batch: the offsets in between must fit the bytes in between, at least one byte for each record.
         """
         head = self._header(found)
         fits = head is not None and _is_plausible(head) and 0 <= head.base_offset - self._expected <= found - damaged
@@ -629,8 +652,9 @@ def _is_plausible(head: Header) -> bool:
 
 
 _FOOTER = slice(HEADER_BYTES + 7, HEADER_BYTES + 9)
-"""Position of the record type in a control batch: in the key, behind its version. Before the key are five fields of a
-byte each."""
+"""The bytes of a control batch that hold the record type: they follow the version in the record's key, which five
+fields of a byte each precede.
+"""
 _SNAPSHOT_FOOTER = b"\0\4"
 
 
@@ -641,8 +665,8 @@ _SNAPSHOT_FOOTER = b"\0\4"
 
 @cache
 def known_schemas() -> Mapping[tuple[int, int], RecordSchema]:
-    """Return every version of every record type, by number and version, of the newest known release. It includes those
-    of all older releases.
+    """Return the schema of every version of every record type of the newest known release, by number and version. The
+    schemas include those of all older releases.
     """
     # Use pkgutil, as executors import this module from a zip. `tests/support/record_metadata_schemas.py` writes the
     # data.
@@ -652,8 +676,8 @@ def known_schemas() -> Mapping[tuple[int, int], RecordSchema]:
 # -- records, without secrets ------------------------------------------------------------------------------------------
 
 HIDDEN_FIELDS = {"ConfigRecord": ("value",), "UserScramCredentialRecord": ("salt", "storedKey", "serverKey")}
-"""Record type -> its secret fields; the value of a config counts only if its name is sensitive. The log has only the
-ids of delegation tokens, which authenticate no one without the brokers' own secret.
+"""Record type -> its secret fields; a config's value counts as secret only if its name is sensitive. Delegation tokens
+need no entry: the log has only their ids, which authenticate no one without the brokers' own secret.
 """
 _encode = msgspec.json.Encoder().encode
 
@@ -667,7 +691,7 @@ def _readers() -> Mapping[bytes, tuple[RecordSchema, Read]]:
 
 def _decoded(schema: RecordSchema, read: Read, data: bytes) -> tuple[bytes, list[str]]:
     """Return a record's fields as a JSON object, with bytes in base64; and the secrets that `HIDDEN` replaces in it.
-    Raises MalformedRecordError: the fields end before the record or behind it.
+    Raises MalformedRecordError: the last field ends before or after the record's end.
     """
     fields, end = read(data, 0)
     if end != len(data):  # don't return a cut value: it may be the beginning of a secret
@@ -687,31 +711,31 @@ ROWS = 1 << 15
 """Approximate number of rows in an Arrow batch."""
 
 ROW_SCHEMA: pa.Schema = pa.schema([arrow_schema(KRAFT_RECORD).field(name) for name in RECORD_COLUMNS])
-"""The columns of `kraft_record` that a record's bytes determine."""
+"""The columns of `kraft_record` whose values follow from a record's bytes and position."""
 
 FRAME_VERSION = 1
 _MOST_MS = 1 << 50
 
 
 class ChangedWhileReadError(RuntimeError):
-    """The file has changed since the read was planned."""
+    """The file was changed or deleted between the planning and the read."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The source of bytes: their cluster, file and position."""
+    """The place of bytes: their cluster, file and position."""
 
     cluster_id: str
     path: str
-    """The path of a file, or a name in its place."""
+    """The path of a file; for fetched bytes, a name that replaces the path."""
     snapshot_end: int | None = None
-    """The end offset of a snapshot; None for the log."""
+    """The end offset of the snapshot; None if the bytes are from the log."""
     byte_pos: int = 0
     """The position of the bytes in the file."""
 
 
 class Trouble(NamedTuple):
-    """Unreadable data: `redact.Damaged`, with its cluster and file."""
+    """An unreadable part of a file: `redact.Damaged`, with its cluster and file."""
 
     cluster_id: str
     file: str
@@ -722,13 +746,15 @@ class Trouble(NamedTuple):
 
     @staticmethod
     def of(cluster_id: str, file: str, byte_pos: int, reason: str, data: bytes) -> Trouble:
-        """Return the trouble of unreadable bytes; it keeps only their mask and their hash."""
+        """Return the description of unreadable bytes at a position. It keeps only a mask and a hash of the bytes, which
+        may hold secrets.
+        """
         return Trouble(cluster_id, file, *Damaged.of(byte_pos, data, reason))
 
 
 Report = Callable[[Trouble], None]
 Range = tuple[int, int]
-"""Offsets, both ends included."""
+"""A range of offsets: the first and the last, both included."""
 
 
 class Decoder:
@@ -738,9 +764,9 @@ class Decoder:
     unreadable, as for the rest of a damaged batch.
 
     Attributes:
-        key: the key of the HMAC of secrets; None leaves `value_hmac` empty.
-        report: a function that is called for unreadable records; for records of a newer version only for the first in a
-            file.
+        key: the key of the HMAC of secrets; None to leave `value_hmac` empty.
+        report: a function that is called with each unreadable record; for records of a type or version that no known
+            release has, only with the first one in a file.
     """
 
     def __init__(self, key: bytes | None, report: Report) -> None:
@@ -760,7 +786,7 @@ class Decoder:
         }
 
     def rows(self, data: bytes, origin: Origin, dropped: Sequence[Range] = ()) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of consecutive whole batches. dropped: offsets that are left out.
+        """Yield the rows of consecutive whole batches. dropped: ranges of offsets whose records are not read.
 
         Raises ChangedWhileReadError if a batch is not whole.
         """
@@ -783,7 +809,9 @@ class Decoder:
             yield self._flush(origin, dropped)
 
     def _batch(self, d: bytes, p: int, end: int, header: Header, origin: Origin, batch_at: int) -> None:
-        """Decode the records between two positions. Names are short, since this runs for every record."""
+        """Add the records between two byte positions to the rows. Names are short, since this loop runs for every
+        record.
+        """
         heads = self._heads
         base, last_delta = header.base_offset, header.last_delta
         # Replace a timestamp out of the column's range by Kafka's unknown time, -1.
@@ -831,8 +859,8 @@ class Decoder:
             self._nothing_of(-1, -1)
 
     def _unreadable(self, d: bytes, p: int, end: int, origin: Origin, batch_at: int, reason: str) -> None:
-        """Add a row without content for an unreadable record, and report the record; for a type or version that no
-        known release has, only the first one in a file.
+        """Add a row without content for an unreadable record, and report the record; if no known release has its type
+        or version, report only the first such record in a file.
         """
         try:
             api_key, version = _type(d, p, end)

@@ -38,7 +38,9 @@ KEY_FILE = "KAC_LAKE_KEY_FILE"
 """The environment variable for a file with the key of HMACs, to keep it outside of the lake."""
 KEPT_RUNS = 50
 _BEFORE_A_LAKE = frozenset({"hmac.key", "sources.yaml", "policies.yaml", "baseline.yaml", "landing"})
-"""Files that may exist before a lake is created: the user's own, and leftovers of a creation that was killed."""
+"""Names of files that a folder may contain when a lake is created in it: the operator's own files, and those of a
+creation that was killed.
+"""
 
 
 class NoLake(LakeError):
@@ -47,13 +49,13 @@ class NoLake(LakeError):
 
 @dataclass
 class Report:
-    """The report of a run, as the lake keeps it."""
+    """The report of a run of the application, as the lake stores it."""
 
     run_id: str
     job: str
     started: datetime
     ended: datetime | None = None
-    """The end of the run; while it runs, the time of its last report; None before that."""
+    """The time at which the run ended; while it runs, the time at which the report was last saved; None before that."""
     status: str = "running"
     """``done``, ``failed`` or ``running``."""
     rows: dict[str, int] = field(default_factory=dict)
@@ -66,23 +68,23 @@ class Report:
     lag_ms: int | None = None
     """The milliseconds from the newest event that was written to the end of the run; None if no event was written."""
     message: str | None = None
-    """The error; None without one."""
+    """The error of the failed run, or of the streams that fail now; None if nothing failed."""
     versions: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """Remarks for the operator."""
 
     def fail(self, message: str) -> None:
-        """Note that the run failed."""
+        """Set the status to failed and the message to this error."""
         self.status, self.message = "failed", message
 
     @property
     def seconds(self) -> float | None:
-        """The duration so far; None before the first report."""
+        """The duration of the run in seconds, so far if it still runs; None before the first report."""
         return None if self.ended is None else (self.ended - self.started).total_seconds()
 
     @property
     def quarantined(self) -> int:
-        """Count of unreadable lines or rows."""
+        """Number of unreadable lines and rows, from all sources."""
         return sum(counts.get("bad", 0) for counts in self.taken.values())
 
     def data(self) -> dict[str, Any]:
@@ -91,7 +93,9 @@ class Report:
 
 
 class Lake:
-    """A lake at a local path or a URI. where: the path or URI in the form that readers of its files use."""
+    """A lake at a local path or a URI. where: the path or URI in the form that DuckDB and the lake's own
+    readers use.
+    """
 
     def __init__(self, where: str, files: Filesystem) -> None:
         self.where = where
@@ -228,17 +232,19 @@ class Lake:
         return -1 if found is None else found
 
     def folder(self, table: Table) -> str:
-        """Return the folder of a table."""
+        """Return the absolute path or URI of a table's folder."""
         return self.path(f"data/{table.name}")
 
     def notes(self, table: Table) -> Iterator[dict[str, Any]]:
-        """Yield the application's notes in the commits of a table, newest first, with `version`."""
+        """Yield the application's notes (JSON objects) from the commits of a table, newest first, each with the
+        commit's `version`.
+        """
         for each in self.commits(table):
             with suppress(ValueError, TypeError, KeyError):
                 yield {**json_of(each["userMetadata"], may_repeat=True), "version": each["version"]}
 
     def commits(self, table: Table) -> Iterator[Mapping[str, Any]]:
-        """Return Delta's own metadata of a table's commits (`commitInfo`), newest first, with `version`."""
+        """Yield Delta's own metadata of a table's commits (`commitInfo`), newest first, each with `version`."""
         return delta_log.commits(self.files, self.folder(table))
 
     # -- the lock, the key, the runs -----------------------------------------------------------------------------------
@@ -255,7 +261,7 @@ class Lake:
             yield lock
 
     def key(self) -> bytes:
-        """Return the key of HMACs, 16 bytes or more.
+        """Return the key of HMACs, at least 16 bytes, from the file that KAC_LAKE_KEY_FILE names, else from the lake.
 
         Raises:
             LakeError: the key can't be read, or has fewer bytes.

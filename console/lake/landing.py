@@ -34,7 +34,9 @@ MOST_BYTES = 1 << 30
 MOST_LINE = 256 << 20
 _KINDS = ("state", "absent", "heartbeat", "failed")
 _ABOUT = {"state": 2, "absent": 1}
-"""Kind of a row -> how many of entity_key and attr it requires."""
+"""Kind of a row -> number of columns, counted from entity_key, that it requires: entity_key and attr for a state,
+entity_key for an absent entity.
+"""
 _Row = tuple[str, str, str | None, str | None, str | None, str | None, bool]
 """A row of a landed file: kind, entity_type, entity_key, attr, value, source, is_sensitive."""
 
@@ -65,8 +67,8 @@ def deliver(lake: Lake, polls: Iterable[Landed], name: str) -> str:
 
 
 def landed_files(folder: Path, suffix: str = SUFFIX) -> list[Path]:
-    """Return the regular files of this user in a folder whose names end with `suffix`, by name; empty if the folder
-    does not exist. Hidden files and unprintable names are left out.
+    """Return the regular files of this user in a folder whose names end with `suffix`, sorted by name; empty if the
+    folder does not exist. Hidden files and files with unprintable names are left out.
     """
     own = []
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as found:
@@ -78,8 +80,8 @@ def landed_files(folder: Path, suffix: str = SUFFIX) -> list[Path]:
 
 
 def delivered(files: Filesystem, folder: str, suffix: str = SUFFIX) -> list[str]:
-    """Return the paths of the whole files in a delivery folder. A bucket has no users: a client that may write there
-    may also write the lake itself.
+    """Return the paths of the completely written files in a delivery folder. In a bucket, where files have no owner,
+    all objects count: a client that may write there may also write the lake itself.
     """
     if "://" not in folder:
         return [str(path) for path in landed_files(Path(folder), suffix)]
@@ -88,8 +90,8 @@ def delivered(files: Filesystem, folder: str, suffix: str = SUFFIX) -> list[str]
 
 
 def journal_tags(files: Filesystem, folder: str) -> dict[str, list[list[Any]]]:
-    """Return path -> tags for the journals in a delivery folder. The tags change if the journal or one of its further
-    segments changes.
+    """Return path -> the tags of a journal and its further segments, for the journals in a delivery folder. A journal
+    that has changed has other tags.
     """
     if "://" not in folder:
         return {str(path): journal_stats(path) for path in landed_files(Path(folder), JOURNAL_SUFFIX)}
@@ -113,8 +115,8 @@ def delete(files: Filesystem, path: str) -> None:
 
 @contextmanager
 def brought(files: Filesystem, path: str) -> Iterator[Path]:
-    """Yield a local path of a delivered journal and its segments: for a bucket, a copy that is deleted at the end of
-    the ``with`` block. The path does not exist if the journal is gone.
+    """Yield a local path of a delivered journal with its segments; from a bucket, a copy that is deleted at the end of
+    the ``with`` block. If the journal was deleted, no file exists at the path.
     """
     if "://" not in path:
         yield Path(path)
@@ -137,7 +139,7 @@ def _is_own(found: os.stat_result) -> bool:
 
 
 def opened_own(path: Path) -> IO[bytes]:
-    """Open a landed file.
+    """Open a landed file for reading.
 
     Raises:
         FileNotFoundError: it does not exist.

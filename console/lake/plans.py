@@ -1,5 +1,5 @@
-"""The new data of each source of a lake, and the reads of its parts. Needs no Spark, so that kac knows if there is
-anything new before it starts Java.
+"""The sources of a lake: which data of each is new, how it is divided into parts for tasks, and how a part is read.
+Needs no Spark, so that kac knows whether there is new data before it starts Java.
 """
 
 from __future__ import annotations
@@ -38,18 +38,21 @@ from console.lake.transforms.change_event import tagged
 from console.model.built_types import built
 
 Offset = dict[str, Any]
-"""The position up to which a source was read, as JSON."""
+"""The position up to which a source was read, as a JSON object whose content depends on the source."""
 MAX_BAD_RATIO = 0.01
-"""Default of the share of a part that may be unreadable."""
+"""Default maximum share of the lines or rows of a part that may be unreadable, 0 to 1."""
 LEAST_LINE = 100
-"""Assumed minimum size in bytes of a line of a request log, or of a change in a journal, for estimates. Shorter lines
-only cost time."""
+"""Assumed minimum size in bytes of a line of a request log, or of a change in a journal, to estimate their number. If
+lines are shorter, the estimate is too low and the batch only takes longer.
+"""
 LEAST_PACKED_ROW = 2
 """Assumed minimum compressed size in bytes of a row in a landed file; most rows take 5 to 20."""
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """Settings that all sources of a lake share."""
+    """Settings that all sources of a lake share. `lake` is the lake's path or URI; `max_bad_ratio` is the share, from 0
+    to 1, of the lines of a part that may be unreadable.
+    """
 
     lake: str
     inputs: Inputs
@@ -59,22 +62,22 @@ class Settings(msgspec.Struct, frozen=True):
     begin: dict[str, Offset] = {}
     """Source -> the offset at which it starts without a checkpoint."""
     store_file: str = ""
-    """The file with the access to the lake's bucket (`Filesystem.lent`)."""
+    """The path of the file with the access to the lake's bucket (`Filesystem.lent`); empty for a lake in a folder."""
 
 
 class TooMuchIsBad(UnreadableInput):
-    """The unreadable share of a part is above the limit."""
+    """A higher share of a part is unreadable than `Settings.max_bad_ratio` allows."""
 
 
 class Source(ABC):
-    """A source of the lake. Its offsets and parts are computed in the driver; tasks read the parts.
+    """A source of the lake. The driver computes its offsets and parts; tasks read the parts.
 
-    An offset is a JSON object in Spark's checkpoint; only the source itself knows its content.
+    An offset is a JSON object in Spark's checkpoint; only the source itself interprets its content.
 
     Attributes:
-        name: the name of its format, and of its stream.
-        table: the bronze table of the source.
-        given: the field of `Inputs` that names the source; empty: every lake has the source.
+        name: the name of its format in Spark, and of its stream.
+        table: the name of the bronze table of the source.
+        given: the field of `Inputs` that names the source's data; empty if every lake has the source.
         beginning: the offset before all of its data.
     """
 
@@ -87,7 +90,7 @@ class Source(ABC):
         self._settings = settings
 
     def initial(self) -> Offset:
-        """Return the start offset of a new checkpoint."""
+        """Return the offset at which the source starts without a checkpoint."""
         return self._settings.begin.get(self.name, self.beginning)
 
     @abstractmethod
@@ -132,18 +135,23 @@ class Source(ABC):
         """Return an upper estimate of the rows between two offsets, without a read; None if it is unknown."""
 
     def committed(self, offset: Offset) -> None:  # noqa: B027 - most sources keep nothing
-        """Release the data before this offset: the lake has it."""
+        """Release the data before this offset, which is in the lake now: a source that owns its files deletes them."""
 
     @property
     def _lent(self) -> bytes:
-        """The present access to the lake's bucket, since keys expire: the bytes of its file, for each task; empty for a
-        lake in a folder.
+        """The content of the file with the present access to the lake's bucket, which each task gets, since keys
+        expire; empty for a lake in a folder.
         """
         return Path(self._settings.store_file).read_bytes() if self._settings.store_file else b""
 
     def _judge(self, what: str, bad: int, total: int, where: str, why: str = "") -> None:
-        """Raise TooMuchIsBad if more than `max_bad_ratio` of the lines or rows are unreadable, unless there are fewer
-        than `FEW` (100). why: the reason, as sentences.
+        """Raise TooMuchIsBad if more than the share `max_bad_ratio` of the lines or rows is unreadable; do nothing if
+        there are fewer than `FEW` (100) in total.
+
+        Args:
+            what: the name of the lines or rows in the message.
+            where: the place for the message.
+            why: the reason, as sentences; empty for no reason.
         """
         if bad > self._settings.max_bad_ratio * total and total >= log_files.FEW:
             raise TooMuchIsBad(
@@ -155,7 +163,7 @@ class Source(ABC):
 
 
 class RecordSource(Source):
-    """A source of metadata log records, whose secrets the lake's key hides."""
+    """A source of metadata log records. Secrets in the records are replaced by HMACs with the lake's key."""
 
     table = KRAFT_RECORD.name
 
@@ -181,15 +189,15 @@ class RecordSource(Source):
 
 
 class MetadataLogs(RecordSource):
-    """The metadata logs of `inputs`. Its offset has, for each cluster, the log's own offset, the folders, and the
-    damage behind that offset.
+    """The metadata logs in `Settings.inputs`. Its offset has, for each cluster, the next offset in the log, the folders
+    of the log, and the damage found after that offset.
     """
 
     name, given = "kraft_log", "metadata_logs"
 
     def newest(self, start: Offset) -> Offset:
-        """Return the offset behind the last completed transaction of each log. Raises UnreadableInput: a folder has no
-        metadata log, or another folder than before has the log of a cluster whose id `inputs` does not name.
+        """Return the end offsets after the last completed transaction of each log. Raises UnreadableInput: a folder has
+        no metadata log, or the log of a cluster whose id `inputs` does not name is in another folder than before.
         """
         now = dict(start)
         logs = self._settings.inputs.metadata_logs
@@ -208,7 +216,7 @@ class MetadataLogs(RecordSource):
         return now
 
     def parts(self, start: Offset, end: Offset) -> Sequence[tuple[Split, None] | tuple[None, tuple[Trouble, ...]]]:
-        """Return the splits of each log, and its damage."""
+        """Return a part for each split of the logs, and a part for the damage of each log."""
         found: list[Any] = []
         for cluster_id, upto in end.items():
             known = start.get(cluster_id, {})
@@ -230,13 +238,15 @@ class MetadataLogs(RecordSource):
         return found
 
     def most_rows(self, start: Offset, end: Offset) -> int:
-        """Return an upper estimate: the number of the logs' offsets in between. A snapshot has no more records than the
-        log that it replaces.
+        """Return an upper estimate of the rows: the number of the logs' offsets between the two. A snapshot has no more
+        records than the part of the log that it replaces.
         """
         return sum(int(upto["next"]) - start.get(cluster_id, {}).get("next", 0) for cluster_id, upto in end.items())
 
     def read(self, part: tuple[Split | None, tuple[Trouble, ...] | None]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a part: the records of its split, each with its entity, and one row for each damage."""
+        """Yield the rows of a part: the records of its split, each with its entity; or one row for each damaged
+        place.
+        """
         split, known = part
         troubles = list(known or ())
         if split is not None:
@@ -245,7 +255,7 @@ class MetadataLogs(RecordSource):
 
 
 def _damage(folders: Sequence[str], cluster_id: str, start: int) -> tuple[Trouble, ...]:
-    """Return the damage in a log from an offset on."""
+    """Return the damaged places in the log of a cluster from the offset `start` on."""
     return plan_log(folders, cluster_id=cluster_id, start_offset=start).troubles
 
 
@@ -265,8 +275,8 @@ def _other_folder(cluster_id: str, folders: Iterable[str], former: Iterable[str]
 
 
 class BrokerLogs(Source):
-    """The logs of `inputs` that one logger of brokers wrote. Its offset has the progress of each file, identified by
-    its content and not by its name, and the parts of the batch that ends there.
+    """The log files in `Settings.inputs` that one logger of brokers wrote. Its offset has the progress of each file,
+    which its content identifies and not its name, and the parts of the batch that ends at the offset.
     """
 
     logger: ClassVar[Logger]
@@ -281,7 +291,7 @@ class BrokerLogs(Source):
         return {(log.cluster_id, log.broker_id): log.time_zone for log in self._logs()}
 
     def newest(self, start: Offset) -> Offset:
-        """Return the offset behind the last whole line of each file."""
+        """Return the offset after the last whole line of each file, with the parts that lead to it."""
         planned = plan_broker_logs(start["read"], self._logs(), self.logger)
         if self._settings.max_bad_ratio < 1:
             self._refuse_forms(each for each in planned.logs if not start["read"].get(_whose(each)))
@@ -298,22 +308,24 @@ class BrokerLogs(Source):
             raise UnreadableInput("\n  ".join(_in_form(log, ", ".join(log.patterns), form) for log, form in unread))
 
     def parts(self, start: Offset, end: Offset) -> Sequence[log_files.Part]:
-        """Return the parts planned with the offset, in the time zones that are configured now."""
+        """Return the parts that `end` contains, in the time zones that are configured now."""
         zones = self.zones()
         parts = [] if start == end else msgspec.convert(end["parts"], built(list[log_files.Part]))
         return [log_files.with_zone(part, zones.get((part.cluster_id, part.broker_id), part.zone)) for part in parts]
 
     def most_rows(self, start: Offset, end: Offset) -> int:
-        """Return an upper estimate: the number of lines if each had `LEAST_LINE` bytes."""
+        """Return an upper estimate of the rows: the new bytes divided by `LEAST_LINE` (100 bytes), the shortest
+        line.
+        """
         return sum(part.end - part.start for part in self.parts(start, end)) // LEAST_LINE
 
     def read(self, part: log_files.Part) -> Iterator[pa.RecordBatch]:
-        """Yield the part's rows, with its damaged lines. A part whose file is gone becomes one row that reports it: the
-        file does not come back.
+        """Yield the part's rows, with its damaged lines. If the file of the part is gone, yield one row that reports
+        the loss: the file will not come back.
 
         Raises:
             LogChangedError: the file changed after some of its rows were yielded.
-            TooMuchIsBad: more lines than the settings allow can't be read.
+            TooMuchIsBad: a higher share of the lines is unreadable than the settings allow.
         """
         lines = damaged = 0
         reasons: Counter[str] = Counter()
@@ -350,28 +362,32 @@ class AuthorizerLogs(BrokerLogs):
 
 
 REMEMBERED_DAYS = 30
-"""Days for which a file that is gone stays known. A file that comes back later is counted again."""
+"""Days for which the progress of a deleted file is remembered. The lines of a file that appears again later are counted
+twice.
+"""
 OVERLAP = timedelta(minutes=1)
-"""Maximum time in which two files of one broker may both be written: around a rotation it is less than a second."""
+"""Maximum time span in which lines of two files of one broker may overlap: around a rotation it is less than a second.
+"""
 _BROKERS_ADDRESS = re.compile(rb'"connection\\{0,9}":\\{0,9}"([^"\\]{1,200}?:\d+)-')
 
 
 class PlannedLogs(NamedTuple):
-    """The logs to read, and the progress to remember after the read."""
+    """The ranges of logs to read, and the progress to remember once they are read."""
 
     logs: tuple[log_files.BrokerLog, ...]
     remember: Mapping[str, Any]
 
 
 def plan_broker_logs(inputs: Mapping[str, Any], logs: Sequence[LogOfBroker], logger: Logger = REQUESTS) -> PlannedLogs:
-    """Return the ranges of the brokers' log files that no run has read, and the progress to remember.
+    """Return the ranges of the brokers' log files that no run has read, and the progress to remember afterwards.
 
     Args:
-        inputs: the remembered progress, by ``cluster/broker``.
+        inputs: `cluster/broker` -> the remembered progress of its files.
+        logger: the logger that wrote the logs.
 
     Raises:
         UnreadableInput: no file matches, a file is truncated, a file is given for two brokers, two brokers wrote the
-            files of one, or a time zone is unknown.
+            files that are given for one, or a time zone is unknown.
         LogChangedError: a file was deleted just now.
         OSError: a file can't be read.
     """
@@ -412,8 +428,11 @@ def _plan(log: LogOfBroker, known: log_files.Progress, owner: str, noun: str) ->
 
 
 def _still_known(found: log_files.Plan, before: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the progress of files, without those that are long gone. before: entries of the same broker's other files,
-    from this run. Each entry's `seen` is the last day on which the file existed, since 1970.
+    """Return the progress of a broker's files, found and remembered, without files that have been gone for more than
+    `REMEMBERED_DAYS` (30) days. `seen` of each entry is the last day on which the file existed, in days since 1970.
+
+    Args:
+        before: the remembered progress of the broker's files.
     """
     today = int(time.time()) // 86_400
     dated = {
@@ -427,8 +446,8 @@ def _still_known(found: log_files.Plan, before: Mapping[str, Any]) -> dict[str, 
 
 
 def _refuse_two_brokers(brokers: Iterable[log_files.BrokerLog]) -> None:
-    """Raise UnreadableInput if two brokers wrote files that are configured as one broker's: the lines of two files are
-    of the same time for longer than `OVERLAP`, and the files have no server address in common.
+    """Raise UnreadableInput if the files that are given for one broker seem to be of two: if the lines of two files
+    overlap for longer than `OVERLAP`, and the files have no server address in common.
     """
     files: dict[tuple[str, int], list[tuple[log_files.Span, datetime, datetime, set[bytes]]]] = defaultdict(list)
     for broker in brokers:
@@ -451,8 +470,8 @@ def _refuse_two_brokers(brokers: Iterable[log_files.BrokerLog]) -> None:
 
 
 def _found(log: LogOfBroker, noun: str) -> list[str]:
-    """Return the files at a log's paths: the local files that match a pattern, without broken links; a URI names one
-    file. Raises UnreadableInput: there is no file.
+    """Return the paths of a log's files: all local files that match one of its patterns, without broken links. A URI is
+    returned as it is. Raises UnreadableInput: no file matches. noun: the name of this kind of log in the message.
     """
     found = [
         path
@@ -476,7 +495,14 @@ def _in_form(log: log_files.BrokerLog | log_files.Part, where: str, form: Form) 
 
 
 def _most_frequent(reasons: Counter[str], places: Mapping[str, int], path: str) -> str:
-    """Return sentences with the most frequent reason for unreadable lines, its first place, and its usual causes."""
+    """Return sentences for a message: the most frequent reason for unreadable lines, the place of the first such line
+    in the file, and the usual causes. ``""`` if there are no reasons.
+
+    Args:
+        reasons: reason -> number of lines.
+        places: reason -> the byte position of the first such line.
+        path: the path of the file.
+    """
     if not reasons:
         return ""
     reason, lines = reasons.most_common(1)[0]
@@ -498,8 +524,8 @@ def _lost(part: log_files.Part, why: str) -> pa.RecordBatch:
 
 
 class Polls(Source):
-    """Landed files of polls. Its offset names the files of the batch that ends there: they are deleted once the lake
-    has their rows.
+    """The files of polls that hosts have delivered. Its offset names the files of the batch that ends there; they are
+    deleted once the lake has their rows.
     """
 
     name, table = "polls", "snapshot"
@@ -510,18 +536,18 @@ class Polls(Source):
         return f"{self._settings.lake}/{landing.POLLS}"
 
     def newest(self, start: Offset) -> Offset:
-        """Return the offset behind the present files."""
+        """Return an offset that names the present files."""
         names = [Path(path).name for path in landing.delivered(borrowed(self._lent), self._folder)]
         new = [name for name in names if name not in start["files"]]
         return {"files": new} if new else start
 
     def parts(self, start: Offset, end: Offset) -> Sequence[tuple[str, bytes]]:
-        """Return the files, each with the access to the bucket."""
+        """Return a part for each file: its path, and the access to the bucket (empty for a local file)."""
         return [] if start == end else [(name, self._lent) for name in end["files"]]
 
     def most_rows(self, start: Offset, end: Offset) -> int | None:
-        """Return an upper estimate of the rows, from the size of the files (`LEAST_PACKED_ROW`); None if a file is in a
-        bucket or can't be read.
+        """Return an upper estimate of the rows, from the size of the files divided by `LEAST_PACKED_ROW` (2 bytes);
+        None if a file is in a bucket or can't be read.
         """
         paths = [Path(self._folder, Path(name).name) for name, lent in self.parts(start, end) if not lent]
         if len(paths) < len(end["files"]):
@@ -544,8 +570,9 @@ class Polls(Source):
 
 
 class Journals(Source):
-    """kac's journals: those of `inputs`, and those that hosts have delivered. Its offset has the state of each journal
-    at its last read. A change may end long after it began, so a journal that changed is read as a whole.
+    """kac's journals: those in `Settings.inputs`, and those that hosts have delivered. Its offset has the size and
+    modification time of each journal at its last read. A change may end long after it began, so a journal that
+    changed is read as a whole.
     """
 
     name, table = "journals", "journal"
@@ -566,12 +593,16 @@ class Journals(Source):
         return {"at": time.time_ns() // 1000, "seen": {**start["seen"], **now}}
 
     def parts(self, start: Offset, end: Offset) -> Sequence[tuple[str, int, bytes]]:
-        """Return the journals that changed, each with the time of the check and the access to the bucket."""
+        """Return a part for each journal that changed: its path, the time of the check in microseconds since 1970, and
+        the access to the bucket (empty for a local file).
+        """
         changed = [path for path, stats in end["seen"].items() if start["seen"].get(path) != stats]
         return [(path, end["at"], self._lent) for path in changed]
 
     def most_rows(self, start: Offset, end: Offset) -> int:
-        """Return an upper estimate: the number of changes if each had `LEAST_LINE` bytes."""
+        """Return an upper estimate of the rows: the size of the journals divided by `LEAST_LINE` (100 bytes), the
+        shortest change.
+        """
         changed = (end["seen"][path] for path, _, _ in self.parts(start, end))
         return sum(int(size) for segments in changed for size, _ in segments) // LEAST_LINE
 
@@ -595,12 +626,12 @@ class Journals(Source):
 SOURCES: dict[str, type[Source]] = {
     each.name: each for each in (MetadataLogs, RequestLogs, AuthorizerLogs, Polls, Journals)
 }
-"""Name of the format and of the stream -> source."""
+"""Name of a source's format and stream -> the class of the source."""
 
 
 def borrowed(lent: bytes) -> Filesystem:
-    """Return a filesystem with the access that another process lent. lent: the content of the file that
-    `Filesystem.lent` wrote.
+    """Return the filesystem to which another process gave access. lent: the content of the file that `Filesystem.lent`
+    yielded.
     """
     if not lent:
         return Filesystem()

@@ -1,5 +1,5 @@
-"""The files of policies and of a baseline (docs/lake-policies.md): their values, and a parser that reports the line of
-each error.
+"""The files of policies and of a baseline (docs/lake-policies.md): the values that they contain, and a parser that
+reports the line of each error.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from console.model.yaml_places import FileProblem, Node, read_yaml
 
 SEVERITIES = ("high", "medium", "low")
 ENTITY_TYPES = (*(each.kafka_word for each in in_files()), "quota", "acl", "scram", "feature")
-"""The entity types of rules, as in `console.lake.entities`."""
+"""The entity types to which a policy or a baseline may apply, in the spelling of `console.lake.entities`."""
 
 _MAY_BE_MISSING = ("quota", "broker")
-"""Entity types that, with an exact name, are expected in every cluster: they may exist without a value."""
+"""Entity types whose exactly named entities are judged in every cluster, also where the entity does not exist."""
 
 
 @dataclass(frozen=True)
 class Names:
-    """A set of names: globs of `*` and `?`, without those in `but`."""
+    """A set of names: those that match one of the globs (`*` and `?`) and none of the globs in `but`."""
 
     globs: tuple[str, ...]
     but: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Names:
 
     @property
     def exact(self) -> tuple[str, ...]:
-        """The globs that are exact names."""
+        """The globs without `*` and `?`: each is exactly one name."""
         return tuple(glob for glob in self.globs if not set("*?") & set(glob))
 
 
@@ -46,14 +46,16 @@ EVERYTHING = Names(("*",))
 
 @dataclass(frozen=True)
 class Expected:
-    """Conditions of a value; all of them have to hold. None and () are no condition."""
+    """The conditions that a value must meet, all of them. None, () and False mean that there is no such condition."""
 
     at_least: float | None = None
     """The lower limit of a number."""
     at_most: float | None = None
     """The upper limit of a number."""
     infinite: float | None = None
-    """The number that means no limit (-1 of retention)."""
+    """The number that means no limit, such as -1 for retention: it counts as higher than every other number. None if no
+    number means that.
+    """
     below: str | None = None
     """An attribute of the same entity whose number has to be higher."""
     one_of: tuple[str, ...] = ()
@@ -65,13 +67,13 @@ class Expected:
     matches_not: str | None = None
     """A regular expression that must not be found in the text."""
     is_set: bool | None = None
-    """Whether there has to be a value; None for either."""
+    """True if a value must exist, False if none may exist; None for no such condition."""
     set_on_one: bool = False
-    """Whether one of the named entities has to have a value."""
+    """Whether at least one of the named entities must have a value."""
 
     @property
     def words(self) -> str:
-        """The conditions for people: ``at least 2, below :replication``."""
+        """The conditions as text for operators: ``at least 2, below :replication``."""
         said = [
             self.at_least is not None and f"at least {quota_value(self.at_least)}",
             self.at_most is not None and f"at most {quota_value(self.at_most)}",
@@ -88,9 +90,9 @@ class Expected:
 
 @dataclass(frozen=True)
 class Policy:
-    """A policy.
+    """A policy: conditions that a value of certain entities must meet.
 
-    `id`, `severity`, `what`, `why` and `rules` are for people.
+    `id`, `severity`, `what`, `why` and `rules` are texts for operators; they do not change the judgement.
     """
 
     id: str
@@ -107,18 +109,20 @@ class Policy:
     clusters: Names = EVERYTHING
     """The clusters in which the policy applies."""
     acl: str | None = None
-    """A regular expression of ACLs, in place of `attrs`; None for other policies."""
+    """A regular expression of the ACLs that the policy judges in place of `attrs`; None if the policy judges `attrs`.
+    """
     inherits: str | None = None
-    """The broker's config that is in effect if the attribute has no value; None without such a config."""
+    """The broker config that is in effect if the attribute has no value; None if there is no such config."""
     default: str | None = None
-    """Kafka's own default, in effect if that config has no value either; None if defaults are not judged."""
+    """Kafka's default, in effect if the config in `inherits` has no value either; None if defaults are not judged."""
     expected_words: str | None = None
     """A text that is shown in place of `expected`; None to show `expected`."""
     show_actual: bool = True
-    """Whether the value may be shown."""
+    """Whether a violation shows the value."""
     rules: tuple[str, ...] = ()
-    """The names of the rules of `kac lint` that judge the same values in a cluster as it is now. Executors do not have
-    the rules themselves."""
+    """The names of the rules of `kac lint` that judge the same values in the present state of a cluster. Spark's
+    executors have only these names, not the rules.
+    """
 
     @property
     def counts_missing(self) -> bool:
@@ -133,16 +137,16 @@ class Policy:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A value that a baseline requires."""
+    """A value that a baseline requires of an attribute."""
 
     entity_type: str
     names: Names
     attr: str
     value: str | None
-    """The value; None if it should not be set."""
+    """The required value; None if the attribute must not be set."""
     clusters: Names = EVERYTHING
     severity: str | None = None
-    """The severity; None for that of the attribute."""
+    """The severity of a difference; None for the usual severity of the attribute."""
 
     @property
     def always_judged(self) -> tuple[str, ...]:
@@ -159,7 +163,7 @@ def _any_of(globs: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class Rules:
-    """The operator's files: policies, a baseline."""
+    """The content of the operator's files: policies, and a baseline."""
 
     policies: tuple[Policy, ...]
     baseline: tuple[Wanted, ...] = ()
@@ -221,7 +225,9 @@ def read_baseline(text: str, file: str = BASELINE_FILE) -> tuple[Wanted, ...]:
 
 
 def _rules(text: str, file: str, under: str) -> Iterable[Node]:
-    """Return the list with this name from a file that begins with `version: 1`; empty for an empty file."""
+    """Return the list under the key `under` of a file that begins with `version: 1`; empty for an empty file. Raises
+    FileProblem. file: the path for messages.
+    """
     root = read_yaml(text, file).root
     if root.is_null:
         return ()
@@ -259,7 +265,7 @@ def _policy(node: Node) -> Policy:
 
 
 def _about(node: Node, fields: dict[str, Node]) -> tuple[str, Names, Names]:
-    """Return the entity type, the names of entities, and the names of clusters, to which a rule applies."""
+    """Return the entity type, the entities' names, and the clusters' names to which a rule of a file applies."""
     types = [name for name in ENTITY_TYPES if name in fields]
     if len(types) != 1:
         node.fail("the entity is missing", f"write one of {', '.join(ENTITY_TYPES)} and a name")
@@ -277,7 +283,9 @@ def _expected(node: Node) -> Expected:
 
 
 def _grants(node: Node) -> str:
-    """Return ACLs as a regular expression of their attributes (`console.lake.entities.acl_attr`)."""
+    """Return the ACLs that a rule describes, as a regular expression of their attributes
+    (`console.lake.entities.acl_attr`).
+    """
     fields = node.fields((), _GRANTS)
     said = {name: "|".join(map(re.escape, fields[name].texts())) for name in fields}
     parts = (said.get(name, ".*" if name in ("principal", "host") else r"\S+") for name in _GRANTS)

@@ -1,5 +1,5 @@
-"""A reader of a lake's tables that needs no Spark: DuckDB selects the valid rows, which become values. It has the
-timeline of changes, drift, policy violations, quota usage and freshness.
+"""A reader of a lake's tables that needs no Spark: DuckDB selects the valid rows, and this module converts them to
+values: the timeline of changes, drift, policy violations, quota usage and freshness.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 _MICROSECOND = timedelta(microseconds=1)
 _EARLIEST = (datetime.min.replace(tzinfo=timezone.utc) + timedelta(days=2) - EPOCH) // _MICROSECOND
 _LATEST = (datetime.max.replace(tzinfo=timezone.utc) - timedelta(days=2) - EPOCH) // _MICROSECOND
-"""The latest time, in microseconds since 1970, that is valid in every zone."""
+"""The latest time, in microseconds since 1970, that can be converted to every time zone."""
 
 
 class Where:
-    """Conditions of a query, joined by AND, with their parameters."""
+    """Conditions of a query, joined by AND, with their parameters. Each method returns a copy with one more
+    condition.
+    """
 
     def __init__(self) -> None:
         self._conditions: list[str] = []
@@ -45,11 +47,11 @@ class Where:
         return self
 
     def equal(self, column: str, value: Any) -> Where:
-        """Require that the column has this value; None: any."""
+        """Require that the column has this value; None adds no condition."""
         return self if value is None else self.add(f"{column} = ?", value)
 
     def between(self, column: str, since: datetime | None, until: datetime | None) -> Where:
-        """Require that the column's time is in [since, until)."""
+        """Require that the column's time is at or after `since` and before `until`; None sets no limit at that end."""
         if since is not None:
             self.add(f"{column} >= ?", since)
         if until is not None:
@@ -66,14 +68,16 @@ class Where:
         return self.add(f"({either})", *(name for entity in entities for name in entity))
 
     def like(self, column: str, pattern: str | None) -> Where:
-        """Require that the column's text equals a pattern, or matches it if it has `*` or `?`; None: any text."""
+        """Require that the column's text equals a pattern, or matches it if it has `*` or `?`; None adds no
+        condition.
+        """
         if pattern is None:
             return self
         return self.add(f"{column} GLOB ?" if set(pattern) & set("*?") else f"{column} = ?", pattern)
 
     @property
     def sql(self) -> str:
-        """A WHERE clause."""
+        """The WHERE clause; empty without conditions."""
         return f"WHERE {' AND '.join(self._conditions)}" if self._conditions else ""
 
 
@@ -99,25 +103,31 @@ def known_time(microseconds: int) -> datetime:
 # -- the valid rows of a table -----------------------------------------------------------------------------------------
 
 _FILES = "read_parquet(?, hive_partitioning = false)"
-"""The files of a table, as a parameter. Their columns include the partition's values, so the names of folders are not
-parsed."""
+"""The table function that reads a table's files; the list of paths is its parameter. The files have the partition
+columns themselves, so DuckDB does not parse them from the names of folders.
+"""
 _OF_HOURS = {"date_trunc('hour', minute)": "epoch_us(minute) // 3600000000"}
-"""Terms of `Table.newest` in Spark's SQL -> a faster equivalent in DuckDB's SQL. DuckDB's date_trunc computes in the
-calendar of a time zone."""
+"""SQL expressions in `Table.newest` for Spark -> an equivalent in DuckDB's SQL that is faster: DuckDB's date_trunc
+computes in the calendar of a time zone.
+"""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a table. Rows that replace each other are always in the same part."""
+    """A choice of a table's rows, by cluster, entity and time. Rows that replace each other are always in the same
+    part.
+    """
 
     clusters: tuple[str, ...] | None = None
-    """Ids of clusters; None for all."""
+    """Ids of clusters; None for all clusters."""
     entities: tuple[tuple[str, str], ...] = ()
-    """Types and keys of entities, of any of the clusters; empty for all."""
+    """Pairs of an entity type and a key, in any of the clusters; empty for all entities."""
     since: datetime | None = None
-    """The start, included, by the table's first column of times, extended to a whole hour; None for the first row."""
+    """The earliest time in the table's first column of times, included, rounded down to a whole hour; None for no
+    limit.
+    """
     until: datetime | None = None
-    """The end, excluded, extended in the same way; None for no end."""
+    """The latest time in that column, excluded, rounded up to a whole hour; None for no limit."""
 
     @staticmethod
     def of(cluster_id: str | None) -> Part:
@@ -126,7 +136,7 @@ class Part:
 
     @property
     def hours(self) -> tuple[datetime | None, datetime | None]:
-        """The part's times, extended to whole hours."""
+        """The times of `since` and `until`, rounded to whole hours; None for no limit."""
         first = None if self.since is None else _hour(self.since)
         return first, None if self.until is None else _hour(self.until + _HOUR - _MICROSECOND)
 
@@ -182,8 +192,8 @@ class Rows(NamedTuple):
 
 
 def holding(table: schema.Table, part: Part, files: Sequence[str]) -> Rows:
-    """Return the valid rows of these files: the rows made last among those that are equal in `Table.newest`, without
-    tombstones (rows that report that nothing is left).
+    """Return the valid rows of these files as a subquery: among rows that are equal in `Table.newest`, only those with
+    the highest `made`, without tombstones (rows that report that nothing replaces the former rows).
     """
     where = part.where(table)
     parameters = [list(files), *where.parameters]
@@ -210,7 +220,7 @@ def _hour(at: datetime) -> datetime:
 
 
 MOST_ROWS = 250_000
-"""Maximum number of rows in an answer: a small file can hold millions of equal rows."""
+"""Maximum number of rows that a query returns: a small file can hold millions of equal rows."""
 
 
 class Unreadable(LakeError):
@@ -225,8 +235,8 @@ class Unreadable(LakeError):
 
 
 class Tables:
-    """The tables of a lake, each at the version that it had at its first read. Runs one query at a time: calls from
-    other threads wait.
+    """The tables of a lake, each pinned to the version that it had at its first read. Runs one query at a time: calls
+    from other threads wait.
     """
 
     def __init__(self, where: str, files: Filesystem | None = None, former: Tables | None = None) -> None:
@@ -280,7 +290,8 @@ class Tables:
             )
 
     def files(self, table: schema.Table) -> TableFiles:
-        """Return a table's pinned version, and its files. The version is the newest one at the first call.
+        """Return a table's pinned version with its files: the newest version at the first call, the same one
+        afterwards.
 
         Raises:
             LakeError: the table's log can't be read.
@@ -310,10 +321,11 @@ class Tables:
         return sorted(filter(None, found))
 
     def days(self, table: schema.Table, part: Part = WHOLE) -> list[datetime | None]:
-        """Return the days for which a part may have rows, the latest first; None: the table is not partitioned by days.
+        """Return the days on which a part may have rows, the latest first.
 
         Returns:
-            The beginning of each day in UTC; empty if there are no files.
+            The beginning of each day in UTC; [None] if the table is not partitioned by days; empty if there are no
+            files.
         """
         found = {file.parts.get("in_day") for _, file in self._of(table, part)}
         with self._logged(table):
@@ -362,7 +374,7 @@ class Tables:
 
         Args:
             columns: the select list in SQL; times as `epoch_us(…)`, see `time`.
-            where: conditions that rows have to meet in addition to the part's own; None for none.
+            where: conditions that rows have to meet in addition to the part's own; None for no further conditions.
             rest: SQL after the conditions.
             more: the parameters in `rest`.
 
@@ -413,7 +425,9 @@ class Tables:
 
 
 class Change(NamedTuple):
-    """A new value of an attribute, the old one, and the author: a row of `history`, see there."""
+    """A row of `history` (`schema.HISTORY` documents its columns): a new value of an attribute, the old value, and the
+    author.
+    """
 
     cluster_id: str
     entity_type: str
@@ -431,34 +445,34 @@ class Change(NamedTuple):
 
     @property
     def is_gap(self) -> bool:
-        """Whether the row is a time in which the cluster was not polled, not a change."""
+        """Whether the row reports a time in which the cluster was not polled, and not a change."""
         return self.entity_type == CLUSTER and self.attr == UNOBSERVED
 
     @property
     def is_first_poll(self) -> bool:
-        """Whether the row stands for all values that the first poll of a cluster returned; `new_value` has their
-        number.
+        """Whether the row replaces all values that the first poll of a cluster returned; `new_value` is then the number
+        of these values.
         """
         return self.entity_type == CLUSTER and self.attr == FIRST_POLL
 
     def is_first_seen(self, first_poll: datetime | None) -> bool:
-        """Return whether the cluster's first poll, or first snapshot of the log, had the value. Such a row is not a
-        change: the value is older, by an unknown time.
+        """Return whether the value is from the cluster's first poll, or first snapshot of the log. Such a row is not a
+        change: the value was set before, at an unknown time.
 
         Args:
-            first_poll: the cluster's time in `first_polls`; None if it has none.
+            first_poll: the cluster's time in `first_polls`; None if the cluster is not in it.
         """
         is_new = self.old_value is None and not self.is_deleted and not self.is_gap
         return is_new and self.source in POLL_SOURCES and self.valid_from == first_poll
 
     @property
     def place(self) -> tuple[timedelta, str, str, str, str]:
-        """The sort key of a timeline: from late to early, then by cluster, entity and attribute."""
+        """The sort key of a timeline: the latest change first, then by cluster, entity and attribute."""
         return (EPOCH - self.valid_from, *self[:4])
 
 
 class Drifted(NamedTuple):
-    """A value that differs from its peers: a row of `drift`, see there."""
+    """A value that differs from those of its peers: a row of `drift` (`schema.DRIFT` documents its columns)."""
 
     cluster_id: str
     scope: str
@@ -473,13 +487,13 @@ class Drifted(NamedTuple):
 
     @property
     def entity(self) -> tuple[str, str]:
-        """Type and key of the entity that differs."""
+        """Type and key of the entity whose value differs."""
         type_, _, key = self.entity_key.partition(":")
         return type_, key
 
 
 class Pair(NamedTuple):
-    """A user and a client id that share a quota; see `quota_usage`."""
+    """A user and a client id that share a quota, as `schema.QUOTA_USAGE` defines them."""
 
     scope_user: str | None
     scope_client: str | None
@@ -489,8 +503,8 @@ class Pair(NamedTuple):
 class Usage(NamedTuple):
     """The usage of a pair in a window, on the broker with the highest usage: limits apply to each broker.
 
-    quota_value and level are of that broker's last minute, suggested_value and reason of all minutes under this limit
-    (`quota_suggestion`). An unknown rate is None: without a lake only the quotas are known, and broker_id is -1.
+    quota_value and level are those of that broker's last minute; suggested_value and reason are from all minutes with
+    this limit (`quota_suggestion`). Without a lake only the quotas are known: rates are then None, and broker_id is -1.
     """
 
     cluster_id: str
@@ -499,22 +513,22 @@ class Usage(NamedTuple):
     quota_value: float | None
     level: int | None
     rate_max: float | None
-    """The highest rate over ten seconds, in bytes/s or %."""
+    """The highest rate over ten seconds, in bytes/s or % of a request handler's time; None if unknown."""
     rate_avg: float | None
-    """The mean rate, in bytes/s or %."""
+    """The mean rate, in bytes/s or % of a request handler's time; None if unknown."""
     utilisation: float | None
     throttle_ms: int
-    """The sum over all brokers."""
+    """The milliseconds for which requests were throttled, the sum over all brokers."""
     throttled_requests: int
     headroom: float | None
     suggested_value: float | None
     reason: str
     series: tuple[tuple[datetime, float], ...]
-    """The highest rate over ten seconds in each minute, on any broker."""
+    """For each minute, its time and the highest rate over ten seconds on any broker, in the unit of `rate_max`."""
 
 
 class Minute(NamedTuple):
-    """A minute of a pair on a broker: a row of `quota_usage`, see there."""
+    """A minute of a pair on a broker: a row of `quota_usage` (`schema.QUOTA_USAGE` documents its columns)."""
 
     minute: datetime
     broker_id: int
@@ -538,7 +552,9 @@ class ThrottledMinute(NamedTuple):
 
 
 class Violation(NamedTuple):
-    """A present or former violation of a policy: a row of `policy_violation`, see there."""
+    """A violation of a policy, present or ended: a row of `policy_violation` (`schema.POLICY_VIOLATION` documents its
+    columns).
+    """
 
     cluster_id: str
     policy_id: str
@@ -556,12 +572,12 @@ class Gap(NamedTuple):
 
     since: datetime
     until: datetime | None
-    """The end; None while it lasts."""
+    """The end; None if the cluster is still not polled."""
     cluster_id: str = ""
 
 
 class Freshness(NamedTuple):
-    """The freshness of a table for a cluster."""
+    """The times of a table's newest data about a cluster."""
 
     table: schema.Table
     as_of: datetime | None
@@ -583,25 +599,25 @@ _TEXT = "concat_ws(' ', entity_type, entity_key, attr, old_value, new_value, pri
 
 @dataclass(frozen=True)
 class Wanted:
-    """A filter of changes. None and () do not filter."""
+    """A filter of changes. An attribute that is None or () does not filter."""
 
     cluster_id: str | None = None
     entities: tuple[tuple[str, str], ...] = ()
-    """Pairs of a type and a key. Times in which the cluster was not polled always match."""
+    """Pairs of an entity type and a key. Rows that report a time without polls always match."""
     since: datetime | None = None
-    """The start of the time, included."""
+    """The start of the time range, included."""
     until: datetime | None = None
-    """The end of the time, excluded."""
+    """The end of the time range, excluded."""
     key: str | None = None
     """An attribute, or a pattern with `*` and `?`."""
     principal: str | None = None
     """A principal, with or without `User:`; a change matches if the principal is one of its possible authors."""
     text: str = ""
-    """Words that all occur in a row; case is ignored."""
+    """Words that must all occur in a row, in any case."""
 
     @property
     def narrows(self) -> bool:
-        """Whether the filter has a condition other than cluster and time."""
+        """Whether the filter has another condition than cluster and time."""
         return bool(self.entities or self.key or self.principal or self.text)
 
 
@@ -613,11 +629,11 @@ def with_acls(type_: str, key: str) -> tuple[tuple[str, str], ...]:
 
 
 def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, *, folded: bool = False) -> list[Change]:
-    """Return the latest changes, at most `limit`, the latest first.
+    """Return the latest changes that match a filter, at most `limit`, the latest first.
 
     Args:
-        folded: show one row (`Change.is_first_poll`) in place of all values of a cluster's first poll, if they are at
-            least `_FOLDED_FROM`.
+        folded: whether one row (`Change.is_first_poll`) replaces all values of a cluster's first poll, if they are at
+            least `_FOLDED_FROM` (10).
 
     Raises:
         LakeError: as `Tables.select`, like all functions here that read tables.
@@ -632,14 +648,16 @@ def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, *, folded: bool 
 
 
 def changes(tables: Tables, part: Part, where: Where, limit: int) -> list[Change]:
-    """Return the latest changes in a part of `history` that meet these conditions, the latest first."""
+    """Return the latest changes in a part of `history` that meet these conditions, at most `limit`, the latest
+    first.
+    """
     order = "ORDER BY valid_from DESC, cluster_id, entity_type, entity_key, attr LIMIT ?"
     return [*map(_change, tables.select(_COLUMNS, schema.HISTORY, part, where, order, limit))]
 
 
 def _part(tables: Tables, wanted: Wanted) -> Part:
-    """Return the part of `history` to read: the wanted cluster, or all. If entities are wanted, only these, and the
-    clusters themselves, whose rows are the gaps.
+    """Return the part of `history` to read: the wanted cluster, or all clusters. If entities are wanted, the part has
+    only these entities and the clusters themselves, because gaps are rows about clusters.
     """
     part = Part.of(wanted.cluster_id)
     if not wanted.entities:
@@ -648,14 +666,16 @@ def _part(tables: Tables, wanted: Wanted) -> Part:
 
 
 def _themselves(tables: Tables, cluster_id: str | None) -> tuple[tuple[str, str], ...]:
-    """Return a cluster, or all clusters, as entities: gaps are their rows."""
+    """Return a cluster as an entity, or all clusters if `cluster_id` is None: pairs of type and key. Gaps are rows
+    about these entities.
+    """
     return tuple((CLUSTER, each) for each in (tables.clusters(schema.HISTORY) if cluster_id is None else [cluster_id]))
 
 
 _FOLDED_FROM = 10
-"""Minimum number of values of a first poll that become one row."""
+"""Minimum number of values from a first poll that one row replaces."""
 _WAS_THERE = f"list_contains(?, source) AND old_value IS NULL AND NOT is_deleted AND entity_type <> '{CLUSTER}'"
-"""Condition of a row from a first poll: `Change.is_first_seen`."""
+"""SQL condition of a row that a first poll made: `Change.is_first_seen`."""
 
 
 def _folded_polls(tables: Tables, wanted: Wanted) -> list[Change]:
@@ -692,7 +712,7 @@ def _changes_where(wanted: Wanted) -> Where:
 
 def first_polls(tables: Tables, clusters: Collection[str]) -> dict[str, datetime]:
     """Return cluster id -> the time in UTC at which a poll, or a snapshot of the log, first showed the cluster. A
-    cluster that none showed is missing.
+    cluster that no poll and no snapshot showed is missing.
     """
     where = Where().add("list_contains(?, source)", POLL_SOURCES).add("attr <> ?", UNOBSERVED)
     part = Part(tuple(clusters))
@@ -701,11 +721,11 @@ def first_polls(tables: Tables, clusters: Collection[str]) -> dict[str, datetime
 
 
 def gaps(tables: Tables, cluster_id: str | None, since: datetime | None = None) -> list[Gap]:
-    """Return the times in which a cluster was not polled, the latest first.
+    """Return the time ranges in which a cluster was not polled, the latest first.
 
     Args:
-        cluster_id: the id of the cluster; None for any cluster.
-        since: gaps that ended before it are left out.
+        cluster_id: the id of the cluster; None for all clusters.
+        since: gaps that ended before this time are left out; None for all gaps.
     """
     where = Where().equal("entity_type", CLUSTER).equal("attr", UNOBSERVED)
     if since is not None:
@@ -717,18 +737,18 @@ def gaps(tables: Tables, cluster_id: str | None, since: datetime | None = None) 
 
 
 def _change(row: Sequence[Any]) -> Change:
-    """Convert a row of `_COLUMNS` to a change."""
+    """Convert a row with the columns `_COLUMNS` to a change."""
     return Change(*(*row[:6], known_time(row[6]), time(row[7]), *row[8:]))
 
 
 class Gone(NamedTuple):
-    """Lines of brokers' logs that were lost before kac read them."""
+    """A part of a broker's log, in a file or topic, that was lost before kac read it."""
 
     cluster_id: str
     file: str
-    """A file, or a topic with its partition."""
+    """The name of a file, or a topic with its partition."""
     at: int
-    """A byte position, or an offset."""
+    """The position where the lost part begins: a byte position in the file, or an offset in the topic."""
     what: str
 
 
@@ -752,7 +772,7 @@ _BY_SEVERITY = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END
 def drift(
     tables: Tables, cluster_id: str | None = None, scope: str | None = None, key: str | None = None
 ) -> list[Drifted]:
-    """Return the values that differ from their peers, by severity.
+    """Return the values that differ from their peers, the most severe first.
 
     Args:
         cluster_id: the id of the cluster; None for all clusters.
@@ -771,7 +791,7 @@ def drift(
 
 
 def violations(tables: Tables, cluster_id: str | None = None) -> list[Violation]:
-    """Return violations of policies by severity, also those that ended.
+    """Return the violations of policies, also those that ended, the most severe first.
 
     Args:
         cluster_id: the id of the cluster; None for all clusters.
@@ -795,13 +815,13 @@ _ONE_MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class Window:
-    """A filter of usage. None does not filter."""
+    """A filter of usage. An attribute that is None does not filter."""
 
     cluster_id: str
     since: datetime | None = None
-    """The start of the time, included; without it, the last `WINDOW` that has usage."""
+    """The start of the time range, included; None for the time `WINDOW` before the end."""
     until: datetime | None = None
-    """The end of the time, excluded."""
+    """The end of the time range, excluded; None to end after the last minute with usage."""
     key: str | None = None
     """A quota key, or a pattern with `*` and `?`."""
     principal: str | None = None
@@ -847,15 +867,14 @@ _NONE = (
     "(SELECT NULL quota_key, NULL scope_user, NULL scope_client, NULL quota_value, NULL level, NULL suggested_value, \
 NULL reason LIMIT 0)"
 )
-"""A subquery without rows, in place of the table of suggestions."""
+"""A subquery without rows, which replaces the table of suggestions if it does not exist."""
 
 
 def _latest(
     tables: Tables, table: schema.Table, clusters: Collection[str], where: Where | None = None, column: str = ""
 ) -> dict[str, datetime]:
-    """Return cluster -> the latest time in a column of a table, by default in its first column of times. In a table
-    that is partitioned by days, the newest days are read first, and earlier ones only for the clusters without rows in
-    them.
+    """Return cluster -> the latest time in a column of a table; clusters without rows are missing. In a table that is
+    partitioned by days, the newest days are read first, and earlier days only for the clusters that the newest lack.
 
     Args:
         where: the conditions of the rows; None for all rows.
@@ -876,8 +895,8 @@ def _latest(
 
 
 def settled(tables: Tables, window: Window) -> Window | None:
-    """Return the window with both ends in UTC; None if the cluster has no usage. Without `until` it ends after the last
-    minute with usage, and without `since` it begins `WINDOW` before its end.
+    """Return the window with both ends set, in UTC; None if the cluster has no usage. Without `until` it ends after the
+    last minute with usage, and without `since` it begins `WINDOW` before its end.
     """
     newest = _latest(tables, schema.QUOTA_USAGE, [window.cluster_id]).get(window.cluster_id)
     if newest is None:
@@ -887,12 +906,12 @@ def settled(tables: Tables, window: Window) -> Window | None:
 
 
 def hottest(tables: Tables, window: Window, limit: int = MOST) -> list[Usage]:
-    """Return at most `limit` pairs, those nearest to their limits or above them first; pairs without a limit come last,
-    the busiest first.
+    """Return the usage of at most `limit` pairs in a window, each on the broker with the highest usage. The pairs whose
+    usage is the highest share of their limit come first; pairs without a limit come last, the busiest first.
 
     Returns:
-        The usage of each pair in the window, on the broker with the highest usage; rates in bytes per second, or in
-        percent of a request handler's time, as the quota's key says. Empty if the cluster has no usage then.
+        Rates in bytes per second, or in percent of a request handler's time, depending on the quota's key. Empty if the
+        cluster has no usage in the window.
     """
     whole = settled(tables, window)
     if whole is None or (usage := tables.rows(schema.QUOTA_USAGE, _of_window(whole))) is None:
@@ -914,7 +933,9 @@ def _usage(cluster_id: str, row: tuple[Any, ...]) -> Usage:
 
 
 def minutes(tables: Tables, window: Window, pair: Pair) -> list[Minute]:
-    """Return every minute of a pair in the window, by time, then by broker; empty if the cluster has no usage."""
+    """Return every minute of a pair in the window, by time, then by broker; empty if the pair or the cluster has no
+    usage.
+    """
     whole = settled(tables, window)
     if whole is None:
         return []
@@ -945,22 +966,22 @@ SHOWN = (schema.HISTORY, schema.DRIFT, schema.QUOTA_USAGE, schema.POLICY_VIOLATI
 
 
 class FleetFreshness(NamedTuple):
-    """The freshness of a table for many clusters."""
+    """The times of a table's newest data about all clusters in it."""
 
     clusters: int
-    """The number of clusters."""
+    """The number of clusters with rows in the table."""
     as_of: datetime | None
-    """The time of the newest observation; None if no cluster has one."""
+    """The time of the newest observation of any cluster; None if no cluster was observed."""
     oldest: datetime | None
-    """The earliest of the clusters' newest observations; None if no cluster has one."""
+    """The earliest among the newest observations of the clusters; None if no cluster was observed."""
     oldest_cluster: str
-    """The cluster with that observation; ``""`` without one."""
+    """The id of the cluster whose newest observation is `oldest`; ``""`` if no cluster was observed."""
     built: datetime | None
     """The time of the last write; None if there are no files."""
     run: str | None
     """The id of the run that wrote last; None if it is unknown."""
     unpolled: tuple[str, ...]
-    """The clusters that are not polled now."""
+    """The ids of the clusters that are in a gap now."""
 
 
 def fleet_freshness(tables: Tables, table: schema.Table) -> FleetFreshness:
@@ -975,9 +996,7 @@ def fleet_freshness(tables: Tables, table: schema.Table) -> FleetFreshness:
 
 
 def freshness(tables: Tables, cluster_id: str, *, of: tuple[schema.Table, ...] = SHOWN) -> list[Freshness]:
-    """Return the freshness of each table for a cluster: its newest observation, the time when it was built, and the
-    run.
-    """
+    """Return the freshness of each table in `of` for a cluster."""
     made = []
     for table in of:
         built = tables.built(table, Part.of(cluster_id))
@@ -991,10 +1010,9 @@ def freshness(tables: Tables, cluster_id: str, *, of: tuple[schema.Table, ...] =
 
 
 def _observed(tables: Tables, table: schema.Table, clusters: Collection[str]) -> dict[str, datetime]:
-    """Return cluster -> the newest observation that a table may have of it.
-
-    For usage this is the last minute, for access the last decision; else a poll or a record of the metadata log; for a
-    cluster with neither, the last change from another source.
+    """Return cluster -> the time of the newest observation that a table can contain. For `quota_usage` this is the last
+    minute, for `access` the last decision. For other tables it is the last poll or record of the metadata log; for a
+    cluster without polls and log, the last change from another source.
     """
     if table is schema.QUOTA_USAGE:
         return _latest(tables, schema.QUOTA_USAGE, clusters)

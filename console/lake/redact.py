@@ -1,8 +1,10 @@
-"""Redaction of secrets in the lake: which values are secret, their replacement, and the mask of a damaged line.
+"""Redaction of secrets in the lake: the decision whether a value is secret, the text that replaces it, and the mask of
+a damaged line.
 
-Kafka hides values of its type PASSWORD and of every unknown name (``ConfigDef.Type.isSensitive``,
-``KafkaConfig.maybeSensitive``). So does this module: a config is harmless only if some release defines its name and no
-release defines it as a password. `harmless_configs.json` lists those (`tests/support/record_harmless_configs.py`).
+Kafka hides values of its type PASSWORD and values of every unknown name (``ConfigDef.Type.isSensitive``,
+``KafkaConfig.maybeSensitive``). This module does the same: a config is harmless only if some release defines its name
+and no release defines it as a password. `harmless_configs.json` lists these names
+(`tests/support/record_harmless_configs.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import NamedTuple
 from console.model.entity_types import in_files
 
 HIDDEN = "[hidden]"
-"""The text in place of a secret in a broker's request log."""
+"""The text that a broker's request log has in place of a secret."""
 
 MASKED_CHARS = 200
 _CONFIG_TYPES = frozenset(each.kafka_word for each in in_files())
@@ -80,7 +82,9 @@ class Damaged(NamedTuple):
 
     @staticmethod
     def of(place: int, data: bytes, reason: str) -> Damaged:
-        """Return the parts of an unreadable line that may be stored. place: the line's place in its file or topic."""
+        """Return the parts of an unreadable line that may be stored: its hash, its mask and the reason. place: the
+        line's byte position in its file, or its offset in its topic.
+        """
         sample = mask(data[: 5 * MASKED_CHARS].decode("utf-8", "replace"))
         return Damaged(place, reason, hashlib.sha256(data).hexdigest(), sample)
 

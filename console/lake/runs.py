@@ -1,5 +1,5 @@
-"""Runs of the application on a lake, without Spark: the check for new data, the settings and the progress of a run, and
-its report.
+"""Runs of the application on a lake, without Spark: the check whether there is new data, the settings, progress and
+report of a run.
 """
 
 from __future__ import annotations
@@ -27,46 +27,50 @@ from console.model.foreign_json import json_of
 from console.model.yaml_places import FileProblem
 
 GOLD = "gold"
-"""The name of the stream that reads bronze."""
+"""The name of the stream that reads the bronze tables and makes silver and gold."""
 
 
 # -- batches of streams, and the check for new data --------------------------------------------------------------------
 
 
 def batches(lake: Lake, stream: str) -> tuple[int | None, int | None]:
-    """Return the last planned batch of a stream, and the last completed one; None for each that does not exist."""
+    """Return the numbers of the last planned and of the last completed batch of a stream; None for each that does not
+    exist.
+    """
     logs = (lake.files.entries(lake.path(f"checkpoints/{stream}/{log}")) for log in ("offsets", "commits"))
     planned, ended = (max((int(each.name) for each in log if each.name.isdigit()), default=None) for log in logs)
     return planned, ended
 
 
 def committed(lake: Lake, stream: str) -> list[Offset] | None:
-    """Return the position of a stream: the offset of each of its sources. None if it has no checkpoint, or an
-    incomplete batch.
+    """Return the end offset of each source of a stream. None if the stream has no checkpoint, or if its last batch is
+    incomplete.
     """
     planned, ended = batches(lake, stream)
     return None if planned is None or planned != ended else offsets(lake, stream, planned)
 
 
 def begun(lake: Lake, stream: str) -> int | None:
-    """Return the incomplete batch of a stream; None if it has no such batch."""
+    """Return the number of the incomplete batch of a stream; None if every planned batch is complete."""
     planned, ended = batches(lake, stream)
     return None if planned == ended else planned
 
 
 def offsets(lake: Lake, stream: str, batch: int) -> list[Offset]:
-    """Return the end offsets of a batch, by source. Spark writes them before it runs the batch."""
+    """Return the end offset of each source of a stream's batch, in the order of the sources; {} for a source without
+    data. Spark writes them before it runs the batch.
+    """
     text = lake.files.read(lake.path(f"checkpoints/{stream}/offsets/{batch}")).decode()
     return [json_of(line) if line != "-" else {} for line in text.splitlines()[2:]]
 
 
 def news(lake: Lake, settings: Settings) -> list[str]:
-    """Return the names of the streams that have work to do, `GOLD` last; empty if there is no work. Release the data
-    that the other streams have read. A stream whose input is refused is returned if there is other work: its own run
-    then raises the error.
+    """Return the names of the streams that have work to do, `GOLD` last; empty if no stream has. Sources without new
+    data release the data that was read (`Source.committed`). If a source's input is refused and other streams have
+    work, its stream is also returned: its own run then raises the error.
 
     Raises:
-        UnreadableInput: an input is refused, and there is no other work.
+        UnreadableInput: an input is refused, and no other stream has work.
         OSError: an input can't be read.
     """
     found, refusals = [], []
@@ -90,8 +94,8 @@ def news(lake: Lake, settings: Settings) -> list[str]:
 
 
 def is_behind(lake: Lake) -> bool:
-    """Return whether gold is behind bronze or the operator's files, or was made by another version of kac. A lake
-    without bronze tables is not behind.
+    """Return whether gold lacks rows of bronze or changes of the operator's files, or was made by another version of
+    kac. False for a lake without bronze tables.
     """
     versions = [lake.version(table) for table in schema.BRONZE]
     if max(versions) < 0:
@@ -105,12 +109,12 @@ def is_behind(lake: Lake) -> bool:
 
 
 class Unjudged(NamedTuple):
-    """The part of `history` that was not judged yet."""
+    """The part of `history` for which violations and drift were not determined yet."""
 
     version: int
     """The present version of `history`."""
     clusters: frozenset[str] | None
-    """The clusters with new rows; None if all clusters have to be judged."""
+    """The clusters with new rows in `history`; None if all clusters have to be judged."""
     rules: tuple[str, ...]
     """The names of the tables whose rules have changed in the operator's files."""
 
@@ -130,21 +134,23 @@ def unjudged(lake: Lake) -> Unjudged | None:
 
 
 def is_of_another(lake: Lake) -> bool:
-    """Return whether another version of kac made gold: `history`, or the checkpoint, which then reads other tables."""
+    """Return whether another version of kac made gold: it wrote `history`, or the checkpoint is for another number of
+    bronze tables.
+    """
     note, at = next(lake.notes(schema.HISTORY), None), committed(lake, GOLD)
     is_of_other_tables = at is not None and len(at) != len(schema.BRONZE)
     return is_of_other_tables or (note is not None and note.get("kac") != kac_version())
 
 
 def is_undone(lake: Lake) -> bool:
-    """Return whether the last batch of request logs was undone. If the run died meanwhile, the checkpoint of the stream
-    still exists.
+    """Return whether the last batch of request logs was undone. If the run died before it deleted the stream's
+    checkpoint, the checkpoint still exists.
     """
     return bool(next(ends(lake, RequestLogs.name), {}).get("is_undone"))
 
 
 def ends(lake: Lake, stream: str, table: schema.Table = schema.REQUEST) -> Iterator[dict[str, Any]]:
-    """Yield the notes with the end offsets of a stream, from a bronze table's commits, newest first."""
+    """Yield the notes about a stream that contain end offsets, from the commits of a bronze table, newest first."""
     return (note for note in lake.notes(table) if note.get("stream") == stream and "end" in note)
 
 
@@ -156,13 +162,13 @@ def rules_differ(lake: Lake) -> list[str]:
 
 
 def digests(lake: Lake) -> dict[str, str]:
-    """Return the digests of the operator's files, by the table that uses each."""
+    """Return the name of a table -> the SHA-256, in hex, of the operator's file that it depends on."""
     files = {schema.DRIFT.name: policy_files.BASELINE_FILE, schema.POLICY_VIOLATION.name: policy_files.POLICIES_FILE}
     return {table: hashlib.sha256(lake.own_file(name) or b"").hexdigest() for table, name in files.items()}
 
 
 def rules_of(lake: Lake) -> policy_files.Rules:
-    """Return the rules of the operator's files; without a file of policies, the default policies. Raises
+    """Return the rules in the operator's files; if there is no file of policies, kac's default policies. Raises
     UnreadableInput: a file is invalid.
     """
 
@@ -186,15 +192,17 @@ def rules_of(lake: Lake) -> policy_files.Rules:
 
 @dataclass(frozen=True)
 class Plan:
-    """The settings of a run of the application."""
+    """The settings of a run of the application. `max_bad_ratio` is the share, from 0 to 1, of the lines of a part that
+    may be unreadable.
+    """
 
     lake: Lake
     inputs: Inputs
     max_bad_ratio: float = MAX_BAD_RATIO
     every: float = 1.0
-    """The seconds between two batches of a stream."""
+    """The interval in seconds between two batches of a stream that runs continuously."""
     keep_days: float | None = None
-    """The days for which rows without a part in any history are kept; None for ever."""
+    """The number of days for which rows are kept that no history is made from; None to keep them for ever."""
     topics: tuple[Topic, ...] = ()
     """The topics with request logs."""
     login: str = field(default="", repr=False)
@@ -202,7 +210,7 @@ class Plan:
 
     @property
     def root(self) -> str:
-        """The lake's location in Spark's notation."""
+        """The lake's location as Spark needs it: `s3a://` in place of `s3://`."""
         return re.sub(r"\As3://", "s3a://", self.lake.where)
 
 
@@ -219,14 +227,14 @@ def settings_of(plan: Plan) -> Iterator[Settings]:
 
 
 def begins(lake: Lake) -> dict[str, Offset]:
-    """Return name -> start offset (`begin_of`) of the sources that have lost their checkpoint."""
+    """Return the name of each source that has lost its checkpoint -> its start offset (`begin_of`)."""
     return {name: at for name, of in SOURCES.items() if (at := begin_of(lake, name, of.table)) is not None}
 
 
 def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
-    """Return the start offset of a source that has lost its checkpoint: the end offset in bronze's commits. None if the
-    source's checkpoint has a completed batch, because Spark asks for the start only before that; or if bronze has no
-    commit of the source.
+    """Return the start offset of a source that has lost its checkpoint: its end offset in the newest commit of bronze.
+    None if bronze has no commit of the source, or if its checkpoint has a completed batch, since Spark does not ask
+    for a start offset then.
     """
     if batches(lake, stream)[1] is not None:
         return None
@@ -236,7 +244,9 @@ def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
 
 @contextmanager
 def recorded(lake: Lake, report: Report) -> Iterator[Callable[[], None]]:
-    """Keep the report of a run in the lake, also if the run fails. Yield a function that saves the report meanwhile."""
+    """Store the report of a run in the lake at the beginning and at the end of the ``with`` block, also if the block
+    fails. Yield a function that stores the report meanwhile.
+    """
     counted = {table: lake.version(table) for table in schema.TABLES.values()}
     lake.put_run(report.run_id, report.data())
 
@@ -263,7 +273,9 @@ def begun_report(job: str) -> Report:
 
 @contextmanager
 def refusals_recorded(lake: Lake, report: Report) -> Iterator[None]:
-    """Keep the report of a run that fails before `recorded` begins, for example because an input is refused."""
+    """Store the report of a run as failed if the ``with`` block fails before `recorded` begins, for example because an
+    input is refused.
+    """
     try:
         yield
     except BaseException as wrong:
@@ -273,32 +285,34 @@ def refusals_recorded(lake: Lake, report: Report) -> Iterator[None]:
 
 
 def keep_failure(lake: Lake, report: Report, message: str) -> None:
-    """Keep the report of a run as failed with this message, if the lake can be written."""
+    """Store the report of a run as failed with this message; do nothing if the lake can't be written."""
     report.fail(message)
     with suppress(OSError, LakeError):
         lake.put_run(report.run_id, ended(report).data())
 
 
 def _said_of(wrong: BaseException) -> str:
-    """Return the message of an error for a report: without values, unless it is the lake's own."""
+    """Return the message of an error for a report: the lake's own message, or only the class of any other error, whose
+    text may contain values from the data.
+    """
     return message_of(wrong) or type(wrong).__name__
 
 
 def nothing_done() -> Report:
-    """Return the report of a run without new data."""
+    """Return the report of a run that found no new data: done, without an id."""
     return ended(Report("", "update", datetime.now(timezone.utc)))
 
 
 def ended(report: Report) -> Report:
-    """Return the report with the present time as its end."""
+    """Set the end of a report to the present time, and its status to done unless it failed; return the same report."""
     report.ended = datetime.now(timezone.utc)
     report.status = "done" if report.status == "running" else report.status
     return report
 
 
 def _count(lake: Lake, report: Report, counted: dict[schema.Table, int]) -> None:
-    """Add the run's rows and bytes from the commits of Delta. counted: table -> the version up to which they were
-    added.
+    """Add the rows and bytes in the run's commits of Delta to the report. counted: table -> the version up to which
+    they were added; it is updated.
     """
     for table, before in counted.items():
         counted[table] = max(before, lake.version(table))
@@ -314,7 +328,7 @@ def _count(lake: Lake, report: Report, counted: dict[schema.Table, int]) -> None
 
 
 class SparkFailed(Exception):
-    """An error of Spark itself, with its name; Spark's log has the place."""
+    """An error of Spark itself; the message has the name of the error, and the place is in Spark's log."""
 
 
 _TOLD = re.compile(
@@ -322,8 +336,8 @@ _TOLD = re.compile(
     r"|LakeError): (.+(?:\n {2}\S.*)*)$",
     re.MULTILINE,
 )
-"""The end of a traceback from one of Spark's Python workers, for the errors of the lake: a line, and the indented lines
-below it.
+"""Matches an error of the lake at the end of a traceback from one of Spark's Python workers: its line, and the indented
+lines below it.
 """
 
 
@@ -345,15 +359,17 @@ def message_of(wrong: BaseException) -> str | None:
 
 
 def is_refusal(wrong: BaseException) -> bool:
-    """Return whether an error, also one that was raised within Spark, refuses the input of one source."""
+    """Return whether an error means that the input of one source is refused, also if the error was raised
+    within Spark.
+    """
     found = _TOLD.findall(str(wrong))
     return isinstance(wrong, UnreadableInput) or bool(found and found[-1][0] in ("UnreadableInput", "TooMuchIsBad"))
 
 
 @contextmanager
 def in_words() -> Iterator[None]:
-    """Convert Spark's errors inside the ``with`` block to LakeError or SparkFailed, because they get their text from
-    Java, which ends with the session. Raises KeyboardInterrupt if an interrupt came before the error.
+    """Convert Spark's errors inside the ``with`` block to LakeError or SparkFailed: Spark's errors read their text from
+    Java, which ends with the session. If an interrupt came before the error, raise KeyboardInterrupt instead.
     """
     try:
         yield
@@ -377,7 +393,7 @@ def kac_version() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the programs that run the application."""
+    """Return name -> version of the programs that run the application."""
     found = {"kac": kac_version(), "python": platform.python_version()}
     with suppress(PackageNotFoundError):
         found["pyspark"] = version("pyspark")
@@ -391,21 +407,21 @@ SECONDS_BETWEEN = 0.25
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a job: its step, and the items done in it."""
+    """The progress of a job: the present step, and the tasks done in it."""
 
     job: str
     step: str
-    """The name of the present stream."""
+    """The name of the stream that the present step runs."""
     number: int
-    """The place of the step, from 1."""
+    """The number of the present step, from 1."""
     steps: int
     """The number of steps."""
     done: int = 0
-    """The number of tasks that are done."""
+    """The number of tasks of the step that are done."""
     total: int = 0
     """The number of tasks that Spark has planned so far, which may grow; 0 before any is known."""
     rows: int | None = None
-    """The rows that a source's step has read; None until it ends."""
+    """The number of rows that a source's step has read; None until the step ends."""
     ended: bool = False
 
 
@@ -421,8 +437,9 @@ class Steps:
 
     @contextmanager
     def step(self, name: str) -> Iterator[Callable[[int], None]]:
-        """Report a step, which is the ``with`` block. Yield a function to call with the count of rows that the step
-        read."""
+        """Report the beginning, the progress and the end of a step, which is the ``with`` block. Yield a function to
+        call with the number of rows that the step read.
+        """
         self._at = at = replace(self._at, step=name, number=self._at.number + 1)
         rows: list[int] = []
         self._listener(at)
@@ -445,7 +462,9 @@ class Steps:
 
 
 def _tasks() -> tuple[int, int]:
-    """Return the count of completed tasks, and of all tasks, in the active stages; zeros while Spark does not run."""
+    """Return the number of completed tasks and the number of all tasks in Spark's active stages; (0, 0) while Spark
+    does not run.
+    """
     context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     active: Any = getattr(context, "_active_spark_context", None)
     # During its start and after its stop, the SparkContext exists without its Java.

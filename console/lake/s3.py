@@ -1,8 +1,8 @@
-"""A lake in an S3 bucket, by obstore: any store with S3's API.
+"""Access to a lake in a bucket of S3, or of any store with S3's API, by obstore.
 
-An object is visible only as a whole, so `create` and `replace` are one step each. Programs of this machine read copies:
-data files never change, so a copy never expires; copies that were not read for a week are deleted. If Spark reaches the
-bucket itself, there are no copies.
+An object becomes visible only as a whole, so `create` and `replace` are one step each. Programs on this machine read
+copies: data files never change, so a copy stays valid; copies that were not read for a week are deleted. If Spark reads
+the bucket itself, no copies are made.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _PACKETS, _WHOLE = timedelta(minutes=2), timedelta(hours=1)
 """Timeouts of a store: for one part of a write or one packet of a read, and for a whole object."""
 _TRIES_AGAIN = 2
 _LENT_SECONDS = 60.0
-"""Seconds between two checks whether lent keys have to be renewed."""
+"""Seconds between two checks whether the keys in the file that `lent` yielded have to be renewed."""
 _OF_TWO, _OF_THREE = "SimpleAWSCredentialsProvider", "TemporaryAWSCredentialsProvider"
 """S3A's providers that read keys without and with a token from its settings."""
 _OF_FILE = "software.amazon.awssdk.auth.credentials.ProfileCredentialsProvider"
-"""The provider of the AWS SDK that reads a file of profiles."""
+"""The class in the AWS SDK for Java that reads keys from a profiles file."""
 _PROFILE, _PROFILES = "default", "credentials"
 _KEYS = "Check AWS_PROFILE, or AWS_ACCESS_KEY_ID and its secret."
 _UNKNOWN = f"it does not know the access key of {{source}}. {_KEYS}"
@@ -70,13 +70,13 @@ _NO_OBJECT = ("NoSuchKey", "NotFound", "")
 
 
 class S3Keys(NamedTuple):
-    """Credentials for a bucket."""
+    """Credentials for a bucket. `token` is the session token of temporary ones, else None."""
 
     access_key: str
     secret: str
     token: str | None
     source: str
-    """The origin of the credentials, for an operator."""
+    """The origin of the credentials, as text for the operator."""
     ends: datetime | None = None
     """The time at which they expire; None if they do not, or if it is unknown."""
 
@@ -85,7 +85,7 @@ class S3Keys(NamedTuple):
 
 
 class _Loan(msgspec.Struct, frozen=True):
-    """The access to a bucket that another process gets: see `S3Files`."""
+    """The access to a bucket that another process receives: the arguments of `S3Files`, and the present keys."""
 
     bucket: str
     endpoint: str
@@ -95,7 +95,7 @@ class _Loan(msgspec.Struct, frozen=True):
 
 
 class _Lease(NamedTuple):
-    """The object of a lease. If the object is empty, the lease is free."""
+    """The present object of a lease. If the object is empty, no run holds the lease."""
 
     text: bytes
     tag: str
@@ -105,22 +105,23 @@ class _Lease(NamedTuple):
 
     @property
     def holder(self) -> files.Holder | None:
-        """The holder that the object names; None if it names none."""
+        """The holder that the object names; None if the object names no holder."""
         return files.holder_of(self.text)
 
 
 def _profile_of(file: str) -> str:
-    """Return the text of an AWS profiles file with a profile whose keys come from a command (`credential_process`).
+    """Return the text of an AWS profiles file with one profile, whose keys come from a command that prints `file`
+    (`credential_process`).
 
-    The AWS SDK runs the command again before the keys expire, but reads the profiles file only once. The command is the
-    system's own, whatever PATH has.
+    The AWS SDK runs the command again before the keys expire, but reads the profiles file only once. The command has an
+    absolute path, so that PATH has no influence.
     """
     cat = shutil.which("cat", path=os.defpath) or "cat"
     return f"[{_PROFILE}]\ncredential_process = {cat} {shlex.quote(file)}\n"
 
 
 def _answer_of(keys: S3Keys, ends: datetime) -> bytes:
-    """Return keys, which expire at `ends`, in the format that the AWS SDK reads from a command."""
+    """Return keys in the JSON format that the AWS SDK expects from a command. ends: the time at which they expire."""
     named = {
         "Version": 1,
         "AccessKeyId": keys.access_key,
@@ -233,8 +234,8 @@ class S3Files(files.Filesystem):
         return {f"spark.hadoop.fs.s3a.bucket.{self._bucket}.{name}": text for name, text in named.items() if text}
 
     def java_properties(self, lent: str) -> dict[str, str]:
-        """Return the properties that name the file with keys that expire, so that the AWS SDK reads no other file;
-        empty without such keys. See `Filesystem.java_properties`.
+        """Return the properties that name the file of keys that expire, so that the AWS SDK reads no other file; empty
+        if the keys do not expire. See `Filesystem.java_properties`.
         """
         file = Path(lent).with_name(_PROFILES)
         if not file.exists():
@@ -244,8 +245,8 @@ class S3Files(files.Filesystem):
 
     @contextmanager
     def lent(self) -> Iterator[str]:
-        """Yield the path of a file with access to the bucket; see `Filesystem.lent`. The file, and a second one next to
-        it for Java, get new keys before the old ones expire.
+        """Yield the path of a file with access to the bucket; see `Filesystem.lent`. The file, and a second file next
+        to it for Java, get new keys before the old keys expire.
         """
         with tempfile.TemporaryDirectory(prefix="kac-store-") as folder:  # readable by this user only
             file, ended = f"{folder}/store", threading.Event()
@@ -282,12 +283,12 @@ class S3Files(files.Filesystem):
 
     @contextmanager
     def lock(self, path: str, holder: files.Holder) -> Iterator[files.Lock]:
-        """Yield the lake's lock; see `Filesystem.lock`. The lock is a lease: an object that is written on condition of
-        its former tag, so that the store refuses one of two concurrent writers. Raises StoreError.
+        """Yield the lake's lock; see `Filesystem.lock`. The lock is a lease: an object that each write replaces only if
+        it still has the expected tag, so that the store refuses one of two concurrent writers. Raises StoreError.
 
         The holder renews the lease every 10 s (`renewed_every`). Another run takes over a lease that was not renewed
-        for 60 s (`dead_after`) by the store's own clock. If a holder paused and continues then, the store refuses its
-        commits, which are also conditional.
+        for 60 s (`dead_after`) by the store's own clock. If the former holder only paused and continues then, the store
+        refuses its commits, which are also conditional.
         """
         former, ended = self._take(path, holder), threading.Event()
         renewal = threading.Thread(target=self._renew, args=(path, holder, ended), daemon=True)
@@ -302,8 +303,8 @@ class S3Files(files.Filesystem):
                     self._put_if(path, b"", lease.tag)
 
     def _take(self, path: str, holder: files.Holder) -> files.Holder | None:
-        """Take the lease; return the holder of the dead lease that it replaces, None if the lease was free or names no
-        holder.
+        """Take the lease. Return the holder of the expired lease that it replaces; None if the lease was free or named
+        no holder.
 
         Raises:
             LakeBusy: another run holds the lease.
@@ -327,7 +328,9 @@ class S3Files(files.Filesystem):
         return former
 
     def _renew(self, path: str, holder: files.Holder, ended: threading.Event) -> None:
-        """Renew the lease periodically, until it is lost or ended."""
+        """Renew the lease every `renewed_every` seconds, until another run holds it or `ended` is set. Errors of the
+        store are ignored.
+        """
         while not ended.wait(self.renewed_every):
             with suppress(files.StoreError):  # retried later; if it is lost, the next commit finds out
                 if (lease := self._held(path, holder)) is None:
@@ -335,7 +338,7 @@ class S3Files(files.Filesystem):
                 self._put_if(path, replace(holder, renewed=files.iso_now()).text, lease.tag)
 
     def _held(self, path: str, holder: files.Holder) -> _Lease | None:
-        """Return the lease if this run holds it; else None."""
+        """Return the lease if this run holds it; None if another run holds it or it is free."""
         there = self._find(path)
         mine = there is not None and there.holder is not None and there.holder.run_id == holder.run_id
         return there if mine else None
@@ -349,7 +352,7 @@ class S3Files(files.Filesystem):
         return None
 
     def _clock(self, path: str) -> datetime:
-        """Return the present time by the store's clock: the time of an object that is written now."""
+        """Return the present time by the store's clock, which is the time of an object written now."""
         self._put(f"{path}.clock", b"-")
         found = self._find(f"{path}.clock")
         return datetime.now(timezone.utc) if found is None else found.written
@@ -360,7 +363,7 @@ class S3Files(files.Filesystem):
 
     def _put_if(self, path: str, data: bytes, tag: str | None) -> bool:
         """Write the object if it still has this tag (None: if it does not exist); return whether it was written. Raises
-        StoreError.
+        StoreError: the store can't be reached or refuses the request for another reason.
         """
         with suppress(AlreadyExistsError, PreconditionError, FileNotFoundError):
             self._put(path, data, "create" if tag is None else {"e_tag": tag})
@@ -390,8 +393,9 @@ class S3Files(files.Filesystem):
 
     @contextmanager
     def _explained(self, method: str, path: str) -> Iterator[None]:
-        """Convert obstore's errors to StoreError with one line; FileNotFoundError if the object does not exist. A
-        store's text is untrusted: only its code and its region are used.
+        """Convert obstore's errors inside the ``with`` block to a StoreError of one line, or to FileNotFoundError if
+        the object does not exist. The text of the store is untrusted: only its error code and region get into the
+        message.
         """
         try:
             yield
@@ -430,7 +434,7 @@ def _key(path: str) -> str:
 
 
 def _used(place: Path) -> bool:
-    """Return whether the copy exists, and mark it as read now."""
+    """Return whether the copy exists; if it does, set the time of its last read to now."""
     with suppress(FileNotFoundError):
         os.utime(place)
         return True
@@ -446,6 +450,6 @@ def _forget_old(cache: Path) -> None:
 
 
 def _each(do: Callable[..., Any], *of: Iterable[Any]) -> None:
-    """Call a function for each set of arguments, several at a time; raise the first error."""
+    """Call a function for each set of arguments, at most `AT_ONCE` (8) at a time. Raise the first error."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(do, *of))

@@ -1,4 +1,6 @@
-"""The tables of a lake as data: each column with its type, unit and meaning."""
+"""The tables of a lake as records: each column with its type, unit and meaning. The page docs/lake-tables.md is made
+from them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ LAYERS = {
     "gold": "The rows that the console shows",
     "part": "Rows within rows of bronze",
 }
-"""Layer -> the content of its tables."""
+"""Name of a layer -> a description of the content of its tables."""
 Type = Literal["string", "int", "bigint", "double", "boolean", "timestamp", "struct"]
 
 
@@ -35,7 +37,7 @@ class Column:
     nullable: bool = False
     """Whether it may be null; `doc` says what null means."""
     of: Table | None = None
-    """The table of a struct's fields; None for other types."""
+    """The table whose columns are the fields of this struct; None for other types."""
 
     @property
     def sql_type(self) -> str:
@@ -58,20 +60,22 @@ class Table:
     key: tuple[str, ...]
     """The columns that identify a row."""
     partitions: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Partition column of its files -> its SQL expression; the source columns are also in the files."""
+    """Column by which the files are partitioned -> its SQL expression; the columns that the expression uses are in the
+    files, too.
+    """
     newest: tuple[str, ...] = ()
-    """Columns (or SQL expressions) that group rows written together: among rows with equal values only those with the
-    highest `made` are valid. If empty, all rows are valid.
+    """Columns (or SQL expressions) that group rows which replace each other: among rows with equal values only those
+    with the highest `made` are valid. If empty, all rows are valid.
     """
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns, in order: every job that makes the table ends with a select of them."""
+        """The names of the columns, in order."""
         return tuple(column.name for column in self.columns)
 
     def fields(self, between: str = " ") -> tuple[str, ...]:
-        """Return the columns with their types in Spark's SQL. Without NOT NULL: columns of Parquet are always
-        nullable.
+        """Return the columns, each with its name and its type in Spark's SQL, separated by `between`. Without NOT NULL,
+        because columns of Parquet files are always nullable.
         """
         return tuple(f"{column.name}{between}{column.sql_type}" for column in self.columns)
 
@@ -82,18 +86,22 @@ class Table:
 
     @property
     def stored(self) -> str:
-        """The DDL of the stored columns: with the partitions, and with `made` if newer rows replace older ones."""
+        """The stored columns as Spark's DDL: with the partition columns, and with `made` if newer rows replace older
+        ones.
+        """
         partitions = [f"{name} STRING" for name in self.partitions]
         return ", ".join((*self.fields(), *(["made BIGINT"] if self.newest else []), *partitions))
 
     @property
     def there(self) -> str:
-        """The column that is empty in a tombstone: a row that reports that nothing replaces the former rows."""
+        """The name of the column that is null in a tombstone: a row that reports that no row replaces the
+        former ones.
+        """
         return next(column.name for column in self.columns if column.name not in self.newest)
 
 
 def _table(layer: str, name: str, doc: str, *columns: Column, **more: Any) -> Table:
-    """Return a table. more: key, partitions, newest."""
+    """Return a table. more: key, partitions, newest of `Table`."""
     return Table(name, layer, doc, columns, **more)
 
 
@@ -114,21 +122,21 @@ ATTR = Column(
 
 
 def unless_several(of: Column) -> Column:
-    """Return the column as a nullable one: null in rows about several entities or attributes."""
+    """Return a copy of the column that is nullable: it is null in rows about several entities or attributes."""
     return maybe(of.name, of.type, f"{of.doc} Empty if the row is about several of them.")
 
 
 ENTITY = ("cluster_id", "entity_type", "entity_key")
 """The columns that identify an entity."""
 _THING = ("entity_type", "entity_key", "attr", "op", "value")
-"""Common key columns of changes."""
+"""Key columns that all tables of changes have."""
 
 CLUSTER_PART = {"in_cluster_id": "cluster_id"}
 """The partition of a table whose files are separated by cluster."""
 
 
 def by_day(column: str) -> dict[str, str]:
-    """Return a partition by the day of a time column."""
+    """Return the partition that divides a table by the day of its column `column`."""
     return {"in_day": f"date_format({column}, 'yyyy-MM-dd')"}
 
 
@@ -167,7 +175,7 @@ QUARANTINE = _part(
     key=("source", "file", "byte_pos", "sha256"),
 )
 LOST = "are lost"
-"""Part of the reason in each row about data that was lost before kac read it: from files and from topics."""
+"""Words in the reason of every row that reports data of a file or topic that was lost before kac read it."""
 QUARANTINED = Column("quarantined", "struct", "Unreadable data; the row has nothing else.", True, QUARANTINE)
 
 KRAFT_RECORD = _bronze(
@@ -421,7 +429,7 @@ DRIFT = _gold(
 )
 
 USAGE_KEYS = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE)
-"""The quota keys whose usage request logs show."""
+"""The quota keys whose usage can be computed from request logs."""
 
 QUOTA_USAGE = _gold(
     "quota_usage",
@@ -514,25 +522,27 @@ TABLES: Mapping[str, Table] = {
 }
 """All tables by name, ordered by layer."""
 PARTS: Mapping[str, Table] = {table.name: table for table in (REQUEST_1S, ALTER_REQUEST, CHECK_1M, QUARANTINE)}
-"""Tables for the structs in columns of bronze tables, by name."""
+"""Name -> the table that describes the fields of a struct column of bronze tables."""
 BRONZE = tuple(table for table in TABLES.values() if table.layer == "bronze")
 
 
 class _WithoutPandas:
-    """A finder of modules that finds no pandas for the thread that made it."""
+    """A module finder that reports pandas as not installed, for imports by the thread that made it."""
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
 
     def find_spec(self, name: str, *_: object) -> None:
-        """Raise ModuleNotFoundError for pandas; return None for others and to other threads: other finders look."""
+        """Raise ModuleNotFoundError for pandas in that thread; return None in all other cases, so that the next finder
+        searches.
+        """
         if name == "pandas" and threading.get_ident() == self._thread:
             raise ModuleNotFoundError(name=name)
 
 
 @cache
 def _keep_pandas_out() -> None:
-    """Have PyArrow look for pandas, and find none, so that it does not import it by itself later."""
+    """Make PyArrow look for pandas now and not find it, so that PyArrow does not import pandas later."""
     import pyarrow as pa
 
     # PyArrow imports an installed pandas when it makes its first array: 40 MiB in each Python worker.

@@ -1,8 +1,8 @@
-"""Spark's session with Delta in a running Java: settings for all platforms, and interrupts that are raised only where
-they are safe.
+"""Spark's session with Delta in a running Java: the settings for all platforms, and the handling of interrupts, which
+are raised only where that is safe.
 
-Settings are those of Spark 4 (its configuration page) and of Delta. Executors also import this module: it imports only
-pyspark, py4j and the standard library.
+The settings are documented in Spark 4's configuration page and in Delta's documentation. Executors also import this
+module: it imports only pyspark, py4j and the standard library.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""The environment variable that `spark-submit` sets: Java runs already."""
+"""The environment variable that `spark-submit` sets. If it is set, Java runs already."""
 _SHARED = "DATABRICKS_RUNTIME_VERSION"
-"""The environment variable of a platform whose own session must not be stopped."""
+"""The environment variable of a platform whose shared session must not be stopped."""
 
 # -- settings --------------------------------------------------------------------------------------------------------
 
 SECRETS = r"(?i)secret|password|token|hmac|access[.]?key|credential|jaas"
-"""Matches the names of options whose values Spark masks in its logs, pages and explanations."""
+"""Matches the names of options whose values Spark hides in its logs, web pages and query plans."""
 
 EVERYWHERE = {
     "spark.app.name": "kac lake",
@@ -75,14 +75,16 @@ _MANY_ROWS = {
 
 
 def for_few_rows(spark: SparkSession) -> None:
-    """Configure a session for batches of up to some thousands of rows: plans are interpreted, since their compilation
-    takes longer than their execution. A stream's batch has its own session: `batch.sparkSession`.
+    """Configure a session for batches of at most some thousands of rows: Spark interprets query plans, since their
+    compilation would take longer than their execution. A stream's batch has its own session, `batch.sparkSession`.
     """
     _apply(spark, _FEW_ROWS)
 
 
 def for_many_rows(spark: SparkSession) -> None:
-    """Configure a session for more rows: plans are compiled, and adapted to the results of their stages."""
+    """Configure a session for larger batches: Spark compiles query plans, and adapts them to the results of their
+    stages.
+    """
     cores = str(spark.sparkContext.defaultParallelism)
     _apply(spark, {**_MANY_ROWS, "spark.sql.shuffle.partitions": cores})
 
@@ -97,8 +99,8 @@ def _apply(spark: SparkSession, settings: Mapping[str, str]) -> None:
 
 @contextmanager
 def session(settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Yield a session with Delta in the running Java. If `spark-submit` started it for this program, it is stopped
-    afterwards; if a platform or the caller started it, it continues.
+    """Yield a session with Delta in the running Java. At the end it is stopped if `spark-submit` started Java for this
+    program; it continues if a platform or the caller started it.
 
     Args:
         settings: Spark's settings, which override those of this module. Submitted settings of the master, memory and
@@ -131,7 +133,7 @@ def set_properties(spark: SparkSession, properties: Mapping[str, str]) -> None:
 
 
 def made(settings: Mapping[str, str]) -> SparkSession:
-    """Create the session, or apply these settings to the existing one."""
+    """Create the session with these settings, or apply them to the existing session; return it."""
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
@@ -142,7 +144,7 @@ def made(settings: Mapping[str, str]) -> SparkSession:
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """Return the exceptions raised if Java is gone, or refuses a call."""
+    """Return the classes of exceptions that py4j raises if Java has ended, or refuses a call."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -151,8 +153,8 @@ def failures() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def stopping(spark: SparkSession) -> Iterator[None]:
-    """Stop Spark at the end of the ``with`` block. If the block ended with an error, errors of the stop do not replace
-    it: an interrupt may have broken the connection to Java.
+    """Stop Spark at the end of the ``with`` block. If the block raised an error, errors of the stop are suppressed: an
+    interrupt may have broken the connection to Java.
     """
     try:
         yield
@@ -170,16 +172,19 @@ def stopping(spark: SparkSession) -> Iterator[None]:
 
 SECONDS_LATER = 0.02
 BEGINS_JAVA = "begin_java"
-"""The function that starts Java: an interrupt inside it would leave a process without an owner."""
+"""The name of the function that starts Java: an interrupt inside it would leave a Java process that kac does
+not end.
+"""
 _DEAF = frozenset({"__del__", "_garbage_collect_object", BEGINS_JAVA})
 """Names of the functions in which no interrupt is raised: those that Python or py4j calls for garbage collection, and
-the one that starts Java."""
+the function that starts Java.
+"""
 
 
 @contextmanager
 def heard() -> Iterator[None]:
-    """Raise interrupts as KeyboardInterrupt inside the ``with`` block; restore the former handler afterwards. Does
-    nothing in other threads than the main thread.
+    """Raise interrupts (SIGINT) as KeyboardInterrupt inside the ``with`` block, except inside functions where that is
+    unsafe; restore the former handler afterwards. Does nothing in other threads than the main thread.
 
     Call `listen` again after code that installs its own handler.
     """
@@ -195,13 +200,15 @@ def heard() -> Iterator[None]:
 
 
 def listen() -> None:
-    """Install the handler of interrupts; does nothing outside of the main thread, or if interrupts are ignored."""
+    """Install the handler of interrupts. Does nothing outside of the main thread, or if the process ignores
+    interrupts.
+    """
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupt)
 
 
 def interrupted(error: BaseException | None) -> bool:
-    """Return whether an interrupt came before the error: it may have caused the error."""
+    """Return whether an interrupt came before this error, so that it may have caused the error; `error` may be None."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None

@@ -1,8 +1,8 @@
-"""The new data of a lake as streams of Spark: metadata logs, request logs, polls and journals by data sources of our
-own, request logs in a topic by Spark's own Kafka source.
+"""The new data of a lake as streams of Spark: metadata logs, request logs, polls and journals by kac's own data
+sources, request logs in a topic by Spark's Kafka source.
 
-Offsets determine the data, so that after a kill the checkpoint's batch is made again from the same data. `plans` finds
-new data, in the driver; the executors' tasks read and decode it. A secret is never an option: Spark shows options.
+A batch's offsets determine its data, so that after a crash Spark makes the same batch again. `plans` finds new data in
+the driver; the executors' tasks read and decode it. A secret must never be an option, because Spark shows options.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from console.model.numbers import is_natural, json_text
 
 
 class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """A source in the form of Spark's API. With the trigger availableNow all present data is one batch: data that
-    arrives during the read is for the next run.
+    """A source of the lake with the interface that Spark requires. With the trigger availableNow, all present data is
+    one batch; data that arrives meanwhile is left for the next run.
     """
 
     def __init__(self, source: Source) -> None:
@@ -46,7 +46,7 @@ class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._was_asked = False
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's
-        """Note that Spark's trigger is availableNow."""
+        """Remember that Spark's trigger is availableNow."""
         self._is_once = True
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's
@@ -54,8 +54,8 @@ class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._source.initial()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: ARG002, N802 - Spark's
-        """Return the offset at the end of the present data; `start` if there is no new data, or at each further call if
-        the trigger is availableNow.
+        """Return the offset at the end of the present data. Return `start` if there is no new data; with the trigger
+        availableNow, also at each call after the first.
         """
         if self._is_once and self._was_asked:
             return start
@@ -64,18 +64,18 @@ class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._source.newest(start)
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """Return the parts for tasks."""
+        """Return the parts of the data between two offsets, one for each task."""
         return [InputPartition(part) for part in self._source.parts(start, end)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a part; Spark passes None if there is no part."""
+        """Yield the rows of a part; no rows for None, which Spark passes if there is no part."""
         # Begin with an empty batch: Spark uses the schema of the first batch for all.
         yield pa.RecordBatch.from_pylist([], arrow_schema(TABLES[self._source.table]))
         if partition is not None:
             yield from self._source.read(partition.value)
 
     def commit(self, end: Offset) -> None:
-        """Release the data up to this offset: the lake has it."""
+        """Release the data before this offset, since the lake has it."""
         self._source.committed(end)
 
 
@@ -111,8 +111,11 @@ NO_BROKER = "the record's key is not the id of a broker"
 
 
 def topic_rows(spark: SparkSession, topic: Topic, begin: Mapping[str, Any] | None) -> DataFrame:
-    """Return the rows of `request` from the records of a topic, as a stream. begin: start offsets of a new checkpoint,
-    in Spark's form; None: the first existing record.
+    """Return the rows of `request` from the records of a topic, as a stream.
+
+    Args:
+        begin: the start offsets of a new checkpoint, in the form of Spark's Kafka source; None to begin with the first
+            existing record.
     """
     reader = spark.readStream.format("kafka").options(**topic.options).option("subscribe", topic.topic)
     # Records that are deleted before the read are lost: `lost_of` reports them.
@@ -128,23 +131,25 @@ def topic_rows(spark: SparkSession, topic: Topic, begin: Mapping[str, Any] | Non
 
 
 class Skipped(NamedTuple):
-    """Offsets of a partition, from `at` on, that were deleted before kac read them."""
+    """A range of offsets of a partition, from `at` on, that were deleted before kac read them."""
 
     partition: int
     at: int
     offsets: int
-    """The number of the offsets; `UNCOUNTED` if unknown."""
+    """The number of offsets in the range; `UNCOUNTED` if unknown."""
     why: str
 
     @property
     def reason(self) -> str:
-        """The description for a message."""
+        """The description of the loss for a message."""
         amount = "0 or more offsets" if self.offsets == UNCOUNTED else f"{self.offsets:,} offsets"
         return f"{amount} {LOST}: {self.why}"
 
 
 UNCOUNTED = 0
-"""Stands for an unknown number: a topic that is gone does not show how many offsets were unread."""
+"""The value of `Skipped.offsets` for an unknown number: if a topic was deleted, nothing shows how many of its offsets
+had not been read.
+"""
 
 
 DELETED = "they were deleted before they were read"
@@ -152,9 +157,9 @@ MADE_AGAIN = "the topic was deleted and created again"
 
 
 def skipped(start: Mapping[str, int], end: Mapping[str, int], first: Mapping[str, int]) -> list[Skipped]:
-    """Return the offsets that a batch from `start` to `end` lacks. All offsets are by partition; a new partition begins
-    at 0. If brokers have no topic ids, a topic that was created again shows only if it has fewer offsets than were
-    read: the read skips these.
+    """Return the ranges of offsets that were deleted before a batch from `start` to `end` could read them. All offsets
+    are by partition; a partition that is missing in `start` begins at 0. If brokers have no topic ids, a topic that
+    was created again is recognized only if it has fewer offsets than were read; the batch then lacks these offsets.
 
     Args:
         first: the first existing offset of each partition.
@@ -175,15 +180,17 @@ def _by_number(partition: tuple[str, int]) -> int:
 
 
 def gone_of(end: Mapping[str, int]) -> list[Skipped]:
-    """Return the possible losses of a topic that was deleted and created again. end: the last read offsets, by
-    partition.
+    """Return a range for each partition of a topic that was deleted and created again, because unread records may have
+    been lost. end: partition -> the offset after the last one that was read.
     """
     return [Skipped(int(name), upto, UNCOUNTED, MADE_AGAIN) for name, upto in sorted(end.items(), key=_by_number)]
 
 
 def lost_of(spark: SparkSession, topic: Topic, start: Mapping[str, int], end: Mapping[str, int]) -> list[Skipped]:
-    """Return the offsets of a batch that brokers had already deleted. start, end: offsets by partition, in Spark's
-    form. Sends requests to the brokers.
+    """Return the ranges of offsets in a batch that the topic had already deleted. Sends requests to the brokers.
+
+    Args:
+        start, end: partition -> offset, in the form of Spark's Kafka source.
     """
     java: Any = spark._jvm
     settings = _client_settings(java, topic)
@@ -202,34 +209,34 @@ def lost_of(spark: SparkSession, topic: Topic, start: Mapping[str, int], end: Ma
 
 
 class Identity(NamedTuple):
-    """The identity of a topic: its offsets are valid only for it.
+    """The identity of a topic; offsets are valid only for the topic with the same identity.
 
     Attributes:
         cluster: the id of the topic's cluster; empty if unknown.
-        topic: the topic's own id, which no other topic of the name gets; empty if unknown, since the brokers have no
-            ids (Kafka before 2.8), or it does not exist at present.
+        topic: the topic's id, which no other topic with the same name has; empty if unknown, since the brokers have no
+            topic ids (Kafka before 2.8), or if the topic does not exist at present.
     """
 
     cluster: str
     topic: str
 
     def is_on_another_cluster(self, now: Identity) -> bool:
-        """Return whether the present brokers are known to be of another cluster."""
+        """Return whether both clusters are known and differ. now: the present identity under the same name."""
         return "" not in (self.cluster, now.cluster) and self.cluster != now.cluster
 
     def is_of_another(self, now: Identity) -> bool:
-        """Return whether another topic is known to have the name now."""
+        """Return whether both topic ids are known and differ. now: the present identity under the same name."""
         return "" not in (self.topic, now.topic) and self.topic != now.topic
 
 
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-"""Kafka's Uuid.ZERO_UUID: from brokers without topic ids."""
+"""Kafka's Uuid.ZERO_UUID, which brokers without topic ids return."""
 _ABSENT = re.compile("UnknownTopicOrPartition|UnknownTopicId")
 
 
 def identity_of(spark: SparkSession, topic: Topic) -> Identity:
-    """Return the identity of the topic that has the name now; without an id if there is no such topic, or if its
-    brokers have no ids. Sends requests to the brokers.
+    """Return the identity of the topic that has the name now. Its topic id is empty if no such topic exists, or if the
+    brokers have no topic ids. Sends requests to the brokers.
     """
     java: Any = spark._jvm
     names = java.java.util.ArrayList()
@@ -261,7 +268,7 @@ _LOST = pa.schema([("partition", pa.int64()), ("at", pa.int64()), ("reason", pa.
 
 
 def lost_rows(spark: SparkSession, topic: Topic, lost: Sequence[Skipped]) -> DataFrame:
-    """Return rows of `request` for the lost records of a topic. An executor makes them."""
+    """Return a row of `request` for each range of lost records of a topic, as a frame."""
 
     def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -281,8 +288,10 @@ def lost_rows(spark: SparkSession, topic: Topic, lost: Sequence[Skipped]) -> Dat
 
 @contextmanager
 def logged_in(spark: SparkSession, login: str) -> Iterator[None]:
-    """Give Java a login inside the ``with`` block, in a file that only this user can read. login: the text of a Java
-    login file (JAAS); empty if no login is needed.
+    """Give Java a login inside the ``with`` block, in a file that only this user can read.
+
+    Args:
+        login: the text of a Java login file (JAAS); empty to do nothing.
     """
     if not login:
         yield
@@ -295,12 +304,13 @@ def logged_in(spark: SparkSession, login: str) -> Iterator[None]:
 
 
 def rows_of_records(batch: pa.RecordBatch, whose: Whose) -> Iterator[pa.RecordBatch]:
-    """Yield rows of `counted.COUNTED` from records, by broker and partition. The position of a line is its offset. A
-    record without a value is left out; a record whose key names no broker is a damaged line.
+    """Yield rows of `counted.COUNTED` from the records of a topic, by broker and partition; a record's offset counts as
+    the position of its line. A record without a value is left out; a record whose key is not a broker's id becomes a
+    damaged line.
 
     Args:
         batch: the columns key, value, partition, offset.
-        whose: the fields that all records share.
+        whose: the fields that all records have in common.
     """
     of: dict[tuple[int, int], list[tuple[int, bytes]]] = defaultdict(list)
     damaged = []

@@ -1,5 +1,5 @@
-"""The lake's tables on Spark: reads, one append for each batch, streams, and compaction. delta-spark commits, from the
-executors' tasks; only the rows of `taken` come to the driver.
+"""The lake's tables on Spark: reads, one append for each batch, streams, and compaction. delta-spark makes the commits;
+all rows stay in the executors' tasks, except those that `taken` returns in the driver.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 _NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 _ALL_AT_ONCE = 1_000_000
-"""Maximum number of files in a batch of a stream, so high that all new files are one batch."""
+"""Maximum number of files in a batch of a stream: so high that every batch has all new files."""
 
 
 class TooMany(Exception):
-    """More keys than the driver may collect."""
+    """A frame has more rows than the driver may collect."""
 
 
 def taken(keys: DataFrame, most: int) -> list[tuple[Any, ...]]:
-    """Collect the rows of a small frame of keys and counts in the driver.
+    """Return the rows of a small frame of keys and counts as tuples, collected in the driver.
 
     Args:
-        most: limit for the rows; it is checked before they are collected.
+        most: the maximum number of rows; it is checked before they are collected.
 
     Raises:
-        TooMany: there are more.
+        TooMany: there are more rows.
     """
     rows = keys.limit(most + 1).collect()
     if len(rows) > most:
@@ -48,48 +48,54 @@ def taken(keys: DataFrame, most: int) -> list[tuple[Any, ...]]:
 
 
 def given(spark: SparkSession, keys: Iterable[Sequence[Any]], schema: pa.Schema) -> DataFrame:
-    """Return the driver's keys as a frame."""
+    """Return a frame with these rows of the driver."""
     return spark.createDataFrame(arrow_of(schema, keys))
 
 
 def observed(rows: DataFrame, counts: Mapping[str, str]) -> tuple[DataFrame, Observation]:
-    """Return rows with aggregations (SQL by name) that are computed while they are written, and the observation of
-    these.
+    """Return the rows, and the observation of aggregates that Spark computes while it writes them. counts: name
+    -> SQL.
     """
     seen = Observation()
     return rows.observe(seen, *(F.expr(sql).alias(name) for name, sql in counts.items())), seen
 
 
 def empty(spark: SparkSession, ddl: str) -> DataFrame:
-    """Return a frame without rows."""
+    """Return a frame without rows. ddl: its columns."""
     return spark.createDataFrame([], ddl)
 
 
 def keyed(records: DataFrame, names: DataFrame) -> DataFrame:
-    """Return records of the metadata log with the keys of entities that they name only by id; records of unknown ids
-    are left out. names: cluster_id, entity_id, name.
+    """Return records of the metadata log, with the entity's key also in those that name a topic or ACL only by its id;
+    records with unknown ids are left out.
+
+    Args:
+        names: the columns cluster_id, entity_id, name.
     """
     found = records.join(F.broadcast(names), ["cluster_id", "entity_id"], "left")
     return found.withColumn("entity_key", F.coalesce("entity_key", "name")).where("entity_key IS NOT NULL")
 
 
 def of_clusters(clusters: Iterable[str]) -> Column:
-    """Return the condition that selects the rows of clusters, for tables whose files are partitioned by cluster."""
+    """Return the condition that selects the rows of these clusters. The table's files must be partitioned by
+    cluster.
+    """
     return F.col(*lake_schema.CLUSTER_PART).isin(sorted(clusters))
 
 
 def _made_last(rows: DataFrame, table: lake_schema.Table) -> DataFrame:
-    """Return the rows with the highest `made` among those that replace each other."""
+    """Return the rows with the highest `made` in each group of rows that replace each other (`Table.newest`)."""
     latest = F.expr(f"max(made) OVER (PARTITION BY {', '.join(table.newest)})")
     return rows.withColumn("latest", latest).where("made = latest").drop("latest")
 
 
 class Tables:
-    """The tables of one lake, for one application. It is the only writer, so its caches stay valid.
+    """The tables of one lake, for one application. No other application writes to them, so the cached versions stay
+    valid.
 
     Attributes:
-        lake: the lake without Spark.
-        note: a text for each commit of Delta, as JSON.
+        lake: the lake, accessed without Spark.
+        note: a JSON text that every commit contains.
     """
 
     def __init__(self, spark: SparkSession, lake: Lake, root: str, note: dict[str, Any]) -> None:
@@ -106,19 +112,21 @@ class Tables:
         return f"{self.root}/data/{table.name}"
 
     def exists(self, table: lake_schema.Table) -> bool:
-        """Return whether the table exists: anything was ever written to it."""
+        """Return whether the table has at least one commit."""
         if table.name not in self._there and self._lake.version(table) >= 0:
             self._there.add(table.name)
         return table.name in self._there
 
     def is_empty(self, table: lake_schema.Table) -> bool:
-        """Return whether a table has no rows. A query of an empty table takes as long to plan as any other."""
+        """Return whether a table has no rows, by its log: Spark would take as long to plan a query of an empty table as
+        of any other.
+        """
         if table.name not in self._with_rows and self._lake.table(table).files:
             self._with_rows.add(table.name)
         return table.name not in self._with_rows
 
     def create_bronze(self) -> None:
-        """Create the bronze tables, for the stream that reads them all."""
+        """Create those bronze tables that do not exist: the stream of gold reads them all."""
         for table in lake_schema.BRONZE:
             if not self.exists(table):
                 parts = f" PARTITIONED BY ({', '.join(table.partitions)})" if table.partitions else ""
@@ -130,12 +138,14 @@ class Tables:
                 self._there.add(table.name)
 
     def named(self, table: lake_schema.Table) -> str:
-        """Return the table's name in SQL."""
+        """Return the expression that names the table in SQL."""
         return "delta.`" + self.path(table).replace("`", "``") + "`"
 
     def read(self, table: lake_schema.Table, clusters: Iterable[str] | None = None) -> DataFrame:
-        """Return a table's rows, with partitions and `made`; no rows if it does not exist. clusters: ids, for a table
-        whose files are partitioned by cluster; None: all clusters.
+        """Return a table's rows, with partition columns and `made`; no rows if it does not exist.
+
+        Args:
+            clusters: ids of clusters, for a table whose files are partitioned by cluster; None for all clusters.
         """
         if not self.exists(table):
             return empty(self.spark, table.stored)
@@ -143,14 +153,14 @@ class Tables:
         return rows if clusters is None else rows.where(of_clusters(clusters))
 
     def newest(self, table: lake_schema.Table, where: Column) -> DataFrame:
-        """Return a table's valid rows: the last made among those that are equal in `Table.newest`, without those that
-        report a deletion.
+        """Return a table's valid rows: the rows with the highest `made` among those that are equal in `Table.newest`,
+        without tombstones.
 
         Args:
-            where: a condition only on columns of `Table.newest`: on others it would select replaced rows.
+            where: a condition on columns of `Table.newest` only: on other columns it could select replaced rows.
 
         Returns:
-            The table's columns, without partitions and `made`.
+            The table's columns, without partition columns and `made`.
         """
         rows = self.read(table).where(where)
         if table.newest:
@@ -158,14 +168,19 @@ class Tables:
         return rows.select(*table.names)
 
     def stream(self, table: lake_schema.Table) -> DataFrame:
-        """Return the rows that are appended to a table, as a stream. Rewrites by maintenance are left out."""
+        """Return the rows that are appended to a table, as a stream. Rows that maintenance only rewrites are
+        not in it.
+        """
         reader: DataStreamReader = self.spark.readStream.format("delta")
         reader = reader.option("skipChangeCommits", "true").option("maxFilesPerTrigger", _ALL_AT_ONCE)
         return reader.load(self.path(table))
 
     def append(self, rows: DataFrame, table: lake_schema.Table, batch: Batch) -> int | None:
-        """Append rows, only once for each batch however often it is called. Return the version of the table that has
-        them; None if it had them before. Then the observation of the rows never gets a result: do not wait for it.
+        """Append the rows of a batch. If the same batch was appended before, do nothing.
+
+        Returns:
+            The version of the table that has the rows; None if the batch was appended before. In that case the
+            observation of the rows never gets a result: do not wait for it.
         """
         before = self._lake.version(table)
         written = rows.withColumns({name: F.expr(of) for name, of in table.partitions.items()})
@@ -178,11 +193,11 @@ class Tables:
         return after if after > before else None
 
     def overwrite(self, rows: DataFrame, table: lake_schema.Table, batch: Batch) -> None:
-        """Replace all rows of a table."""
+        """Replace all rows of a table by these, with a new `made`."""
         self._save(rows.write.format("delta").mode("overwrite").partitionBy(*table.partitions), table, batch)
 
     def rewrite(self, rows: DataFrame, table: lake_schema.Table) -> None:
-        """Replace all rows of a table by rows that keep their `made`: the valid ones, in new files."""
+        """Replace all rows of a table by its valid rows, which keep their `made`, in new files."""
         writer = rows.write.format("delta").mode("overwrite").option("userMetadata", json_text(self._note))
         writer.partitionBy(*table.partitions).save(self.path(table))
 
@@ -191,7 +206,7 @@ class Tables:
         self.spark.sql(f"DELETE FROM {self.named(table)} WHERE {where}")  # noqa: S608 - the condition is kac's own
 
     def undo(self, table: lake_schema.Table, version: int, note: Mapping[str, Any]) -> None:
-        """Restore a version of a table; the note goes into the commit."""
+        """Restore an earlier version of a table. note: added to the commit."""
         conf = self.spark.conf
         conf.set(_NOTE, json_text({**self._note, **note}))
         try:
@@ -205,11 +220,15 @@ class Tables:
         self._there.add(table.name)
 
     def made(self, table: lake_schema.Table) -> int:
-        """Return the `made` of the last appended rows."""
+        """Return the highest value of the column `made` in a table, which the rows appended last have; 0 if the table
+        has no row.
+        """
         return self._next_made(table) - 1
 
     def _next_made(self, table: lake_schema.Table) -> int:
-        """Return the `made` with which new rows replace every existing one."""
+        """Return the value for the column `made` in the next rows to append: one more than the highest of the existing
+        rows.
+        """
         if table.name not in self._made:
             ((highest,),) = taken(self.read(table).agg(F.max("made")), 1)
             self._made[table.name] = highest or 0
@@ -221,7 +240,7 @@ class Batch:
     """A batch of a stream."""
 
     query: str
-    """The id of the stream's checkpoint; a new checkpoint counts its batches from 0 again."""
+    """The id of the stream's checkpoint: a new checkpoint numbers its batches from 0 again."""
     number: int
     note: Mapping[str, Any] = field(default_factory=dict)
     """The note in the commits of the batch, in addition to the application's note."""
@@ -240,18 +259,23 @@ class Batch:
 EVERY = timedelta(days=1)
 """Interval of maintenance."""
 MANY_FILES = 100
-"""Minimum number of files of a table to compact. The first update writes fewer, and compacts nothing."""
+"""Maintenance compacts a table with more files than this. The first update of a lake writes fewer, so it compacts
+nothing.
+"""
 KEPT_HOURS = 7 * 24
-"""Hours for which removed files stay for readers: Delta's own minimum."""
+"""Hours for which files that a version does not need any more are kept for readers of older versions: Delta's own
+minimum.
+"""
 MOST_SNAPSHOTS = 1_000_000
 
 
 def maintain(tables: Tables, files: dict[str, int], keep_days: float | None) -> None:
-    """Compact tables of more than `MANY_FILES` (100) files, vacuum all tables, and delete rows older than `keep_days`.
+    """Compact tables of more than `MANY_FILES` (100) files, delete the files of all tables that no recent version
+    needs, and delete rows older than `keep_days`.
 
     Args:
-        files: table -> number of files.
-        keep_days: the days for which rows are kept that no history is made from; None for ever.
+        files: name of a table -> number of files.
+        keep_days: the number of days for which rows are kept that no history is made from; None to keep them for ever.
     """
     spark = tables.spark
     if keep_days is not None:
@@ -269,7 +293,7 @@ def maintain(tables: Tables, files: dict[str, int], keep_days: float | None) -> 
 
 
 def _forget(tables: Tables, before: datetime) -> None:
-    """Delete rows of earlier days that no history is made from."""
+    """Delete the rows of days before `before` that no history is made from."""
     day = f"in_day < '{before:%Y-%m-%d}'"
     tables.delete(lake_schema.REQUEST, f"{day} AND alter IS NULL")
     tables.delete(lake_schema.AUTHORIZATION, day)

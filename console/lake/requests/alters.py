@@ -24,7 +24,7 @@ _BROKER_ATTRS = (":endpoints", ":rack", ":fenced")
 
 @dataclass(frozen=True)
 class Change:
-    """One attribute that a request changes, as `console.lake.entities` spells it."""
+    """The change of one attribute by a request, in the spelling of `console.lake.entities`."""
 
     entity_type: str
     entity_key: str
@@ -32,14 +32,16 @@ class Change:
     op: str
     """``set``, ``delete``, ``append`` or ``subtract``."""
     value: str | None
-    """The value; None for a deletion, and if it is secret."""
+    """The value; None for a deletion or a secret value."""
     is_sensitive: bool
     error_code: int
     """Kafka's error code; 0 for success."""
 
 
 def changes(api: str, request: Body, response: Body) -> tuple[Change, ...]:
-    """Return all changes of a request, in its order; empty for an API that changes nothing. api: Kafka's name of it."""
+    """Return all changes of a request, in its order; empty for an API that changes nothing. api: Kafka's name of the
+    API.
+    """
     read = _READERS.get(api)
     return () if read is None else tuple(read(request, response))
 
@@ -56,8 +58,12 @@ def _error(answer: Body | None, response: Body) -> int:
 def _asked(
     request: Body, field: str, response: Body, answered: str, *keys: str, answer_keys: Sequence[str] = ()
 ) -> Iterator[tuple[Body, int]]:
-    """Yield each item of a request, with its error code. keys: the fields that identify an item in the request and in
-    the response; answer_keys: those of the response, if they differ.
+    """Yield each item in the list `field` of a request, with the error code of its result in the list `answered` of the
+    response.
+
+    Args:
+        keys: the fields that identify an item in the request.
+        answer_keys: the fields that identify its result in the response; empty if they are the same.
     """
     answers = {tuple(each.get(key) for key in answer_keys or keys): each for each in response.get(answered) or ()}
     for each in request.get(field) or ():
@@ -74,7 +80,7 @@ def _plain(entity_type: str, key: str, attr: str, op: str, value: str | None, er
 
 
 def _alter_configs(request: Body, response: Body) -> Iterator[Change]:
-    """Yield the changes of INCREMENTAL_ALTER_CONFIGS, and of ALTER_CONFIGS, which only sets."""
+    """Yield the changes of INCREMENTAL_ALTER_CONFIGS, and of ALTER_CONFIGS, whose every config is a `set`."""
     for resource, error in _asked(request, "resources", response, "responses", "resourceType", "resourceName"):
         entity_type = entities.named(entities.CONFIG_TYPES, resource["resourceType"])
         key = entities.config_key(entity_type, resource["resourceName"])
@@ -129,8 +135,9 @@ def _create_topics(request: Body, response: Body) -> Iterator[Change]:
 
 
 def _delete_topics(request: Body, response: Body) -> Iterator[Change]:
-    """Yield the deletions of topics: by name up to version 5, later by name or id. Only the response has the name of a
-    topic that was given by id; if that is missing too, the key is the id.
+    """Yield the deletions of topics: up to version 5 a request names topics, later versions name them or give their
+    ids. For a topic that was given by id, the name is taken from the response; if the response lacks it, the key is
+    the id.
     """
     answers: Sequence[Body] = response.get("responses") or ()
     asked = request.get("topicNames") or request.get("topics") or ()
@@ -148,7 +155,9 @@ def _create_partitions(request: Body, response: Body) -> Iterator[Change]:
 
 
 def _alter_scram(request: Body, response: Body) -> Iterator[Change]:
-    """Yield the changes of credentials. Only the iterations may be stored: never salt and saltedPassword."""
+    """Yield the changes of SCRAM credentials. Their values have only the iterations: salt and saltedPassword must not
+    be stored.
+    """
     for field, op in (("deletions", "delete"), ("upsertions", "set")):
         for each, error in _asked(request, field, response, "results", "name", answer_keys=["user"]):
             value = entities.scram_value(each["iterations"]) if op == "set" else None
@@ -158,7 +167,9 @@ def _alter_scram(request: Body, response: Body) -> Iterator[Change]:
 
 
 def _reassign(request: Body, response: Body) -> Iterator[Change]:
-    """Yield a partition's wanted replicas, as `:reassignment/0`; a deletion if the request cancels a reassignment."""
+    """Yield the wanted replicas of each partition, as the attribute `:reassignment/0`; a deletion if the request
+    cancels the reassignment.
+    """
     failed = int(response.get("errorCode", 0))
     answers = {
         (topic.get("name"), partition.get("partitionIndex")): partition
@@ -175,7 +186,9 @@ def _reassign(request: Body, response: Body) -> Iterator[Change]:
 
 
 def _update_features(request: Body, response: Body) -> Iterator[Change]:
-    """Yield the changes of features. From version 2 on there is one result for all. Level 0 removes a feature."""
+    """Yield the changes of features. Level 0 removes a feature. From version 2 of the API on, the response has one
+    error code for all features.
+    """
     failed = int(response.get("errorCode", 0))
     for each, error in _asked(request, "featureUpdates", response, "results", "feature"):
         level = each["maxVersionLevel"]

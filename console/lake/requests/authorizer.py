@@ -1,10 +1,12 @@
-"""Lines of a broker's authorizer log (kafka.authorizer.logger, Kafka 2.8 to 4.x): its decisions, by the minute.
+"""Lines of a broker's authorizer log (kafka.authorizer.logger, Kafka 2.8 to 4.x), and its decisions added up by the
+minute.
 
-A line has names that clients chose: a client may look for a group of any name, and the broker logs that name as it is,
-with line ends and with the words of such a line. A line that can be read in two ways is kept as unreadable, not as a
-decision. Neither such a line nor any damage that a name can cause counts against the log: otherwise a client could make
-kac refuse the whole log. If the first line of a name ends like a message, its other lines look like those of a broker:
-only a layout that escapes line ends helps there (docs/lake.md).
+A line contains names that clients chose. A client may look for a group of any name, and the broker logs that name
+unchanged, with its line ends and with any text that looks like a decision. A line that can be read in two ways is
+therefore stored as unreadable, not as a decision. Such a line, and any damage that a client's name can cause, does not
+count against the log: otherwise a client could make kac refuse the whole log. If the first line of a name ends like a
+message, its further lines look like those of a broker; only a layout that escapes line ends prevents this
+(docs/lake.md).
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _DECIDED = re.compile(
 """Matches the text between the principal and the name of the resource. AclAuthorizer (with ZooKeeper) writes `Operation
 = Describe`, StandardAuthorizer `operation = DESCRIBE`."""
 _ASKED = re.compile(rb" for request = (\w{1,100}) with resourceRefCount = \d{1,10}(?= based on rule |\Z)", re.ASCII)
-"""Matches the text behind the name of the resource. AclAuthorizer writes no rule."""
+"""Matches the text after the name of the resource. AclAuthorizer writes no rule."""
 _BY_RULE = b" based on rule "
 REQUESTS = frozenset(
     """
@@ -58,25 +60,29 @@ REQUESTS = frozenset(
     """.split()  # noqa: SIM905 - a line for each would be 96
 )
 UNKNOWN = "UNKNOWN"
-"""Replaces the name of a request that is not in `REQUESTS`: a client must not choose values of `access`."""
+"""Replaces the name of a request that is not in `REQUESTS`: the column `request` must not contain a text that a client
+chose.
+"""
 ANY = "*"
-"""Replaces the name of a resource if any resource of the type is sufficient: brokers then log the pattern UNKNOWN and
-the name NONE."""
+"""Replaces the name of a resource in a check that any resource of the type satisfies: for such a check, brokers log the
+pattern UNKNOWN and the name NONE.
+"""
 _OF_OTHERS = b"ResourcePattern("
-"""The text before the name in other messages of AclAuthorizer at DEBUG, on the ACLs that it found or did not find."""
+"""The text before the name in AclAuthorizer's DEBUG messages about the ACLs that it found or did not find."""
 _WHOLE = re.compile(
     rb", patternType=[A-Z]{1,20}\)"
     rb"(?:, authorized = (?:true|false)\b| from host = [^ ]{1,100} is (?:ALLOW|DENY) based on acl = )"
 )
-"""Matches the text behind the name in those messages."""
+"""Matches the text after the name in the messages that contain `_OF_OTHERS`, if the message is complete."""
 _SUPER_USER = re.compile(
     rb"principal = .* is a super user, allowing operation without checking acls\.(?:" + re.escape(_BEHIND) + rb")?\Z"
 )
-"""Matches another message of AclAuthorizer at DEBUG."""
+"""Matches AclAuthorizer's DEBUG message about a super user."""
 _LONGEST_RULE = 500
 _LONGEST_NAME = 100_000
-"""Maximum size in bytes of the lines that one name of a client can make: texts in Kafka's requests have at most 32,767
-bytes, and AclAuthorizer may log a name three times for one decision."""
+"""Maximum size in bytes of the lines that one name of a client can cause: a text in Kafka's requests has at most 32,767
+bytes, and AclAuthorizer may log a name three times for one decision.
+"""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 NO_DECISION = "not a decision of the authorizer"
@@ -90,7 +96,7 @@ OF_OTHERS = lines.Form(
 
 
 class Access(NamedTuple):
-    """An access that an authorizer allowed or denied, by the columns of CHECK_1M: names as in Kafka's enumerations."""
+    """An access that an authorizer allowed or denied: columns of CHECK_1M, with names as in Kafka's enumerations."""
 
     principal: str
     host: str
@@ -103,16 +109,16 @@ class Access(NamedTuple):
 
 
 class Check(NamedTuple):
-    """A line of the authorizer log with a decision."""
+    """A line of the authorizer log that reports a decision."""
 
     byte_pos: int
     second: datetime
-    """The line's own time, in UTC if the line has a zone, else without one."""
+    """The time of the line, in whole seconds: in UTC if the line has a zone, otherwise without a zone."""
     millis: int
-    """The milliseconds of that time."""
+    """The milliseconds within that second."""
     access: Access
     rule: str | None
-    """The rule that decided; None if the line does not name it."""
+    """The rule that led to the decision; None if the line does not name it."""
 
 
 def _kafka_name(text: bytes) -> str:
@@ -121,7 +127,9 @@ def _kafka_name(text: bytes) -> str:
 
 
 def _decision(rest: bytes) -> tuple[Access, str | None] | str:
-    """Return the decision in a message, behind `MESSAGE`, with its rule; or the reason why it can't be read."""
+    """Return the access in a message and the rule, None if the message has no rule; or the reason why the message can't
+    be read. rest: the message after the text `MESSAGE`.
+    """
     found = _DECIDED.search(rest)
     if found is None:
         return NO_DECISION
@@ -148,14 +156,15 @@ def _decision(rest: bytes) -> tuple[Access, str | None] | str:
 
 
 _known_decision = lru_cache(1 << 14)(_decision)
-"""Cached, as brokers log many equal decisions."""
+"""`_decision` with a cache, because brokers log many equal decisions."""
 _USUAL_BYTES = 1000
 """Maximum size in bytes of a message that is cached."""
 
 
 def one_line(place: int, line: bytes) -> Check | Damaged | None:
-    """Parse a single line in any layout. Return `Damaged` if its decision can't be read, or if only its end shows that
-    the authorizer wrote it; None for any other line without a decision. place: its byte position.
+    """Parse a single line in any layout. Return `Damaged` if its decision can't be read, or if only the logger's name
+    at its end shows that the authorizer wrote it; None for any other line without a decision. place: the line's byte
+    position.
     """
     stripped = line.rstrip(b"\r")
     if _OF_OTHERS in line.partition(MESSAGE)[0]:
@@ -173,21 +182,24 @@ def one_line(place: int, line: bytes) -> Check | Damaged | None:
 
 
 class _Open(NamedTuple):
-    """A message whose end may be behind a line end in a name."""
+    """A message that may not be complete yet: a name in it may contain a line end, so that the next lines
+    belong to it.
+    """
 
     place: int
     text: list[bytes]
     """The lines of the message."""
     held: list[Check | Damaged]
-    """The decisions and damaged lines that were read since."""
+    """The decisions and damaged lines that were read since the message began."""
     is_cut: bool
-    """Whether the message's end is in another line."""
+    """Whether the end of the message must be in a later line."""
     may_be_one: bool
-    """Whether all lines together may be one message."""
+    """Whether all lines together may still be one message."""
 
     def given_up(self) -> Iterator[Check | Damaged]:
-        """Yield the held decisions and damaged lines, once no end of the name can come. If the message is cut, lines
-        behind it may have that end: then none of them is a decision, and one damaged line has the text of all.
+        """Yield the results of the lines, if the end of the name was not found within `_LONGEST_NAME` bytes. If the
+        message is cut, any later line may contain its end, so no line is certain to be a decision: the result is one
+        damaged line with the text of all. Otherwise these are the held decisions and damaged lines.
         """
         if self.is_cut and len(self.text) > 1:
             yield Damaged.of(self.place, b"\n".join(self.text), AMBIGUOUS)
@@ -196,10 +208,10 @@ class _Open(NamedTuple):
 
 
 def checks(blocks: Iterable[tuple[int, bytes]]) -> Iterator[Check | Damaged]:
-    """Yield the decisions and the damaged lines in blocks of whole lines.
+    """Yield the decisions and the damaged lines in blocks of whole lines with their byte positions.
 
-    A name that contains line ends spans several lines. A line in its middle may look like a decision, which anyone
-    could have forged.
+    A name that contains line ends spans several lines. A line in its middle may look like a decision, but a client may
+    have forged it: such a line is not yielded as a decision.
     """
     open_: _Open | None = None
     for place, line in _lines(blocks):
@@ -234,7 +246,9 @@ def checks(blocks: Iterable[tuple[int, bytes]]) -> Iterator[Check | Damaged]:
 
 
 def _is_cut(line: bytes) -> bool:
-    """Return whether a line is another message of AclAuthorizer that ends within a name."""
+    """Return whether a line is the beginning of another message of AclAuthorizer, whose rest follows after a line end
+    in a name.
+    """
     _, found, name = line.partition(_OF_OTHERS)
     return bool(found) and _WHOLE.search(name) is None
 
@@ -249,12 +263,14 @@ def _lines(blocks: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
 # -- decisions by the minute -------------------------------------------------------------------------------------------
 
 _Minute = dict[Access, list[Any]]
-"""Access -> the number of decisions, the first and the last millisecond in the minute, and the last rule."""
+"""Access -> a list of four: the number of decisions, the milliseconds within the minute of the first and of the last
+decision, and the rule of the last one.
+"""
 
 
 class _Chunk:
-    """The results from some lines. minutes: by the clock's minute, and whether it is the second pass of an hour that
-    clocks show twice; each with a position in that minute.
+    """The results from some lines. minutes: (minute by the lines' clock, whether it is in the second pass of an hour
+    that the clock shows twice) -> the position of a line in that minute, and its decisions.
     """
 
     def __init__(self) -> None:
@@ -266,8 +282,8 @@ class _Chunk:
         """Add a decision or a damaged line.
 
         Args:
-            fold: the position from which on the pass is the second one.
-            named: the position from which on no line can be part of a client's name.
+            fold: the byte position from which on times are in the second pass of an hour that the clock shows twice.
+            named: the byte position from which on no line can be part of a client's name.
         """
         if isinstance(found, Damaged):
             self.damaged.append(found)
@@ -288,8 +304,8 @@ class _Chunk:
 
 
 def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.RecordBatch]:
-    """Yield rows of AUTHORIZATION for blocks of whole lines with their positions. There is always a last batch, even if
-    only with the counts.
+    """Yield rows of AUTHORIZATION for blocks of whole lines with their byte positions: the decisions by the minute, the
+    damaged lines, and the number of lines. There is always a last batch, which has at least that number.
     """
     fold = sys.maxsize if whose.fold_at is None else whose.fold_at
     chunk, end = _Chunk(), 0

@@ -1,6 +1,7 @@
-"""Request lines aggregated by the second in one pass, which also finds the changes and the damaged lines.
+"""Lines of request logs, added up by the second in one pass; the same pass finds the changes and the damaged lines.
 
-Memory is limited to the results from lines of twice `CHUNK_BYTES`; a second whose lines exceed it gets several rows.
+The results in memory are those of lines of at most twice `CHUNK_BYTES`; a second whose lines take more gets several
+rows.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ CHUNK_ALTERS = 10_000
 SOURCE = "request_log"
 _BITS = requests_lines.INT_MAX.bit_length()
 _MOST_MS = float(requests_lines.INT_MAX)
-"""A float, as comparing two floats is many times faster than comparing a float and an int."""
+"""Maximum of `local_ms`. It is a float because the comparison of two floats is many times faster than that of a float
+and an int.
+"""
 
 
 def _fields(table: schema.Table) -> list[pa.Field]:
@@ -35,8 +38,8 @@ def _fields(table: schema.Table) -> list[pa.Field]:
 
 
 COUNTED: pa.Schema = schema.arrow_schema(schema.REQUEST)
-"""A row has at most one of the structs: a row of REQUEST_1S, of ALTER_REQUEST or of QUARANTINE. A row without one has
-the counts of lines and damaged lines; elsewhere these are 0.
+"""The columns of counted rows. A row has at most one of three structs: a row of REQUEST_1S, of ALTER_REQUEST or of
+QUARANTINE. A row without a struct has the number of lines and of damaged lines; in all other rows these are 0.
 """
 
 
@@ -49,20 +52,22 @@ class Whose(NamedTuple):
     """The name of the file without its folder."""
     zone: str = "UTC"
     fold_at: int | None = None
-    """See `to_utc`."""
+    """The byte position from which on ambiguous times are in the second pass of an hour that clocks show twice; None if
+    all are in the first pass (`to_utc`).
+    """
     source: str = SOURCE
     """The column `source` of unreadable lines."""
 
 
 _OURS = 3
-"""The number of the first columns of REQUEST_1S, which are not in `_Key` or `_Sums`: cluster_id, broker_id, second."""
+"""Number of the first columns of REQUEST_1S that neither `_Key` nor `_Sums` has: cluster_id, broker_id, second."""
 _Key = tuple[str, str, str]
 
 
 class _Sums(NamedTuple):
-    """The columns of rows of REQUEST_1S.
+    """The columns of REQUEST_1S that are sums, each as a list with an element for each row.
 
-    Lists of columns have no object for each row: the garbage collector would look at all of these again and again.
+    With lists of columns there is no object for each row, which the garbage collector would visit again and again.
     """
 
     requests: list[int]
@@ -75,7 +80,12 @@ class _Sums(NamedTuple):
 
 
 class _Second(NamedTuple):
-    """The rows of a second. place: a position in it. rows: the place of each row in the columns `sums`, in order."""
+    """The rows of one second.
+
+    Attributes:
+        place: the position of a line of that second.
+        rows: (principal, client id, API) -> the index of its row in the lists of `sums`.
+    """
 
     place: int
     rows: dict[_Key, int]
@@ -88,13 +98,13 @@ class _Second(NamedTuple):
 
 
 _Clock = tuple[datetime, bool]
-"""A clock's second (in UTC if the lines have a zone), and whether it is the second pass of an hour that clocks show
-twice.
+"""A second by the lines' clock (in UTC if the lines have a zone), and whether it is in the second pass of an hour that
+the clock shows twice.
 """
 
 
 class _Chunk:
-    """The results from some lines. current: the last second of the lines before, which goes on here."""
+    """The results from some lines. current: the last second of the previous chunk, to which these lines may add."""
 
     def __init__(self, current: Mapping[_Clock, _Second] = MappingProxyType({})) -> None:
         self.lines = 0
@@ -104,8 +114,8 @@ class _Chunk:
 
 
 def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.RecordBatch]:
-    """Yield `COUNTED` for blocks of whole lines with their positions. There is always a last batch, even if only with
-    the counts.
+    """Yield batches of `COUNTED` for blocks of whole lines with their byte positions. There is always a last batch,
+    which has at least the number of lines.
     """
     chunk = _Chunk()
     size = 0
@@ -127,8 +137,8 @@ def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.Re
 def _requests(
     chunk: _Chunk, start: int, text: bytes
 ) -> Iterator[tuple[int, datetime, int, bytes, requests_lines.Logged]]:
-    """Yield the requests of a block as tuples with the fields of `Line`, which saves an object for each; damaged lines
-    are added to the chunk.
+    """Yield the requests of a block, as tuples with the fields of `Line` because an object for each would cost time.
+    Damaged lines are added to the chunk instead.
     """
     find, startswith, endswith = text.find, text.startswith, text.endswith
     is_ascii = text.isascii()
@@ -168,7 +178,7 @@ def _requests(
 
 
 def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
-    """Add up the lines of a block, in one loop: function calls for each line would take longer than the work itself."""
+    """Add the requests of the block at byte `start`, in one loop: a call for each line would take too long."""
     fold = sys.maxsize if fold_at is None else fold_at
     current: datetime | None = None
     is_later = False
@@ -242,8 +252,8 @@ def _batches(whose: Whose, chunk: _Chunk) -> Iterator[pa.RecordBatch]:
 
 
 def batch_of(table: schema.Table, kind: str, columns: Sequence[pa.Array]) -> pa.RecordBatch:
-    """Return rows of a bronze table with one of its structs. columns: the columns of the struct, the cluster's id
-    first.
+    """Return rows of a bronze table in which only the struct column `kind` is filled. columns: the columns of that
+    struct; the first one is the cluster's id.
     """
     rows, of_table = len(columns[0]), schema.arrow_schema(table)
     of = {column.name: column.of for column in table.columns if column.of is not None}
@@ -256,7 +266,7 @@ def batch_of(table: schema.Table, kind: str, columns: Sequence[pa.Array]) -> pa.
 def last_batches(
     table: schema.Table, whose: Whose, lines: int, damaged: Sequence[Damaged], bad: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of damaged lines, and the row with the counts.
+    """Yield the rows of damaged lines, then the row with the number of lines and damaged lines.
 
     Args:
         lines: the number of good lines.
@@ -278,7 +288,9 @@ def _quarantined(whose: Whose, damaged: Damaged) -> dict[str, Any]:
 
 
 def damaged_row(whose: Whose, damaged: Damaged, *, lines: int) -> dict[str, Any]:
-    """Return a row for one damaged line, or for a lost part (lines: 0), in a table that counts the lines of a log."""
+    """Return a row for a damaged line, in a bronze table that counts the lines of a log. lines: the number of lines to
+    count for it; 0 for a lost part of a log, whose number of lines is unknown.
+    """
     counts = {"cluster_id": whose.cluster_id, "lines": lines, "damaged": lines}
     return {**counts, "quarantined": _quarantined(whose, damaged)}
 
@@ -313,17 +325,20 @@ def _alters(whose: Whose, lines: Sequence[requests_lines.Line]) -> list[dict[str
 
 
 def _encodable(value: Any) -> Any:
-    """Return a value that can be encoded: JSON may have lone surrogates, which UTF-8 can't encode."""
+    """Return a text with `?` in place of lone surrogates, which JSON may contain but UTF-8 can't encode; any other
+    value unchanged.
+    """
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def to_utc(at: pa.Array, places: pa.Array, zone: str, fold_at: int | None) -> pa.Array:
-    """Return times in UTC, with microseconds. A time that the clock skips counts as if the clock had not yet been put
-    forward.
+    """Return times in UTC, with microseconds. A time that the clock skips when it is put forward counts as if it had
+    not been put forward yet.
 
     Args:
-        at, places: the lines' times without zone, and their positions.
-        fold_at: the position from which on ambiguous times are of the second pass; None if all are of the first.
+        at, places: the lines' times without zone, and their byte positions.
+        fold_at: the byte position from which on ambiguous times are in the second pass of an hour that the clock shows
+            twice; None if all are in the first pass.
     """
     utc = pa.timestamp("us", "UTC")
     earlier = pc.assume_timezone(at, zone, ambiguous="earliest", nonexistent="earliest").cast(utc)
@@ -334,7 +349,9 @@ def to_utc(at: pa.Array, places: pa.Array, zone: str, fold_at: int | None) -> pa
 
 
 def in_utc(whose: Whose, clocks: Sequence[datetime], places: Sequence[int]) -> pa.Array:
-    """Return times in UTC, by the lines' own zones if they have one: these are more reliable than a configured one."""
+    """Return times in UTC: a time with its own zone is UTC already, all others are converted from the
+    configured zone.
+    """
     shown = pa.array([each.replace(tzinfo=None) for each in clocks], pa.timestamp("us"))
     given = to_utc(shown, pa.array(places, pa.int64()), whose.zone, whose.fold_at)
     own = [each.tzinfo is not None for each in clocks]

@@ -1,8 +1,9 @@
-"""Lines of a broker's request log (Kafka 2.8 to 4.x): unwrapped, with their time, and the decoded request.
+"""Lines of a broker's request log (Kafka 2.8 to 4.x): the message without its wrappers, its time, and the decoded
+request.
 
-A request's line may come from a pattern layout, or be a JSON object that has it as a string (log4j's and logback's
-layouts, ECS, GELF, Docker), and both may follow a prefix of syslog or of a container runtime. All of it is untrusted:
-wrappers are opened to a small depth, and only the end of a prefix is searched.
+The message may be in a pattern layout, or a string in a JSON object (log4j's and logback's layouts, ECS, GELF, Docker);
+both may follow a prefix of syslog or of a container runtime. All of it is untrusted: wrappers are opened only to a
+small depth, and only the end of a prefix is searched.
 """
 
 from __future__ import annotations
@@ -32,26 +33,30 @@ _QUOTED = b'"' + LOGGER + b'"'
 _ENDS = (LOGGER, LOGGER + b")")
 
 At = tuple[datetime, int]
-"""A second and the milliseconds in it. The second is in UTC if the line has a zone, else without zone."""
+"""A time: the second, in UTC if the line has a zone and otherwise without a zone, and the milliseconds in it."""
 
 _TIME = re.compile(
     rb"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?"
     rb"(Z\b|[+-]\d\d(?::?[0-5]\d)?(?!\d)| [+-]\d\d:?[0-5]\d(?!\d)| ?(?:UTC|GMT)\b)?"
 )
 _USUAL = re.compile(rb"\[(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d),(\d{3})\] [A-Z]{5} ")
-"""Matches the whole prefix of a message in Kafka's own logging configuration, several times as fast as a search."""
+"""Matches the whole text before a message in Kafka's own logging configuration; several times as fast as a search for
+the time.
+"""
 _BEFORE = 4096
-"""Maximum number of bytes before a message in which its time is searched."""
+"""Maximum number of bytes before a message that are searched for its time."""
 _LONGEST_TIME = 200
 """Maximum size of a time in JSON, in bytes."""
 _DEEPEST = 4
-"""Maximum number of wrappers around a line: a layout's JSON in Docker's in a shipper's, and one to spare."""
+"""Maximum number of wrappers around a line: a layout's JSON in Docker's JSON in a shipper's JSON, and one more."""
 _UNITS = ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3))
-"""(bound, factor): a number since 1970 below the bound is in seconds, milliseconds or microseconds; factor to
-nanoseconds."""
+"""(bound, factor): a number of a time since 1970 below the bound is in seconds, milliseconds or microseconds;
+multiplied by the factor it is in nanoseconds. A number above all bounds is in nanoseconds.
+"""
 _YEARS = range(1970, 2200)
-"""Valid years of a line's time. Clients can choose a name that contains any time, and datetime's arithmetic fails near
-its limits."""
+"""Valid years of a line's time: clients can choose names that contain any time, and datetime's arithmetic fails near
+its limits.
+"""
 
 
 _MESSAGES = ("message", "log", "msg", "short_message", "full_message", "MESSAGE", "textPayload", "event")
@@ -87,27 +92,27 @@ _PIECES = re.compile(
 )
 _ONE_DIGIT = bytes.maketrans(b"123456789", b"000000000")
 _NAMED_BEHIND = re.compile(rb"[(\[]((?:[\w$-]{1,100}\.){1,20}[\w$-]{1,100})[)\]](?:\x1b\[[\d;]{0,20}[A-Za-z]|\s)*\Z")
-"""The name of a logger at the end of a line."""
+"""Matches the name of a logger in brackets at the end of a line."""
 _LONGEST_NAMED = 500
 
 
 def _is_bare(before: bytes) -> bool:
-    """Return whether the text before a message is only what layouts, runtimes and shippers write there; False if it has
-    more than `_BEFORE` (4,096) bytes.
+    """Return whether the text before a message consists only of parts that layouts, container runtimes and shippers
+    write; False if it has more than `_BEFORE` (4,096) bytes.
     """
     return not before or (len(before) <= _BEFORE and _is_of_pieces(before.translate(_ONE_DIGIT)))
 
 
 @lru_cache(64)
 def _is_of_pieces(before: bytes) -> bool:
-    """Return whether a text consists of `_PIECES`. before: the text with one digit in place of all digits, so that a
-    log has few different ones.
+    """Return whether a text consists only of parts that match `_PIECES`. before: the text with each digit replaced by
+    the same digit, so that the cache gets few different texts.
     """
     return not _PIECES.sub(b"", before)
 
 
 def _is_of_others(rest: bytes) -> bool:
-    """Return whether the name of another logger stands behind a request."""
+    """Return whether the text after a request ends with the name of another logger."""
     behind = rest[rest.rfind(b"}") + 1 :][-_LONGEST_NAMED:]
     found = _NAMED_BEHIND.search(behind) if behind else None
     return found is not None and found[1] != LOGGER
@@ -127,17 +132,19 @@ class Taken(NamedTuple):
     """A message of a logger, without the wrappers of its line."""
 
     rest: bytes
-    """The text after the fixed text with which the logger's messages begin."""
+    """The message after the fixed text with which the logger's messages begin."""
     at: At | None
     is_json: bool
     """Whether the message was in a JSON object."""
     is_bare: bool = True
-    """Whether nothing precedes the request but text that layouts, runtimes and shippers write."""
+    """Whether the text before the message consists only of parts that layouts, container runtimes and shippers write.
+    """
 
 
 def taken(line: bytes, message: bytes = MESSAGE) -> Taken | None:
-    """Return the message of a line with the innermost time: the logger's own, not that of a wrapper. None if the line
-    has no message that begins with this text, or if it has the text of a request in a message of another logger.
+    """Return the message in a line, and the innermost time: that of the logger, not that of a wrapper. None if the line
+    has no message that begins with the text `message`, or if the text of a request is in a message of another
+    logger.
     """
     at: At | None = None
     is_json = False
@@ -165,18 +172,23 @@ def taken(line: bytes, message: bytes = MESSAGE) -> Taken | None:
 
 
 def _is_damaged(before: bytes, rest: bytes) -> bool:
-    """Return whether a request with other text in front of it is from the request logger nevertheless. The text is then
-    a broken JSON object, an object that has the request elsewhere, or a form that can't be read; or the logger's name
-    stands behind the request.
+    """Return whether a request with other text before it nevertheless was written by the request logger: the other text
+    is a broken JSON object, a JSON object with the request in an unexpected place, or an unknown form; or the
+    request logger's name follows the request.
     """
     head, brace, _ = before.partition(b"{")
     return rest.endswith(_ENDS) or bool(_XML.match(before) or _SPREAD.match(before) or (brace and _is_bare(head)))
 
 
 def _event(line: bytes, message: bytes, *, is_request: bool) -> tuple[bytes, At | None] | None:
-    """Return the text and the time of a JSON object that has a message in a string. Return an empty text if the message
-    is a request in an event of another logger, and None for any other line. is_request: whether the message is that of
-    a request.
+    """Parse a line as a JSON object in which a string has the message.
+
+    Args:
+        is_request: whether the message is that of the request logger.
+
+    Returns:
+        The string and the object's time, None without a valid time. An empty text if another logger wrote a request.
+        None if the line is not such an object.
     """
     try:
         event = _EVENT.decode(line)
@@ -227,8 +239,8 @@ def _read(day: bytes, clock: bytes, fraction: bytes, zone: bytes) -> At | None:
 
 @lru_cache(16)
 def _second(day: bytes, clock: bytes, zone: bytes) -> datetime:
-    """Return the time to the second, in UTC if it has a zone. The cache returns one object for equal bytes. Raises
-    ValueError: it is not a time of a log.
+    """Return a time in whole seconds, in UTC if it has a zone. A cache returns the same object for equal bytes. Raises
+    ValueError: the bytes are not a valid time.
     """
     at = datetime.fromisoformat(f"{day.decode()} {clock.decode()}")
     if at.year not in _YEARS:
@@ -242,8 +254,8 @@ def _second(day: bytes, clock: bytes, zone: bytes) -> datetime:
 
 @lru_cache(16)
 def _at_of(raw: bytes) -> At | None:
-    """Return the time of a JSON value: a text, a number since 1970, a number as a text, or log4j's instant; None for
-    another value. Many lines in a row have the same value.
+    """Return the time of a JSON value: a text, a number since 1970 (also as a text), or log4j's instant; None for any
+    other value. The result is cached, since many consecutive lines have the same value.
     """
     with suppress(*_NO_TIME):
         if raw.startswith(b"{"):
@@ -275,10 +287,10 @@ def _of_second(second: int) -> datetime:
 
 
 class Form(NamedTuple):
-    """The form of an unreadable log, and a remedy."""
+    """A description of the form of an unreadable log, and a remedy."""
 
     what: str
-    """The end of a sentence that begins "is in the form of"."""
+    """The words that complete the sentence "the log is in the form of …"."""
     remedy: str
 
 
@@ -344,11 +356,12 @@ OF_BINARY = Form("no text", "Name a request log, as it was written or as .gz.")
 
 
 def form_of(text: bytes, message: bytes = MESSAGE, others: Form = OF_OTHERS) -> Form:
-    """Return the form of lines that are all unreadable.
+    """Return a description of the form of lines that are all unreadable.
 
     Args:
+        text: the lines.
         message: the text with which the logger's messages begin.
-        others: the form of lines that are all of other loggers.
+        others: the result if all lines are of other loggers.
     """
     lines = [line[:_LONGEST] for line in text.split(b"\n") if line.strip()]
     if any(b"\0" in line for line in lines):
@@ -380,7 +393,7 @@ def form_of(text: bytes, message: bytes = MESSAGE, others: Form = OF_OTHERS) -> 
 
 
 def is_old(rest: bytes) -> bool:
-    """Return whether the text after `MESSAGE` is a request as Kafka logged it before 2.8."""
+    """Return whether the text after `MESSAGE` has the form in which Kafka before 2.8 logged requests."""
     return rest.startswith((b"RequestHeader(", b"{api_key=", b"Name:"))
 
 
@@ -390,16 +403,18 @@ def is_old(rest: bytes) -> bool:
 # the zip can't include it.
 
 INT_MAX = 2**31 - 1
-"""Maximum of a request's bytes and milliseconds: Kafka's frames and throttle times are 32-bit."""
+"""Maximum of a request's size in bytes and of its times in milliseconds: Kafka's frame sizes and throttle times are
+32-bit.
+"""
 _ANY_ERROR = re.compile(rb'rrorCode":[-1-9]')
 """Matches both errorCode and topicErrorCode in the JSON of a request. Within strings a backslash precedes every quote,
 so it matches only fields. It begins with letters, which `re` searches for many times faster.
 """
 _LITERAL = b'rrorCode":'
 NOT_USUAL = (DecodeError, RecursionError)
-"""The exceptions of `decode`."""
+"""The exceptions that `decode` raises for a request of an unusual form."""
 OWN_ERRORS = frozenset({"PRODUCE", "FETCH"})
-"""APIs whose error fields are among the decoded ones."""
+"""APIs whose error codes are in the fields of `Response`; for all others the JSON is searched for an error code."""
 _T = TypeVar("_T")
 
 
@@ -423,7 +438,7 @@ class _Replica(Struct, rename="camel", gc=False):
 
 
 class Request(Struct, rename="camel", gc=False):
-    """The fields of a request's body that kac reads."""
+    """The fields of a request's body that kac uses."""
 
     replica_id: int | None = None
     replica_state: _Replica | None = None
@@ -438,7 +453,7 @@ class _Answer(Struct, rename="camel", gc=False):
 
 
 class Response(Struct, rename="camel", gc=False):
-    """The fields of a response's body that kac reads."""
+    """The fields of a response's body that kac uses."""
 
     error_code: int = 0
     responses: list[_Answer] | None = None
@@ -463,7 +478,7 @@ class Logged(Struct, rename="camel", gc=False, kw_only=True):
 
 
 class _Bare(Struct, rename="camel"):
-    """A request with bodies of any form."""
+    """A request whose bodies may have any form."""
 
     request_header: _Header
     principal: str
@@ -482,7 +497,7 @@ decode = _LOGGED.decode
 
 
 def logged(json: bytes) -> Logged | None:
-    """Return a request with bodies of any form: a body of an unknown form counts as empty. None if the JSON is
+    """Return a request whose bodies may have any form; a body of an unknown form counts as empty. None if the JSON is
     incomplete, or has neither principal nor API.
     """
     try:
@@ -515,8 +530,8 @@ def _or_none(decoder: Decoder[_T], body: Raw) -> _T | None:
 
 
 def is_clients(request: Logged) -> bool:
-    """Return whether a client sent the request to this broker: neither a replica's fetch, nor the copy that the
-    controller logs of a forwarded request. False if the log does not tell whether it was forwarded.
+    """Return whether a client sent the request to this broker. False for a replica's fetch, for the copy of a forwarded
+    request that the controller logs, and if the log does not tell whether the request was forwarded.
     """
     if request.is_forwarded is not False:
         return False
@@ -540,16 +555,21 @@ _PORT_AND_NUMBERS = re.compile(r"\A\d+-\d+(?:-\d+)?")
 _OF_ANOTHER_FORM = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError)
 
 UNREAD = Change("cluster", "", ":unread", "set", None, False, NO_ANSWER)
-"""A change of an unknown form by a client."""
+"""The change that replaces a client's changes of an unknown form."""
 
 Row = tuple[Any, ...]
-"""The columns of ALTER_REQUEST from start_ts to error_code: those of the request, then `Change`."""
+"""The values of the columns of ALTER_REQUEST from start_ts to error_code: first those of the request, then those of
+`Change`.
+"""
 
 
 def altered(text: str, end_ts: datetime) -> list[Row]:
-    """Return the rows of a request's JSON; empty if the request changes nothing, or if the JSON is incomplete
-    (`one_line` reports that). Changes of an unknown form become one row: `UNREAD`. end_ts: the time of the line, in
-    UTC.
+    """Return the rows of ALTER_REQUEST for a request's JSON; empty if the request changes nothing, or if the JSON is
+    incomplete (which `one_line` reports). If the form of the changes is unknown, the result is one row with
+    `UNREAD`.
+
+    Args:
+        end_ts: the time of the line, in UTC.
     """
     try:
         read = json_of(text, may_repeat=True)
@@ -579,10 +599,10 @@ def altered(text: str, end_ts: datetime) -> list[Row]:
 
 
 def client_host(connection: str) -> str | None:
-    """Return the client's address in the name of a connection; None if the name has another form.
+    """Return the client's address from the name of a connection; None if the name has another form.
 
     Kafka's form (ServerConnectionId) is ``10.0.0.1:9092-10.0.0.7:40000-1-0``, without the last number before Kafka 4;
-    IPv6 addresses are as they are.
+    IPv6 addresses have no brackets.
     """
     own = _OWN_PORT.search(connection)
     host, _, rest = connection[own.end() :].rpartition(":") if own else ("", "", "")
@@ -590,7 +610,7 @@ def client_host(connection: str) -> str | None:
 
 
 def _body(body: object) -> Mapping[str, Any]:
-    """Return a body, empty if it is missing: without a response (acks=0) the log has an empty string."""
+    """Return a body; an empty mapping if it is missing, as it is without a response (acks=0)."""
     return body if isinstance(body, dict) else {}
 
 
@@ -601,7 +621,7 @@ def _body(body: object) -> Mapping[str, Any]:
 
 BEHIND = b" (" + LOGGER + b")"
 END = b"}}"
-"""The last bytes of a request's JSON: layouts that write the logger first have nothing behind it."""
+"""The last bytes of a request's JSON. In a layout that writes the logger before the message, they end the line."""
 _JSON = JSONDecoder()
 
 NO_START, NO_TIME, NO_END, NO_TEXT, NO_JSON, OLD = (
@@ -615,7 +635,7 @@ NO_START, NO_TIME, NO_END, NO_TEXT, NO_JSON, OLD = (
 NO_FIGURE = "a figure that no request has"
 TOO_DEEP = f"JSON of more than {DEEPEST} levels"
 OF_CUT_LINES = frozenset({NO_START, NO_END, NO_JSON})
-"""The reasons that usually mean that something cuts long lines."""
+"""The reasons that usually mean that some program cuts long lines."""
 
 
 class Line(NamedTuple):
@@ -623,17 +643,18 @@ class Line(NamedTuple):
 
     byte_pos: int
     second: datetime
-    """The line's own time, in UTC if the line has a zone, else without one."""
+    """The time of the line, in whole seconds: in UTC if the line has a zone, otherwise without a zone."""
     millis: int
-    """The milliseconds of that time."""
+    """The milliseconds within that second."""
     json: bytes
     """The JSON of the request, decoded as `request`."""
     request: Logged
 
 
 def head_of(text: bytes, begin: int, end: int) -> tuple[bytes, At | None]:
-    """Return the text before the request of the line at a position, with the second and milliseconds of its time; a
-    line feed and None if the line has no request, may have it in a JSON object, or has other text before it.
+    """Return the text before the request in the line at `begin` … `end`, and its time, None without a valid time. If
+    the line has no request, may have it in a JSON object, or has any other text before it, return a line feed and
+    None: `one_line` has to parse it.
     """
     found = text.find(MESSAGE, begin, end)
     if found < 0 or text.find(b"{", begin, found) >= 0 or not _is_bare(text[begin:found]):
@@ -642,8 +663,8 @@ def head_of(text: bytes, begin: int, end: int) -> tuple[bytes, At | None]:
 
 
 def one_line(place: int, line: bytes) -> Line | Damaged | None:
-    """Parse a single line in any layout. Return `Damaged` if its request can't be read; None if the line does not look
-    as if the request logger wrote it. place: its byte position.
+    """Parse a single line in any layout. Return `Damaged` if its request can't be read; None if the request logger did
+    not write it. place: the line's byte position.
     """
     stripped = line.rstrip(b"\r")
     found = taken(stripped)
@@ -682,8 +703,8 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
 
 
 def clocks(start: int, text: bytes, message: bytes = MESSAGE) -> Iterator[tuple[int, datetime]]:
-    """Yield (position, time) of the logger's lines in a block, in UTC if the line has a zone. The messages are not
-    parsed.
+    """Yield (byte position, time) of the logger's lines in a block; times are in UTC if the line has a zone, otherwise
+    without a zone. The messages are not parsed.
     """
     place = start
     for line in text.split(b"\n"):

@@ -2,8 +2,9 @@
 parts that tasks read in parallel.
 
 A file is identified by its content, not by its name: request.log, request.log.2026-11-21-10 and request.log.1.gz are
-one file if they begin the same. The first line alone is not enough, since two files may begin with the same line, so
-digests at a few positions (`checkpoints`) and the end of the last read are kept. Positions count uncompressed bytes.
+one file if they begin with the same bytes. The first line alone is not enough, since two files may begin with the same
+line. So digests at several positions (`checkpoints`) and at the end of the last read are remembered. Positions count
+uncompressed bytes.
 """
 
 from __future__ import annotations
@@ -47,29 +48,31 @@ LONGEST_LINE = 64 << 20
 """Maximum size of a line in bytes. A request with tens of thousands of partitions has some megabytes; a file with a
 longer line is not a log."""
 LONGEST_NULS = 16 << 30
-"""Maximum number of NUL bytes at the head of a file: a gzip file may have any number of them in a few bytes."""
+"""Maximum number of NUL bytes at the head of a file; the limit is needed because a gzip file can hold any number of
+them in a few bytes.
+"""
 _NULS = bytes(BLOCK_BYTES)
 CHECKED_BYTES = 4096
-"""Number of bytes before a position that the check of the position covers."""
+"""Number of bytes before a position that the digest of the position covers."""
 SAMPLE_BYTES = 64 << 10
 _GZIP = b"\x1f\x8b"
 _SCHEMES = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "abfs"}
 """Hadoop's schemes -> PyArrow's names for them."""
 
 Check = tuple[int, str]
-"""A position, and the digest of the bytes before it (`LogBytes.check`)."""
+"""A byte position, and the digest of the bytes before it (`LogBytes.check`)."""
 
 
 class LogChangedError(OSError):
-    """A log was emptied, replaced or deleted after its read was planned, and no file next to it has its lines. The
-    message has the path, and nothing of its lines.
+    """A log was emptied, replaced or deleted after its read was planned, and no other file in its folder has its lines.
+    The message contains the path, and no text from the log.
     """
 
     @staticmethod
     def of(
         path: str, why: str = "is not the file any more that was to be read, and none beside it is"
     ) -> LogChangedError:
-        """Return the error for a file."""
+        """Return the error for the file at `path`. why: the words after the path in the message."""
         return LogChangedError(f"{path} {why}: it was rotated, emptied or deleted meanwhile")
 
 
@@ -78,9 +81,9 @@ class Survey:
     """The content of a log file at one time: its end, and digests that identify it."""
 
     end: int
-    """The end of the last whole line."""
+    """The byte position after the last whole line."""
     checks: dict[int, str]
-    """Position -> check, for all requested positions up to `end`, and for `end` itself."""
+    """Position -> digest, for all requested positions up to `end`, and for `end` itself."""
     head: bytes
     """A sample of the file's first bytes."""
     tail: bytes
@@ -88,7 +91,7 @@ class Survey:
 
 
 class LogBytes:
-    """An open file.
+    """An open file of a log, plain or gzip. Positions are those of the uncompressed bytes.
 
     Attributes:
         place: the identity of the file on this machine (device and inode), whatever its name; for a URI, the URI.
@@ -108,8 +111,8 @@ class LogBytes:
 
     @cached_property
     def nuls(self) -> int:
-        """The count of NUL bytes before the first line: a log that was emptied while its writer had it open has a NUL
-        for each byte that the writer had written before. Raises OSError, EOFError.
+        """The number of NUL bytes before the first line. A log that was emptied while its writer had it open begins
+        with a NUL for each byte that the writer had written before. Raises OSError, EOFError.
         """
         at = 0
         while (read := self._read(at, BLOCK_BYTES)) == _NULS[: len(read)] and read:
@@ -119,15 +122,15 @@ class LogBytes:
         return at + len(read) - len(read.lstrip(b"\0"))
 
     def _data(self, at: int) -> int:
-        """Return the position from which on the disk has bytes: all in a hole before are NUL."""
+        """Return the first position from `at` on that is not in a hole of the file: all bytes in a hole are NUL."""
         if not self.is_packed and "://" not in self.path:
             with suppress(OSError):  # no data follows, or the filesystem has no holes
                 return os.lseek(self._raw.fileno(), at, os.SEEK_DATA)
         return at
 
     def first_line(self) -> tuple[bytes, int] | None:
-        """Return the first line, at most 4 KiB of it, and its end; None while it is incomplete. Raises OSError,
-        EOFError.
+        """Return the first line, at most 4 KiB of it, and the byte position of its end; None while the line is
+        incomplete. Raises OSError; EOFError (truncated gzip).
         """
         begin = self._read_at(self.nuls, CHECKED_BYTES)
         if self.nuls and not begin and self.is_packed:
@@ -146,20 +149,21 @@ class LogBytes:
         return digest(data) if len(data) == at - begin else ""
 
     def has(self, checks: Sequence[Check]) -> bool:
-        """Return whether the file has all these checks. Raises OSError, EOFError."""
+        """Return whether the file has the digest of each of these checks. Raises OSError, EOFError."""
         return all(self.check(at) == wanted for at, wanted in sorted(checks))
 
     def still_has(self, checks: Sequence[Check]) -> bool:
-        """Return whether the file still has these checks after a read. A gzip file is never appended to in place, so an
-        unchanged size is enough: the read verified the checksum at its end. Raises OSError.
+        """Return whether the file still has the digest of each check after a read. For a gzip file it is enough that
+        its size is unchanged: nothing is appended to such a file, and the read has verified the checksum at its end.
+        Raises OSError.
         """
         if not self.is_packed:
             return self.has(checks)
         return self._raw.seek(0, os.SEEK_END) == self.size
 
     def survey(self, positions: Iterable[int]) -> Survey:
-        """Return the present content of the file, with checks at these positions. A gzip file is read as a whole,
-        including a last line without a line end, since brokers do not append to it.
+        """Return the present content of the file, with digests at these positions. A gzip file is read as a whole, and
+        its last line counts also without a line end, since brokers do not append to it.
 
         Raises:
             LogChangedError: the file changed meanwhile.
@@ -178,8 +182,8 @@ class LogBytes:
         return found
 
     def blocks(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-        """Yield (position, whole lines from there): in order, all lines whose first byte is in start … end - 1. Raises
-        OSError, EOFError (truncated gzip).
+        """Yield (position, block of whole lines that begins there): in order, all lines whose first byte is at start …
+        end - 1. Raises OSError; EOFError (truncated gzip).
         """
         at = self.nuls
         if start > at:
@@ -202,7 +206,7 @@ class LogBytes:
                 at += cut
 
     def _line_end(self, at: int) -> int:
-        """Return the end of the line that contains this byte."""
+        """Return the position after the end of the line that contains the byte at `at`."""
         begin = at
         while read := self._read_at(at, CHECKED_BYTES):
             if ended := read.find(b"\n") + 1:
@@ -212,13 +216,17 @@ class LogBytes:
         return at
 
     def _check_line(self, begin: int, size: int) -> None:
-        """Raise OSError for a line of more than 64 MiB (`LONGEST_LINE`)."""
+        """Raise OSError if the line at `begin`, of which `size` bytes are known, is longer than 64 MiB
+        (`LONGEST_LINE`).
+        """
         if size > LONGEST_LINE:
             where = f"from byte {begin} on"
             raise OSError(f"{self.path}: no end of a line in {LONGEST_LINE >> 20} MiB {where}: no log")
 
     def _read(self, at: int, size: int) -> bytes:
-        """Return up to `size` bytes; a read may be short. Raises OSError; EOFError (truncated gzip)."""
+        """Return at most `size` bytes from a position; fewer do not mean that the file ends. Raises OSError; EOFError
+        (truncated gzip).
+        """
         try:
             if self._bytes.tell() != at:
                 self._bytes.seek(at)
@@ -229,7 +237,7 @@ class LogBytes:
             raise OSError(f"{self.path}: damaged, or not gzip: {wrong}") from wrong
 
     def _read_at(self, at: int, size: int) -> bytes:
-        """Return `size` bytes; fewer only at the end of the file."""
+        """Return `size` bytes from a position; fewer only at the end of the file."""
         found = b""
         while len(found) < size and (part := self._read(at + len(found), size - len(found))):
             found += part
@@ -246,8 +254,9 @@ class LogBytes:
         return 0
 
     def _before_pieces(self, end: int) -> int:
-        """Return the position of the pieces before the end of a line, if the last one is open: their rest is still to
-        be written. More than `LONGEST_JOINED` of them count as they are.
+        """Return the position before the pieces of a line that a container's runtime has split, if they end at `end`
+        and the last of them is not written yet; otherwise `end`. Pieces of more than `LONGEST_JOINED` bytes count as
+        complete.
         """
         for size in (BLOCK_BYTES, LONGEST_JOINED):
             begin = max(self.nuls, end - size)
@@ -258,8 +267,8 @@ class LogBytes:
         return begin + cut if cut or begin == self.nuls else end
 
     def past_pieces(self, at: int) -> int:
-        """Return the position behind the pieces that go on with the line before the first line from `at` on; `at` if
-        no piece does. Raises OSError.
+        """Return the position after the pieces that continue the line before the first line from `at` on; `at` if no
+        piece continues it. Raises OSError.
         """
         begin = max(0, at - BLOCK_BYTES)
         text = self._read_at(begin, at - begin + BLOCK_BYTES)
@@ -289,14 +298,13 @@ class LogBytes:
 
 
 def digest(data: bytes) -> str:
-    """Return the digest of bytes, in the form of checks."""
+    """Return the digest that a check has of these bytes."""
     return hashlib.sha256(data).hexdigest()[:16]
 
 
 @contextmanager
 def opened(path: str) -> Iterator[LogBytes]:
-    """Yield an opened file, which is closed at the end of the ``with`` block. Raises OSError; the path is in the
-    text."""
+    """Yield a log file that is closed at the end of the ``with`` block. Raises OSError; its text has the path."""
     scheme, is_uri, rest = path.partition("://")
     if not is_uri:
         with open_plain(path, buffering=0) as raw:
@@ -314,10 +322,14 @@ def opened(path: str) -> Iterator[LogBytes]:
 
 @contextmanager
 def opened_as_planned(path: str, checks: Sequence[Check], patterns: Sequence[str] = ()) -> Iterator[LogBytes]:
-    """Open the file that has these checks: at its path, else under another name in its folder or at one of the
-    patterns, to which it may have been rotated or compressed. The checks are repeated at the end of the ``with`` block,
-    since a file may be emptied during a read. Raises LogChangedError: no file has them, or it changed; OSError,
-    EOFError (truncated gzip).
+    """Yield the file that has the digests of these checks, closed at the end of the ``with`` block. It is searched at
+    `path`, then under other names in the folder and at the patterns, since it may have been rotated or compressed.
+    The digests are checked again at the end of the block, since a file may be emptied during a read.
+
+    Raises:
+        LogChangedError: no file has the digests, or it changed during the block.
+        OSError: a file can't be read.
+        EOFError: a gzip file is truncated.
     """
     with ExitStack() as stack:
         file = next((file for each in _candidates(path, patterns) if (file := _entered(stack, each, checks))), None)
@@ -329,8 +341,8 @@ def opened_as_planned(path: str, checks: Sequence[Check], patterns: Sequence[str
 
 
 def _entered(stack: ExitStack, path: str, checks: Sequence[Check]) -> LogBytes | None:
-    """Return the file, which the stack then closes; None if it is another file, does not exist, or is incomplete
-    gzip.
+    """Return the file at `path`, which the stack then closes; None if it lacks a digest of the checks, does not exist,
+    or is an incomplete gzip file.
     """
     with ExitStack() as own, suppress(FileNotFoundError, IsADirectoryError, EOFError):
         file = own.enter_context(opened(path))
@@ -363,18 +375,24 @@ def _candidates(path: str, patterns: Sequence[str]) -> Iterator[str]:
 # later, the file is refused.
 
 QUARTER = timedelta(minutes=15)
-"""The unit of clock changes: clocks change at a quarter of an hour, and all offsets from UTC are multiples of it."""
+"""The unit of clock changes: clocks change at a full quarter of an hour, and all offsets from UTC are multiples of it.
+"""
 _AT_ONCE = timedelta(minutes=1)
-"""Maximum time between the last line of a file and its last change, if it is the original file that the broker
-wrote."""
+"""Maximum time between the last line of a file and its last change on disk, if the broker itself wrote this file; for a
+later copy the time is longer.
+"""
 _LONGEST_SPAN = timedelta(days=3660)
-"""Maximum time that one file covers: a line of an authorizer log may contain a time of any year that a client chose."""
+"""Maximum time that one file is assumed to cover: a line of an authorizer log may contain a time of any year, which a
+client chose.
+"""
 _PACKED_SPAN = timedelta(days=8)
-"""Assumed maximum of the time that one gzip file covers; its last line is unknown until all of it is decompressed."""
+"""Maximum time that one gzip file is assumed to cover; the time of its last line is unknown until all of it is
+decompressed.
+"""
 
 
 def zone_problem(zone: str) -> str:
-    """Return the reason why a name is not a time zone; empty if it is one."""
+    """Return the reason why a text is not the name of a time zone; empty if it is one."""
     try:
         ZoneInfo(zone)
     except (KeyError, ValueError, OSError):
@@ -384,12 +402,16 @@ def zone_problem(zone: str) -> str:
 
 
 class AmbiguousHourError(ValueError):
-    """A file lies inside an hour that the clock shows twice, and nothing shows in which pass."""
+    """All lines of a file are in an hour that the clock shows twice, and nothing shows whether they are from the first
+    or the second pass.
+    """
 
 
 @dataclass(frozen=True)
 class Twice:
-    """Clock times, without zone, that are shown twice: from `first` up to `end`; again `shift` later."""
+    """A span of clock times, without zone, that a clock shows twice: from `first` up to `end`, and again
+    `shift` later.
+    """
 
     first: datetime
     end: datetime
@@ -419,12 +441,12 @@ def shown_twice(zone: str, first: datetime, last: datetime) -> Twice | None:
 
 
 def fold_at(file: LogBytes, zone: str, end: int, message: bytes = REQUESTS.message) -> int | None:
-    """Return the position from which a file's ambiguous times, of an hour that clocks show twice, are of the second
-    pass; None if it has no ambiguous times, or all are of the first pass. Reads the whole file, but only if its time
-    includes such an hour. Raises OSError, AmbiguousHourError.
+    """Return the byte position from which on a file's ambiguous times, those in an hour that the clock shows twice, are
+    in the second pass. None if it has no ambiguous times, or if all are in the first pass. Reads the whole file, but
+    only if its times include such an hour. Raises OSError, AmbiguousHourError.
 
     Args:
-        end: the end of the range to read.
+        end: the end of the range to read, a byte position.
         message: the text with which the logger's messages begin (see `Logger`).
     """
     # UTC has no clock changes.
@@ -439,9 +461,14 @@ def fold_at(file: LogBytes, zone: str, end: int, message: bytes = REQUESTS.messa
 
 
 def _pass_of(file: LogBytes, zone: str, last: datetime, twice: Twice) -> int | None:
-    """Return `fold_at` of a file whose lines all lie inside an hour that clocks show twice, by the time of the file's
-    last change: None for the first pass, 0 for the second. last: the time of the last line. Raises AmbiguousHourError:
-    the last change does not show the pass.
+    """Return the result of `fold_at` for a file whose times are all ambiguous: None if the file's last change on disk
+    was in the first pass, 0 if it was in the second.
+
+    Args:
+        last: the time of the last line, without zone.
+
+    Raises:
+        AmbiguousHourError: the time of the last change is in neither pass.
     """
     clock = ZoneInfo(zone)
     first_pass, second_pass = (last.replace(tzinfo=clock, fold=fold).astimezone(timezone.utc) for fold in (0, 1))
@@ -459,15 +486,21 @@ def _pass_of(file: LogBytes, zone: str, last: datetime, twice: Twice) -> int | N
 
 
 def _only(shown: datetime, offset: timedelta | None) -> str:
-    """Return a zone that had this offset from UTC when its clock showed that time, and showed it only once."""
+    """Return the name of a time zone that has this offset from UTC and no clock change: a time in it is not
+    ambiguous.
+    """
     names = sorted(available_timezones(), key=lambda name: (not name.startswith("Etc/GMT"), name))
     clocks = ((name, ZoneInfo(name)) for name in names)
     return next(name for name, clock in clocks if {clock.utcoffset(shown.replace(fold=f)) for f in (0, 1)} == {offset})
 
 
 def jump(times: Iterable[tuple[int, datetime]], twice: Twice) -> tuple[int | None, datetime | None]:
-    """Return the position of `fold_at` from (position, time) of all lines in order. If all times are ambiguous and none
-    is earlier than the one before it, also return the latest time: the lines do not show their pass.
+    """Return the byte position from which on times are in the second pass, None if there is no such position: the place
+    where the times jump back. If all times are ambiguous and none jumps back, also return the latest time, else
+    None: then the lines do not show their pass.
+
+    Args:
+        times: (byte position, time without zone) of all lines, in order.
     """
     first: datetime | None = None
     latest, is_all_inside = datetime.min, True
@@ -483,14 +516,14 @@ def jump(times: Iterable[tuple[int, datetime]], twice: Twice) -> tuple[int | Non
 
 
 def _times(file: LogBytes, start: int, end: int, message: bytes) -> Iterator[tuple[int, datetime]]:
-    """Yield (position, time) for the times without their own zone."""
+    """Yield (byte position, time) for the lines whose time has no zone of its own."""
     for at, text in file.blocks(start, end):
         yield from (each for each in clocks(at, text, message) if each[1].tzinfo is None)
 
 
 def _span(file: LogBytes, end: int, message: bytes) -> tuple[datetime, datetime] | None:
-    """Return the times of the first and the last line, or for a gzip file the latest time that the last line may have;
-    None if no line has a time without its own zone.
+    """Return the times of the first and the last line, without zone; for a gzip file, the second time is the latest
+    that its last line may have. None if no line has a time without its own zone.
     """
     first = next((at for _, at in _times(file, 0, end, message)), None)
     if first is None:
@@ -507,31 +540,35 @@ def _span(file: LogBytes, end: int, message: bytes) -> tuple[datetime, datetime]
 # -- the progress in each file, and its new range ---------------------------------------------------------------------
 
 PARTS = 32
-"""Approximate number of parts for the new bytes: each part costs a tenth of a second in addition to its lines, and a
-file."""
+"""Approximate number of parts into which the new bytes are divided: each part takes a tenth of a second in addition to
+the time for its lines, and makes a file.
+"""
 PART_BYTES = 64 << 20
-"""Minimum size of a part in bytes, if there are that many: a smaller part is not worth a task."""
+"""Minimum size of a part in bytes, if there are that many new bytes: a task for fewer bytes is not worth its start."""
 LONGEST_PART = 512 << 20
-"""Maximum size of a part in bytes: a failed task reads it again."""
+"""Maximum size of a part in bytes, because a task that fails reads its whole part again."""
 
 CHECKPOINTS = tuple(256 * 4**power for power in range(24))
-"""Distances in bytes behind the first line at which a digest of a file's content is remembered. The steps are such that
-at least a quarter of the shorter content is compared."""
+"""Distances in bytes after the first line at which a digest of a file's content is remembered. Each is four times the
+one before, so that the comparison of two files covers at least a quarter of the shorter one.
+"""
 
 Progress = Mapping[str, Mapping[str, Any]]
-"""By file (`Span.identity`), for JSON: `read`, the bytes that were read; `marks`, the digests at the checkpoints up to
-there; `last`, the digest at its end; `place`, `size` and `changed` at that time, see `LogBytes`, by which an unchanged
-file is skipped.
+"""Identity of a file (`Span.identity`) -> an object for JSON: `read`, the number of bytes read; `marks`, the digests at
+the checkpoints up to there; `last`, the digest at the end of the read bytes; `place`, `size` and `changed` at that
+time (see `LogBytes`), which show that a file is unchanged and can be skipped.
 """
 
 
 class CutInPlaceError(OSError):
-    """A file lost lines that were read, and kept others: its new lines can't be known."""
+    """A file lost some lines that had been read, and kept others, so its new lines can't be told from those already
+    read.
+    """
 
 
 @dataclass(frozen=True)
 class Span:
-    """The range of a file to read: the whole lines that begin in start … end - 1."""
+    """The range of a file to read: the whole lines whose first byte is at start … end - 1."""
 
     path: str
     start: int
@@ -539,7 +576,7 @@ class Span:
     identity: str
     """The identity of the file, whatever its name."""
     checks: tuple[Check, ...]
-    """The checks by which the read recognizes the file."""
+    """The positions and digests by which the read recognizes the file."""
     head: bytes = b""
     """A sample of the file's first bytes."""
     tail: bytes = b""
@@ -548,14 +585,14 @@ class Span:
 
 @dataclass(frozen=True)
 class Plan:
-    """The ranges to read, and the progress of each file after that."""
+    """The ranges of files to read, and the progress of each file after the read."""
 
     spans: tuple[Span, ...]
     progress: dict[str, dict[str, Any]]
     there: frozenset[str] = field(default=frozenset(), compare=False)
-    """The identities in `progress` that have a file now."""
+    """The identities in `progress` whose file exists now."""
     places: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """Place -> path of the file."""
+    """Place (`LogBytes.place`) -> path of each file."""
 
 
 class _Seen(NamedTuple):
@@ -567,18 +604,18 @@ class _Seen(NamedTuple):
     line: str
     """The digest of the file's first line."""
     line_end: int
-    """The end of the first line."""
+    """The byte position of the end of the first line."""
     survey: Survey
 
     def entry(self) -> dict[str, Any]:
-        """Return the entry of the file in `Progress`."""
+        """Return the file's entry in `Progress` after a read of all its lines."""
         checks, end = self.survey.checks, self.survey.end
         marks = [checks[at] for at in checkpoints(self.line_end) if at <= end]
         return {"read": end, "marks": marks, "last": checks[end], **self.stat}
 
     def same(self, known: Mapping[str, Any]) -> tuple[bool, int]:
-        """Return whether the file begins like a known file with the same first line, as far as both go; and the
-        position up to which both are known to be equal.
+        """Compare the file with the entry of a known file that has the same first line. Return whether all remembered
+        digests that lie within both files agree, and the byte position up to which both are known to be equal.
         """
         checks, end, read = self.survey.checks, self.survey.end, int(known["read"])
         same = min(self.line_end, end)
@@ -596,19 +633,22 @@ class _Seen(NamedTuple):
 
 
 def checkpoints(line_end: int) -> tuple[int, ...]:
-    """Return the positions at which the content of a file is remembered, by the end of its first line."""
+    """Return the byte positions at which the digests of a file's content are remembered. line_end: the end of its first
+    line.
+    """
     return tuple(line_end + at for at in CHECKPOINTS)
 
 
 def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
-    """Return the new ranges of the files since `progress`. Known files that are gone stay known.
+    """Return the ranges of these files that `progress` does not cover, and the progress after their read. Known files
+    that do not exist any more remain in the progress.
 
     Args:
         owner: the owner of the log, as ``cluster/broker``: files of two owners are never the same.
 
     Raises:
         OSError, EOFError: a file can't be read, for example a truncated gzip file; its path is in the text.
-        CutInPlaceError: a file lost lines that were read, and kept others.
+        CutInPlaceError: a file lost some lines that had been read, and kept others.
     """
     known = {identity: dict(entry) for identity, entry in progress.items()}
     unread = {str(entry["place"]): identity for identity, entry in known.items()}
@@ -645,8 +685,9 @@ def _new_of(
     """Return the new range of a file; None if it has no new lines. Raises CutInPlaceError.
 
     Args:
-        known: the entries before this plan.
-        now: the entries after the files that were planned before; this file is added to them, and to `there`.
+        known: the entries of `Progress` before this plan.
+        now: the entries after the files that were planned before; the file's entry is added to it.
+        there: the identities of the files that exist; the file's identity is added to it.
     """
     end = seen.survey.end
     alike = [identity for identity in now if identity.split(".", 1)[0] == seen.line]
@@ -680,7 +721,9 @@ def _new_of(
 
 
 def _inspect(file: LogBytes, stat: Mapping[str, Any], owner: str, known: Progress) -> _Seen | None:
-    """Return the present state of the file; None while its first line is incomplete."""
+    """Return the present state of the file; None while its first line is incomplete. stat: its `place`, `size` and
+    `changed`.
+    """
     first = file.first_line()
     if first is None:
         return None
@@ -704,9 +747,9 @@ class BrokerLog:
     zone: str = "UTC"
     """The time zone of the log's lines, as ``Europe/Berlin``."""
     patterns: tuple[str, ...] = ()
-    """The patterns of the paths of the log's files, also of rotated ones."""
+    """The shell patterns of the paths of the log's files, also of rotated files."""
     logger: str = REQUESTS.name
-    """The name of its `Logger`."""
+    """The name of the `Logger` that wrote the log."""
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True):
@@ -721,27 +764,29 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
     end: int
     zone: str
     fold_at: int | None
-    """See `counted.to_utc`."""
+    """The byte position from which on ambiguous times are in the second pass of an hour that the clock shows twice;
+    None if all are in the first pass.
+    """
     checks: tuple[Check, ...]
     """The checks by which the task recognizes the file: see `opened_as_planned`."""
     patterns: tuple[str, ...] = ()
     """The patterns by which the task finds the file: see `opened_as_planned`."""
     logger: str = REQUESTS.name
-    """The name of its `Logger`."""
+    """The name of the `Logger` that wrote the log."""
 
 
 def part_bytes(size: int) -> int:
-    """Return the size of a part in bytes: a 32nd (`PARTS`) of the new bytes, but 64 MiB to 512 MiB. size: the number of
-    new bytes in all files.
+    """Return the size of a part in bytes: a 32nd (`PARTS`) of the new bytes, but at least 64 MiB and at most 512 MiB.
+    size: the number of new bytes in all files.
     """
     return min(max(PART_BYTES, -(-size // PARTS)), LONGEST_PART)
 
 
 def parts_of(logs: Sequence[BrokerLog], at_most: int | None = None) -> tuple[Part, ...]:
-    """Return all parts of logs.
+    """Return the parts of all ranges of these logs.
 
     Args:
-        at_most: size of a part in bytes, if its file can be split; None: derived from the total (`part_bytes`).
+        at_most: the size of a part in bytes, if its file can be split; None to derive it from the total (`part_bytes`).
 
     Raises:
         OSError, LogChangedError: a file can't be read.
@@ -781,8 +826,8 @@ EMPTIED = "NUL bytes were skipped: the log was emptied while its writer had it o
 
 
 def read_part(part: Part) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the part in the logger's bronze table, with its damaged lines; at least one row. Raises
-    OSError, EOFError (truncated gzip); LogChangedError, also at the end: then the rows yielded before are void.
+    """Yield the rows of a part for the logger's bronze table, with its damaged lines; at least one row. Raises OSError;
+    EOFError (truncated gzip); LogChangedError, also after the last row: the rows must then be thrown away.
     """
     logger = LOGGERS[part.logger]
     whose = whose_is(part)
@@ -794,7 +839,7 @@ def read_part(part: Part) -> Iterator[pa.RecordBatch]:
 
 
 def whose_is(part: Part) -> Whose:
-    """Return the fields of the part's rows that its lines do not have."""
+    """Return the fields of a part's rows that do not come from its lines."""
     name = PurePosixPath(part.path).name
     return Whose(part.cluster_id, part.broker_id, name, part.zone, part.fold_at, part.logger)
 
@@ -802,13 +847,17 @@ def whose_is(part: Part) -> Whose:
 # -- the form of an unreadable log ------------------------------------------------------------------------------------
 
 FEW = 100
-"""Minimum number of lines or batches whose share of damage is judged: with fewer, a broker may have just begun."""
+"""Minimum number of lines or batches for a judgement of their unreadable share: a broker with fewer may have just
+started to write its log.
+"""
 _MOST_TRIED = 10_000
-"""Maximum number of unreadable requests that are tried."""
+"""Maximum number of unreadable requests that `unread_form` reads."""
 
 
 def form_of_part(part: Part) -> Form:
-    """Return the form of a part without a readable line. Raises OSError, EOFError (truncated gzip), LogChangedError."""
+    """Return a description of the form of a part that has no readable line. Raises OSError, EOFError (truncated gzip),
+    LogChangedError.
+    """
     with opened_as_planned(part.path, part.checks, part.patterns) as file:
         _, text = next(iter(file.blocks(part.start, part.end)), (0, b""))
         logger = LOGGERS[part.logger]
@@ -816,8 +865,9 @@ def form_of_part(part: Part) -> Form:
 
 
 def unread_form(log: BrokerLog) -> Form | None:
-    """Return the form of a log without a readable line; None if a line is readable, or if the log has fewer than `FEW`
-    (100) lines. After `_MOST_TRIED` (10,000) unreadable requests it reads no further. Raises as `form_of_part`.
+    """Return a description of the form of a log that has no readable line. None if a line is readable, or if the log
+    has fewer than `FEW` (100) lines. The read ends after `_MOST_TRIED` (10,000) unreadable requests. Raises as
+    `form_of_part`.
     """
     logger = LOGGERS[log.logger]
     lines = tried = 0
@@ -840,7 +890,9 @@ def unread_form(log: BrokerLog) -> Form | None:
 
 
 def _asked(text: bytes, message: bytes) -> Iterator[bytes]:
-    """Yield the lines of a block that have a message, with their pieces joined."""
+    """Yield the lines of a block that contain the text `message`; a line that a container's runtime has split is
+    joined.
+    """
     begin = 0
     while (found := text.find(message, begin)) >= 0:
         begin, end = text.rfind(b"\n", 0, found) + 1, text.find(b"\n", found)

@@ -1,4 +1,4 @@
-"""The loggers of brokers whose logs the lake reads, with everything in which their log files differ."""
+"""The loggers of brokers whose logs the lake reads, with all properties in which their logs differ."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from console.lake.requests.counted import Whose
 
 
 class Logger(NamedTuple):
-    """A logger of brokers, and how the lake reads its lines."""
+    """A logger of brokers, and the functions that read its lines."""
 
     name: str
-    """The name of the lake's source."""
+    """The name of the lake's source that reads the logger's logs."""
     noun: str
-    """The noun for the logger's logs in messages."""
+    """The name of a log of this logger in messages, as `request log`."""
     message: bytes
     """The text with which the logger's messages begin."""
     one_line: Callable[[int, bytes], lines.Line | authorizer.Check | Damaged | None]
-    """Parses a line."""
+    """Parses the line at a byte position; returns None for a line that the logger did not write."""
     rows: Callable[[Whose, Iterable[tuple[int, bytes]]], Iterator[pa.RecordBatch]]
-    """Makes the bronze table's rows from blocks of lines."""
+    """Makes the bronze table's rows from blocks of whole lines with their byte positions."""
     table: schema.Table
     others: lines.Form
-    """The form of lines that are all of other loggers."""
+    """The description of lines that are all of other loggers."""
 
     def is_readable(self, line: bytes) -> bool:
-        """Return whether a line is a whole message of the logger."""
+        """Return whether a line is a complete message of the logger that can be read."""
         found = self.one_line(0, line)
         return found is not None and (not isinstance(found, Damaged) or found.reason == authorizer.AMBIGUOUS)
 

@@ -1,8 +1,8 @@
 """Lines that a container's runtime has split: Docker's and CRI's runtimes write a line of more than 16 KiB in pieces.
 
-Docker's pieces are JSON objects whose ``log`` has no line end, except in the last one. CRI tags a piece with P, and the
-last one with F. The pieces of a line follow each other, as the runtime writes each stream of a container in order. If
-a line of the other stream is between them, the line stays in pieces.
+Docker's pieces are JSON objects; the ``log`` of each has no line end, except in the last one. CRI marks a piece with
+the tag P, and the last one with F. The pieces of a line follow each other, as the runtime writes each stream of a
+container in order. If a line of the other stream is between them, they are not joined.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 LONGEST_JOINED = 4 << 20
-"""Maximum size in bytes of pieces that are kept for the next block: a log may have any number of them without an end.
+"""Maximum number of bytes of pieces that wait for the next block: a log may contain pieces whose last one never comes.
 """
 _DOCKER = b'{"log":"'
 _CRI = re.compile(rb"\d{4}-\d\d-\d\dT\S{8,40} (stdout|stderr) ([PF]) ")
@@ -23,19 +23,19 @@ _TEXT = msgspec.json.Decoder(str)
 
 
 class _Piece(NamedTuple):
-    """A line of a runtime's log."""
+    """A line of a runtime's log: a whole line of the container, or a piece of one."""
 
     stream: bytes
     at: int
-    """The place of `text` in the line."""
+    """The index of `text` in the runtime's line."""
     text: bytes
-    """The part of the container's line; from Docker, as JSON escapes it."""
+    """The text of the container's line or piece; from Docker, with JSON's escapes."""
     is_open: bool
-    """Whether the container's line goes on in the next piece."""
+    """Whether the container's line continues in the next piece."""
 
 
 def _piece_of(line: bytes) -> _Piece | None:
-    """Return the piece in a line; None if no runtime wrote the line."""
+    """Return the container's line or piece in a line; None if no container runtime wrote the line."""
     if found := _CRI.match(line):
         return _Piece(found[1], found.end(), line[found.end() :], found[2] == b"P")
     if not line.startswith(_DOCKER):
@@ -51,7 +51,11 @@ def _piece_of(line: bytes) -> _Piece | None:
 
 
 def _following(first: _Piece, text: bytes, at: int) -> Iterator[tuple[_Piece, int]]:
-    """Yield the pieces that go on with a piece, each with the end of its line. at: the place of the next line."""
+    """Yield the pieces in `text` that continue the piece `first`, each with the index of the end of its line.
+
+    Args:
+        at: the index of the line after the first piece.
+    """
     last = first
     while last.is_open and at < len(text):
         end = text.find(b"\n", at)
@@ -64,11 +68,11 @@ def _following(first: _Piece, text: bytes, at: int) -> Iterator[tuple[_Piece, in
 
 
 def joined(text: bytes, begin: int, end: int) -> tuple[bytes, int] | None:
-    """Return a line with the text of the pieces that follow it in the block, and the end of the last one; None if the
-    line is not the first piece of several.
+    """Return a line together with the text of the pieces that follow it in the block, and the index of the end of the
+    last piece; None if no piece continues the line.
 
     Args:
-        begin, end: the place of the line in the block.
+        begin, end: the indices of the line in the block.
     """
     line = text[begin:end].rstrip(b"\r")
     first = _piece_of(line)
@@ -81,7 +85,7 @@ def joined(text: bytes, begin: int, end: int) -> tuple[bytes, int] | None:
 
 
 def end_of_rest(line: bytes, text: bytes) -> int:
-    """Return the end of the pieces at the beginning of a text that go on with the piece in a line; 0 if no piece
+    """Return the index after the pieces at the beginning of a text that continue the piece in a line; 0 if no piece
     does.
     """
     first = _piece_of(line.rstrip(b"\r\n"))
@@ -90,8 +94,8 @@ def end_of_rest(line: bytes, text: bytes) -> int:
 
 
 def open_end(text: bytes) -> int:
-    """Return the position of the open pieces at the end of a text of whole lines; the text's length if its last line is
-    not an open piece.
+    """Return the index of the first of the pieces at the end of a text whose last piece is missing; the length of the
+    text if its last line does not continue.
     """
     cut = len(text)
     while cut:
@@ -104,7 +108,9 @@ def open_end(text: bytes) -> int:
 
 
 def kept_together(blocks: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """Yield blocks of whole lines, with their positions, so that none ends between two pieces of a line."""
+    """Yield blocks of whole lines with their byte positions, divided so that no block ends between two pieces of a
+    line. Blocks may be joined; pieces of more than `LONGEST_JOINED` bytes are not kept together.
+    """
     at, kept = 0, b""
     for start, block in blocks:
         at, text = (at, kept + block) if kept else (start, block)

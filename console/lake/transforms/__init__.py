@@ -1,1 +1,1 @@
-"""The tables of the lake as functions from Arrow tables to an Arrow table, one table a module. Pure."""
+"""Functions from Arrow tables to an Arrow table, a module for each table of the lake. Pure."""

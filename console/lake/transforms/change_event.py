@@ -1,5 +1,5 @@
-"""`change_event`: every change that some source reports; changes of the log and of polls get their authors. Pure; times
-are microseconds since 1970.
+"""Rows of `change_event`: every change that any source reports; changes from the metadata log and from polls also get
+their authors. Pure; times are microseconds since 1970.
 """
 
 from __future__ import annotations
@@ -24,16 +24,21 @@ from console.lake.transforms.rows import Row, rows_of, table_of
 # -- polls: the differences between one and the next -----------------------------------------------------------------
 
 Seen = tuple[int, str | None, str | None]
-"""A value of an entity in a poll: time, attribute (None if the entity was deleted), and value."""
+"""A value of an entity in a poll: the time, the attribute (None if the entity was deleted), and the value."""
 
 
 def poll_changes(
     cluster_id: str, entity: kraft.Entity, seen: Iterable[Seen], beats: Sequence[int]
 ) -> Iterator[kraft.Event]:
-    """Yield the changes between polls, without their authors. beats: times of the polls of that entity type, in order.
+    """Yield the changes of an entity between polls, without their authors.
 
-    The rows of an entity replace its former rows. A change was made between the last poll of that entity type that did
-    not see it and the poll that first saw it; before the first poll nothing is known (`SINCE_BEFORE`).
+    Each poll's values of the entity replace the former ones. A change was made between the last poll of that entity
+    type that did not show it and the first poll that showed it; values in the first poll were set at an unknown time
+    before (`SINCE_BEFORE`).
+
+    Args:
+        seen: the values of the entity in polls.
+        beats: the times of the polls of that entity type, in order.
     """
     states: dict[int, dict[str, str | None]] = defaultdict(dict)
     for ts, attr, value in seen:
@@ -63,8 +68,10 @@ TOLERANCE = 2_000_000
 
 
 class Author(NamedTuple):
-    """A change that a request or the journal reports, with its author. Times are microseconds since 1970. None stands
-    for a deleted or unknown value, and for an unknown principal, client id or host."""
+    """A change that a request or kac's journal reports, with its author. `value` is None if the change deletes the
+    attribute, or if the value is unknown; `principal`, `client_id` and `client_host` are None if they are unknown.
+    Times are microseconds since 1970.
+    """
 
     attr: str
     op: str
@@ -79,7 +86,7 @@ class Author(NamedTuple):
     api: str | None
     """The API of a request; None for a journal entry."""
     is_copy: bool
-    """Whether the report is a forwarded request whose original also has a row."""
+    """Whether the report is a forwarded request, as the controller logs it, whose original is also reported."""
 
     @property
     def by_journal(self) -> bool:
@@ -88,22 +95,23 @@ class Author(NamedTuple):
 
 
 def principals(names: Iterable[str | None]) -> list[str]:
-    """Return the distinct principals among names, sorted; names without a type only if no name has one."""
+    """Return the distinct names, sorted; if any name has a type (`User:alice`), only those with a type."""
     known = {name for name in names if name is not None}
     return sorted({name for name in known if ":" in name} or known)
 
 
 _DEFAULT = "-1"
-"""The value in a topic's creation that requests the brokers' default: the real value is unknown."""
+"""The number of partitions or replicas in a request that leaves the number to the brokers: the real number is unknown.
+"""
 _NEVER = 1 << 62
 
 
 def authors_of_requests(asked: Iterable[Author]) -> Iterator[Author]:
-    """Yield the changes that requests report. `is_copy` of a change stays True only if the original request of the copy
-    is also known. A number of partitions or replicas that a request leaves to the broker becomes None.
+    """Yield the changes of one entity that requests report. `is_copy` stays True only if the original request of the
+    copy is also among them. A number of partitions or replicas that a request leaves to the brokers becomes None.
 
     Args:
-        asked: the changes of one entity; `is_copy` marks those of forwarded requests.
+        asked: the changes; `is_copy` marks those of forwarded requests.
     """
     alike: dict[tuple[str | None, ...], list[Author]] = defaultdict(list)
     for each in asked:
@@ -130,8 +138,12 @@ def author_of_journal(
     name: str | None,
     client_host: str | None,
 ) -> Author:
-    """Return a change of the journal. `append` and `subtract` become the whole list if the journal has the former one.
-    A plain login name becomes a principal in the form of brokers.
+    """Return the author for an entry of the journal. `append` and `subtract` become a `set` of the whole list if the
+    journal has the former list. A plain login name becomes `User:` and the name.
+
+    Args:
+        intent: the time before the request.
+        end: the time at which the outcome was known; None if it is unknown.
     """
     if op in ("append", "subtract") and old is not None and value is not None:
         op, value = "set", changed_list(old, op, value)
@@ -140,7 +152,9 @@ def author_of_journal(
 
 
 def changed_list(base: str, op: str, items: str) -> str:
-    """Return a list's value after `append` or `subtract`. Brokers do not add an item again."""
+    """Return a list, items separated by commas, after `append` or `subtract`. `append` does not add an item that the
+    list has.
+    """
     had = [each for each in base.split(",") if each]
     given = dict.fromkeys(items.split(","))
     if op == "append":
@@ -149,7 +163,7 @@ def changed_list(base: str, op: str, items: str) -> str:
 
 
 def author_changes(cluster_id: str, entity: kraft.Entity, authors: Iterable[Author]) -> Iterator[kraft.Event]:
-    """Yield the changes of requests and of the journal as events, without forwarded copies."""
+    """Yield the reports of requests and of the journal as events, without copies of forwarded requests."""
     for each in authors:
         if each.is_copy:
             continue
@@ -176,16 +190,16 @@ def author_changes(cluster_id: str, entity: kraft.Entity, authors: Iterable[Auth
 # requests, which have the principal.
 
 STEPS = (0, 25_000, 250_000)
-"""Distances of a change from its request, in microseconds: none; on one host, where a line is logged a little after the
-request's end and its start is computed from there; and in one data centre. Requests at a greater distance count only if
-none is as near.
+"""Limits of the time between a change and its request, in microseconds: none; on one host, where a line is logged a
+little after the request's end and its start is computed from there; in one data centre. Requests within a higher
+limit count only if there are none within a lower one.
 """
 _ALL = "*"
 _ALL_CONFIGS = "* configs"
 
 
 class _ByTime:
-    """The possible authors of one attribute's changes, by start time."""
+    """The reported changes of one attribute, sorted by start time."""
 
     def __init__(self, offered: Iterable[Author]) -> None:
         self._offered = sorted(offered, key=lambda each: each.start)
@@ -193,13 +207,17 @@ class _ByTime:
         self._longest = max(each.end - each.start for each in self._offered)
 
     def within(self, since: int, until: int) -> Iterator[Author]:
-        """Yield the authors whose time overlaps a time span."""
+        """Yield the reports whose time overlaps the time from `since` to `until`."""
         first, last = bisect_left(self._starts, since - self._longest), bisect_right(self._starts, until)
         return (each for each in self._offered[first:last] if each.end >= since)
 
 
 def attributed(changes: Iterable[kraft.Event], authors: Sequence[Author]) -> Iterator[kraft.Event]:
-    """Yield the changes of the log and of polls with their authors; equal changes become one. All are of one entity."""
+    """Yield the changes of one entity from the log and from polls, each with its authors; equal changes become one.
+
+    Args:
+        authors: the reports of requests and of the journal about the same entity.
+    """
     offered: dict[str, list[Author]] = defaultdict(list)
     distinct = dict.fromkeys(changes)
     of_topic = any(change.entity_type == "topic" for change in distinct)
@@ -221,7 +239,9 @@ def attributed(changes: Iterable[kraft.Event], authors: Sequence[Author]) -> Ite
 
 
 def _sought(change: kraft.Event, of_topic: bool) -> Iterator[str]:
-    """Yield the attributes under which the authors of a change are indexed."""
+    """Yield the keys under which reports that may explain a change are indexed: its attribute, and for a deletion the
+    keys of reports that delete several attributes.
+    """
     yield change.attr
     if change.op == "delete":
         if of_topic:
@@ -231,7 +251,9 @@ def _sought(change: kraft.Event, of_topic: bool) -> Iterator[str]:
 
 
 def _covered(author: Author, of_topic: bool) -> Iterator[Author]:
-    """Yield a reported change, and the other changes that it implies: creating a topic sets its id, for example."""
+    """Yield a report, and further reports for the changes that it implies: the creation of a topic, for example, also
+    sets its id.
+    """
     yield author
     if of_topic and author.op == "delete" and author.attr == ":topic_id":
         yield author._replace(attr=_ALL, value=None)
@@ -258,8 +280,11 @@ def _same_content(offered: Author, change: kraft.Event) -> bool:
 
 
 def _named(change: kraft.Event, found: set[tuple[int, Author]]) -> kraft.Event:
-    """Return the change with the authors whose times fit best. found: all authors that fit, each after the number of
-    `STEPS` by which its time is off.
+    """Return the change with the authors whose times fit best.
+
+    Args:
+        found: pairs of the number of `STEPS` that a report's distance in time exceeds, and the report; of all reports
+            with the same content.
     """
     best = min(tier for tier, _ in found)
     fitting = [author for tier, author in found if tier == best]
@@ -289,7 +314,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Bronze(NamedTuple):
-    """Rows of the bronze tables of these names; unused columns may be missing."""
+    """The bronze rows from which `change_event` is made, by table; columns that are not used may be missing."""
 
     kraft_record: pa.Table = schema.arrow_schema(schema.KRAFT_RECORD).empty_table()
     snapshot: pa.Table = schema.arrow_schema(schema.SNAPSHOT).empty_table()
@@ -300,11 +325,13 @@ class Bronze(NamedTuple):
 # -- the entities of records -------------------------------------------------------------------------------------------
 
 NAMING = ("TopicRecord", "AccessControlEntryRecord")
-"""Records with both a name and the id by which others refer to it."""
+"""Record types with both the name and the id of an entity; other records refer to the entity by the id."""
 OF_ENTITIES = pc.field("record_type").isin(
     pa.array((*kraft.TOPIC_RECORDS, *kraft.ACL_RECORDS, *kraft.OTHER_RECORDS))
 ) & ((pc.field("record_type") != "PartitionChangeRecord") | pc.match_substring(pc.field("payload"), '"replicas":['))
-"""Selects the records about an entity; most partition changes leave the replicas unchanged."""
+"""Selects the records about an entity. Partition changes that leave the replicas unchanged, as most do, are not
+selected.
+"""
 
 # -- the table ---------------------------------------------------------------------------------------------------------
 
@@ -315,12 +342,12 @@ def change_event(
     polls: Mapping[str, Polls],
     touched: Container[_ByEntity] | None = None,
 ) -> pa.Table:
-    """Return the rows of CHANGE_EVENT. The input must have all rows about an entity, and the metadata records that name
-    its id.
+    """Return the rows of CHANGE_EVENT for entities. The input must have all rows about each entity, and the metadata
+    records with its name and id.
 
     Args:
         epochs, polls: the epochs and polls of the clusters in `bronze`.
-        touched: the entities whose rows are wanted; None for all.
+        touched: the entities whose rows are wanted; None for all entities in `bronze`.
     """
     placed, seen, asked, noted = _placed(bronze), _seen(bronze), _asked(bronze), _noted(bronze)
 
@@ -346,8 +373,8 @@ TAGS = ("entity_type", "entity_key", "entity_id")
 
 
 def tagged(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return decoded records as rows of `kraft_record`: with the type of the record's entity, and its key or the id in
-    the record.
+    """Return decoded records as rows of `kraft_record`: with the type of the record's entity, and with its key, or with
+    the id if the record has no key.
     """
     rows = pa.Table.from_batches([batch])
     rows = rows.append_column("place", pa.array(range(rows.num_rows), pa.int64()))
@@ -370,7 +397,7 @@ def tagged(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def records_of(records: pa.Table) -> dict[str, list[kraft.Record]]:
-    """Return the records about an entity, by cluster."""
+    """Return cluster id -> the records that are about an entity."""
     found: dict[str, list[kraft.Record]] = defaultdict(list)
     names = ("log_offset", "in_snapshot", "record_ts", "record_type", "payload", "value_hmac")
     for cluster_id, offset, in_snapshot, ts, type_, payload, hmac in rows_of(
@@ -413,7 +440,7 @@ def _noted(bronze: Bronze) -> dict[_ByEntity, list[Author]]:
 
 
 def _grouped(make: Callable[..., T], rows: Iterable[Row]) -> dict[_ByEntity, list[T]]:
-    """Return the objects made from the columns after those of the entity, by entity."""
+    """Return (cluster, type, key) -> the objects that `make` creates from the other columns of the entity's rows."""
     found: dict[_ByEntity, list[T]] = defaultdict(list)
     for cluster_id, type_, key, *rest in rows:
         found[cluster_id, type_, key].append(make(*rest))

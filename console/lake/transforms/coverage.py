@@ -1,4 +1,6 @@
-"""The time of a cluster that polls or its log cover. Pure; times are microseconds since 1970."""
+"""The time for which the state of a cluster is known, from polls or from its metadata log. Pure; times are microseconds
+since 1970.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +16,21 @@ LOG = ("kraft_log", "kraft_snapshot")
 
 
 class Covered(NamedTuple):
-    """The time that a cluster's metadata log covers, from its `first` to its `last` change, without the `holes`."""
+    """The time that a cluster's metadata log covers: from its `first` to its `last` change, without the `holes`. Times
+    are microseconds since 1970.
+    """
 
     first: int
     last: int
     holes: tuple[tuple[int, int], ...] = ()
-    """Begin and end of the missing parts, in order."""
+    """The first and the last time of each missing part of the log, in order."""
     whole: int | None = None
-    """The time of the snapshot with which the log begins: an entity that it lacks did not exist. None if the log begins
-    with a segment."""
+    """The time of the snapshot with which the log begins: an entity that the snapshot lacks did not exist. None if the
+    log begins with a segment.
+    """
 
     def merged(self, more: Covered) -> Covered:
-        """Return the covered time, extended by that of further changes."""
+        """Return the time that the log covers with further changes."""
         holes: dict[int, int] = {}
         for begins, ends in (*self.holes, *more.holes):
             holes[ends] = min(begins, holes.get(ends, begins))
@@ -35,7 +40,9 @@ class Covered(NamedTuple):
 
     @property
     def reaches(self) -> int:
-        """The end of the time without a hole."""
+        """The time up to which the log is complete: the beginning of its first hole, or `last`, in microseconds since
+        1970.
+        """
         return min([self.last, *(begins for begins, _ in self.holes)])
 
 
@@ -48,7 +55,9 @@ class Polls:
 
     @staticmethod
     def of(read: Iterable[tuple[str, Iterable[int]]], brokers: Iterable[str]) -> Polls:
-        """Return the polls. read: entity types, separated by commas, and the times of their polls, in any order."""
+        """Return the polls. read: pairs of entity types, separated by commas, and the times of their polls, in any
+        order.
+        """
         times: dict[str, array[int]] = {}
         for types, when in read:
             of_types = array("q", sorted(set(when)))
@@ -58,8 +67,8 @@ class Polls:
         return Polls(times, brokers)
 
     def sure(self, entity_type: str, covered: Covered | None) -> int | None:
-        """Return the time of the last poll of an entity type that the log, up to its first hole, reaches; None if the
-        log reaches no poll, or without a log.
+        """Return the time, in microseconds since 1970, of the last poll of an entity type up to which the log is
+        complete (`Covered.reaches`). None if there is no such poll or no log.
         """
         if covered is None:
             return None
@@ -68,8 +77,8 @@ class Polls:
         return times[reached - 1] if reached else None
 
     def shown(self, entity_type: str, after: int, covered: Covered | None) -> int | None:
-        """Return the time of the first poll of an entity type from a time on; None if there is no such poll, or if the
-        log covers its time.
+        """Return the time, in microseconds since 1970, of the first poll of an entity type at or after `after`. None if
+        there is no such poll, or if the log covers its time.
         """
         times = self.times.get(entity_type, ())
         place = bisect_left(times, after)
@@ -82,19 +91,20 @@ class Polls:
 
 
 TIMES_THE_USUAL = 3
-"""A cluster is unobserved if the next poll is later than this multiple of its usual interval."""
+"""A cluster counts as unobserved if the next poll comes later than this multiple of the usual interval between polls.
+"""
 
 
 def coverage_gaps(
     times: Mapping[str, Sequence[int]], covered: Covered | None, until: int
 ) -> Iterator[tuple[int, int | None]]:
-    """Yield (begin, end) of the gaps without polls that no metadata log covers and that are longer than
-    `TIMES_THE_USUAL` usual intervals; end: None while a gap lasts.
+    """Yield (begin, end) of each time range without polls that is longer than `TIMES_THE_USUAL` (3) usual intervals,
+    without the time that the metadata log covers; end is None for a gap that has not ended.
 
     Args:
         times: entity type -> the times of its polls, in order. The usual interval is the median for the type with the
             least frequent polls.
-        until: the time until which polls may be missing.
+        until: the time up to which polls are expected.
         covered: the time that the metadata log covers; None without a log.
     """
     lists = {id(each): each for each in times.values()}.values()  # most types are polled together
@@ -110,7 +120,7 @@ def coverage_gaps(
 
 
 def _less(begins: int, ends: int, covered: Covered | None) -> Sequence[tuple[int, int]]:
-    """Return the time from a poll to the next without the time that the log covers: at most two pieces."""
+    """Return the time from one poll to the next, without the time that the log covers: at most two ranges."""
     if covered is None or covered.first >= ends or covered.last <= begins:
         return ((begins, ends),)
     return (begins, max(covered.first, begins)), (min(covered.last, ends), ends)

@@ -1,14 +1,15 @@
-"""`drift`: values that differ now: those of a broker from the cluster's other brokers, those of a cluster from the
-lake's other clusters, and all from a baseline.
+"""Rows of `drift`: values that differ now. A broker's value is compared with the other brokers of its cluster, a
+cluster's value with the other clusters of the lake, and all values with a baseline.
 
-The majority is the most frequent value. If two values are equally frequent, "not set" wins; in any other tie nothing is
-marked, and nothing between two clusters. A hidden value equals any other hidden value, and differs from "not set".
-Lists that brokers treat as sets are compared as sets.
+The majority is the most frequent value. If two values are equally frequent, "not set" wins; in any other tie, and
+between only two clusters, no value counts as different. A hidden value equals any other hidden value, and differs from
+"not set". Lists that brokers treat as sets are compared as sets.
 
 - broker: the effective value of each broker, its own or the cluster's default; without values that differ by nature:
   ids, addresses, folders, racks, the broker's own key and certificate.
-- cluster: topics among the clusters that have a topic of that name, quotas among those that have quotas of that entity,
-  the brokers' defaults and the quotas of default entities among all; without throttles, which go with moves.
+- cluster: topics among the clusters that have a topic of that name; quotas among the clusters that have quotas of that
+  entity; the brokers' defaults, and the quotas of default entities, among all clusters. Throttles are left out, because
+  they belong to partition moves.
 - baseline: the values of a file (`console.lake.policy_files`).
 
 Pure; times are microseconds since 1970.
@@ -34,24 +35,24 @@ from console.model.unordered import as_it_counts, differ
 
 
 class Peer(NamedTuple):
-    """A value of an entity, to compare with those of other entities."""
+    """A value of one entity, to be compared with the values of other entities."""
 
     cluster_id: str
     entity_type: str
     entity_key: str
     attr: str
     own: str | None
-    """The entity's own value, which the operator can change; None without one."""
+    """The value set on the entity itself, which the operator can change; None if no value is set on it."""
     since: int | None
-    """The time at which the value was set; None if it was set before the first poll or record."""
+    """The time at which the own value was set; None if it was set before the first poll or record."""
     holds: str | None
-    """The effective value; None if it is not set."""
+    """The effective value: the own or an inherited one; None if neither is set."""
 
 
 def _row(
     peer: Peer, scope: str, wanted: str | None, counts: tuple[int, int], since: int | None, severity: str | None = None
 ) -> Row:
-    """Return a row of `drift`. counts: the number of peers, and of those that differ."""
+    """Return a row of `drift`. counts: the number of peers, and the number of peers that differ."""
     key = f"{peer.entity_type}:{peer.entity_key}"
     severity = severity or severity_of(peer.entity_type, peer.attr)
     return (peer.cluster_id, scope, key, peer.attr, wanted, peer.own, *counts, since, severity)
@@ -61,8 +62,11 @@ def _row(
 
 
 def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
-    """Yield rows for the peers that differ from the majority; no rows if several values are equally frequent and
-    inheritance does not decide between them. peers: all compared peers, also those without a value.
+    """Yield a row for each peer whose value differs from the majority's. Among equally frequent values, one that a peer
+    inherits is the majority's; if this does not decide, no row.
+
+    Args:
+        peers: all compared peers, also those without a value.
     """
     alike: dict[str | None, list[Peer]] = defaultdict(list)
     for peer in peers:
@@ -89,7 +93,9 @@ def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
 
 
 def from_baseline(values: Sequence[Peer], baseline: Sequence[Wanted]) -> Iterator[Row]:
-    """Yield the differences from a baseline. values: the values of the entities to which a wanted value may apply."""
+    """Yield a row for each value that differs from the baseline. values: the values of the entities to which the
+    baseline may apply.
+    """
     by_entity: dict[tuple[str, str, str], dict[str, Peer]] = defaultdict(dict)
     for peer in values:
         by_entity[peer[:3]][peer.attr] = peer
@@ -118,18 +124,19 @@ def from_baseline(values: Sequence[Peer], baseline: Sequence[Wanted]) -> Iterato
 # -- the table -------------------------------------------------------------------------------------------------------
 
 A_PAIR = 2
-"""Number of clusters without a majority: neither of two is the outlier."""
+"""Number of clusters among which there is no majority: if two differ, neither is the outlier."""
 _OF_EACH_CLUSTER = (":topic_id", UNOBSERVED)
 _STATIC = "STATIC_BROKER_CONFIG"
 
 
 def drift_within(current: pa.Table, seen: pa.Table, baseline: Sequence[Wanted] = ()) -> pa.Table:
-    """Return DRIFT's rows within one cluster: of brokers, and of the operator's baseline.
+    """Return the rows of DRIFT within each cluster: brokers that differ from the other brokers, and differences from
+    the baseline.
 
     Args:
-        current: the current rows of `history` of its brokers (with a baseline: of all entities), with `first_poll`: the
-            time at which a poll, or a snapshot of the log, first showed the cluster.
-        seen: the rows of `snapshot` with the state of its brokers.
+        current: the current rows of `history` of the clusters' brokers (with a baseline: of all entities), with
+            `first_poll`: the time at which a poll, or a snapshot of the log, first showed the cluster.
+        seen: the rows of `snapshot` with the state of the brokers.
     """
     now = list(_now(current))
     brokers = list(_brokers([peer for peer in now if peer.entity_type == "broker"], seen))
@@ -142,11 +149,11 @@ def drift_within(current: pa.Table, seen: pa.Table, baseline: Sequence[Wanted] =
 
 
 def drift_between(current: pa.Table, everywhere: Collection[str]) -> pa.Table:
-    """Return DRIFT's rows between clusters, for entities in more than `A_PAIR` of them.
+    """Return the rows of DRIFT between clusters, for entities that more than `A_PAIR` (2) clusters have.
 
     Args:
-        current: the current values, as for `drift_within`, complete for each entity in it.
-        everywhere: the clusters of the lake.
+        current: current rows of `history`, as for `drift_within`; all rows of each entity that is in it.
+        everywhere: the ids of the lake's clusters.
     """
     odd = (outliers(peers, "cluster") for peers in _clusters(list(_now(current)), everywhere) if len(peers) > A_PAIR)
     return table_of(DRIFT, chain.from_iterable(odd))
@@ -160,7 +167,7 @@ def _grouped(peers: Iterable[Peer], *names: str) -> Iterable[list[Peer]]:
 
 
 def _now(current: pa.Table) -> Iterator[Peer]:
-    """Yield all current values."""
+    """Yield each current value as a peer, without inherited values."""
     names = ("attr", "new_value", "is_deleted", "source", "valid_from", "first_poll")
     for cluster_id, type_, key, attr, value, is_deleted, source, since, first_poll in rows_of(current, *ENTITY, *names):
         own = None if is_deleted else HIDDEN if value is None else value
@@ -169,8 +176,8 @@ def _now(current: pa.Table) -> Iterator[Peer]:
 
 
 def _brokers(rows: Sequence[Peer], seen: pa.Table) -> Iterator[Peer]:
-    """Yield each broker with each attribute that one of them has or inherits. `holds`: the effective value: the
-    broker's own at run time, else the cluster's default, else that of its file.
+    """Yield each broker with each attribute that any broker of its cluster has or inherits. `holds` is the effective
+    value: the broker's own value set at run time, else the cluster's default, else the value in the broker's file.
     """
     members: dict[str, set[str]] = defaultdict(set)
     for peer in rows:
@@ -188,14 +195,16 @@ def _brokers(rows: Sequence[Peer], seen: pa.Table) -> Iterator[Peer]:
 
 
 def _in_files(seen: pa.Table) -> set[Row]:
-    """Return the (cluster, broker, attribute) whose value was last seen in the broker's server.properties."""
+    """Return (cluster, broker, attribute) of each value whose last poll had it from the broker's server.properties."""
     names = ("cluster_id", "entity_key", "attr", "source")
     last = {row[:3]: row[3] for row in rows_of(seen.sort_by("observed_ts"), *names)}
     return {key for key, source in last.items() if source == _STATIC}
 
 
 def _clusters(now: Sequence[Peer], everywhere: Collection[str]) -> Iterator[list[Peer]]:
-    """Yield the values of clusters under one name: each compared cluster, with each attribute that one of them has."""
+    """Yield, for each attribute of each entity, the values of all clusters that are compared; a cluster without the
+    attribute has a value of None.
+    """
     rows = [peer for peer in now if peer.entity_type in ("topic", "quota") or _is_default(peer)]
     having: dict[tuple[str, str], set[str]] = defaultdict(set)
     for peer in rows:
@@ -211,7 +220,7 @@ def _clusters(now: Sequence[Peer], everywhere: Collection[str]) -> Iterator[list
 
 
 def _is_default(peer: Peer) -> bool:
-    """Return whether a value is of the brokers' common default, or of default entities only."""
+    """Return whether a value belongs to the brokers' common default, or to a quota of only default entities."""
     if peer.entity_type == "quota":
         return "=" not in peer.entity_key.replace(f"={DEFAULT}", "")
     return peer.entity_type == "broker" and peer.entity_key == DEFAULT

@@ -1,8 +1,8 @@
-"""`history`: each value of each attribute of each entity, with its time span and its author.
+"""Rows of `history`: each value of each attribute of each entity, with its time span and its author.
 
-Several sources report the same change: it becomes one row, with the best source (the log, its snapshots, polls, the
-journal, requests in this order), the time from the most exact one, and the author. Setting the same value again adds no
-row. Pure; times are microseconds since 1970.
+Several sources may report the same change. It becomes one row, with the name of the best source (the log, its
+snapshots, polls, the journal, requests, in this order), the time from the most exact source, and the author. A change
+to the value that the attribute already has makes no row. Pure; times are microseconds since 1970.
 """
 
 from __future__ import annotations
@@ -21,24 +21,27 @@ from console.lake.transforms.kraft_changes import SINCE_BEFORE, Event, sha256
 from console.lake.transforms.rows import Row, rows_of, table_of
 
 NEVER = Polls({}, ())
-"""The polls of a cluster that was never polled."""
+"""A `Polls` without polls, for a cluster that was never polled."""
 POLL = "poll"
-"""The source of a value in a poll that is no change by itself."""
+"""The source of an event that shows a value in a poll, without being a change."""
 AUTHORS = ("journal", "request_log")
 _SEEN = ("snapshot", POLL)
 _ADDS = ("append", "subtract")
 _RANKS = {"kraft_log": 0, "kraft_snapshot": 1, "journal": 2, "request_log": 3, "snapshot": 4, POLL: 5}
-"""The order of events at one time: a poll shows the result of the changes before it."""
+"""Source -> the place of its events among those at the same time: polls come last, since a poll shows the result of the
+changes before it.
+"""
 _BEST = ("kraft_log", "kraft_snapshot", "snapshot", "journal", "request_log")
 
 
 class _Event:
-    """A change, or a value in a poll, with the time and the value that follow from the other events.
+    """A change, or a value that a poll shows, with the time and the value that the other events of the attribute
+    determine.
 
     Attributes:
-        keeps: whether a deletion counts even if no value is known.
-        in_log: whether the metadata log covers that time.
-        by_log: whether a `poll` event stands for a snapshot of the log.
+        keeps: whether a deletion makes a row even if no former value is known.
+        in_log: whether the metadata log covers the time of the event.
+        by_log: whether a `poll` event represents a snapshot of the log.
     """
 
     __slots__ = ("by_log", "digest", "in_log", "keeps", "op", "source", "told", "ts", "value")
@@ -55,7 +58,9 @@ class _Event:
         return self.op != "delete"
 
     def order(self) -> tuple[Any, ...]:
-        """Return a sort key that does not depend on the order of the input; empty values come first."""
+        """Return a sort key, first by time, that does not depend on the order of the input; None sorts before
+        any text.
+        """
         told = self.told
         texts = (self.op, self.value, self.digest, told.principal, told.client_id)
         offset = -1 if told.log_offset is None else told.log_offset
@@ -67,9 +72,11 @@ class _Event:
 
 
 def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None) -> list[_Event]:
-    """Return the events of an attribute, and a `poll` at the first poll after an event that the log does not cover.
+    """Return the events of an attribute that count. After each event that the log does not cover, add a `poll` event at
+    the first poll that shows its result.
 
-    If the log covers everything, requests and the journal only name its authors (`attribution`) and are not changes.
+    A report of a request or of the journal at a time that the log covers only names the author of a change
+    (`attribution`), so it does not count as a change.
     """
     made: list[_Event] = []
     shown: set[tuple[int, bool]] = set()
@@ -112,8 +119,9 @@ def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None) -> 
 
 
 def _place_in_log(event: Event, covered: Covered | None) -> tuple[bool, tuple[int, int] | None]:
-    """Return whether the log covers an event, and the hole of the log that may include the event, or None. A log covers
-    an event in none of its holes, at most `TOLERANCE` (2 s) before its first or after its last record.
+    """Return whether the log covers an event, and the hole of the log in which the event may lie, or None. The log
+    covers an event that lies in no hole and at most `TOLERANCE` (2 s) before the log's first or after its last
+    record.
     """
     if covered is None:
         return False, None
@@ -127,7 +135,7 @@ def _place_in_log(event: Event, covered: Covered | None) -> tuple[bool, tuple[in
 
 
 def _valued(events: list[_Event], of_type: str, attr: str) -> list[_Event]:
-    """Return the events in order without redundant polls, with the value after each."""
+    """Return the events in order of time, with the value after each, without polls that add nothing."""
     events.sort(key=_Event.order)
     if any(each.source == POLL for each in events):
         _answer(events)
@@ -141,8 +149,8 @@ def _valued(events: list[_Event], of_type: str, attr: str) -> list[_Event]:
 
 
 def _answer(events: list[_Event]) -> None:
-    """Set the value of each `poll`: the state after the last difference between polls, or after the last change of the
-    log if the `poll` stands for a snapshot; without such a change, the attribute is not set.
+    """Set the value of each `poll` event: the value after the last change that a poll showed or, if the event
+    represents a snapshot, after the last change of the log. If there is no such change, the attribute is not set.
     """
     of_polls: _Event | None = None
     of_log: _Event | None = None
@@ -159,8 +167,8 @@ def _answer(events: list[_Event]) -> None:
 
 
 def _complete_lists(events: list[_Event]) -> None:
-    """Replace `append` and `subtract` by the whole list, if the former one is known. If no value was set, brokers start
-    from their own default, which is unknown.
+    """Replace the value of each `append` and `subtract` by the whole list; by None if the former list is unknown, as
+    for the brokers' own default.
     """
     now: str | None = None
     for each in events:
@@ -172,7 +180,9 @@ def _complete_lists(events: list[_Event]) -> None:
 
 
 def _without_early_polls(events: list[_Event]) -> list[_Event]:
-    """Return the events without polls that show a value shortly before its change: their clock is ahead."""
+    """Return the events without polls that show a value up to `TOLERANCE` (2 s) before the change to it: the clock of
+    the host that polled is ahead.
+    """
 
     def told_at(each: _Event, place: int) -> bool:
         if place >= len(events):
@@ -189,8 +199,8 @@ def _without_early_polls(events: list[_Event]) -> list[_Event]:
 
 
 def _without_echoes(events: list[_Event], of_type: str, attr: str) -> list[_Event]:
-    """Return the events without polls that show less than is known: a hidden value that is still set, one of many
-    endpoints, no values of a broker that is down.
+    """Return the events without polls that show less than is already known: a hidden value that is still set, one of
+    several endpoints, or no values of a broker that is down.
     """
     kept = []
     of_log: _Event | None = None
@@ -210,8 +220,9 @@ def _without_echoes(events: list[_Event], of_type: str, attr: str) -> list[_Even
 
 
 def _changes(last: _Event | None, each: _Event) -> bool:
-    """Return whether an event changes the value that the last event left. A hidden value without a digest counts as
-    changed, unless the journal and the request log both report the same setting within `TOLERANCE` (2 s).
+    """Return whether an event changes the value that the event before it left; last: that event, None for the first
+    one. A hidden value without a digest counts as changed, unless the journal and the request log both report the
+    same setting within `TOLERANCE` (2 s).
     """
     if last is None:
         return each.is_set or each.keeps
@@ -234,10 +245,10 @@ def _changes(last: _Event | None, each: _Event) -> bool:
 
 
 def entity_history(events: Iterable[Event], polls: Polls, covered: Covered | None) -> Iterator[Row]:
-    """Yield the rows of an entity. Values in the first poll of a cluster are valid from that poll.
+    """Yield the rows of `history` of an entity. Values in the first poll of a cluster are valid from that poll on.
 
     Args:
-        events: all rows of `change_event` about it.
+        events: all rows of `change_event` about the entity.
         polls: the polls of its cluster.
         covered: the time that the metadata log covers; None without a log.
     """
@@ -261,7 +272,7 @@ def entity_history(events: Iterable[Event], polls: Polls, covered: Covered | Non
 
 
 def _rows(attribute: tuple[str, str, str, str], changes: list[tuple[_Event, list[_Event]]]) -> Iterator[Row]:
-    """Yield a row for each change, combined with further reports of the same change."""
+    """Yield a row for each change of an attribute, combined with the further reports of the same change."""
     times: list[int] = []
     for told, _ in changes:
         # Two changes within the clock's millisecond get times a microsecond apart.
@@ -276,9 +287,9 @@ def _rows(attribute: tuple[str, str, str, str], changes: list[tuple[_Event, list
 
 
 def _author(told: Event, echoes: Iterable[_Event]) -> tuple[str | None, str]:
-    """Return the principal and the attribution of a change: those that were determined for a change of the log or of
-    polls; else those of its reporter, together with all others that report the same at that time. The principal is None
-    if it is unknown.
+    """Return the principal and the attribution of a change. A change from the log or a poll has its own; for a change
+    that only requests or the journal report, they are those of all reports of it. The principal is None if it is
+    unknown.
     """
     if told.source not in AUTHORS:
         return told.principal, told.attribution
@@ -292,8 +303,12 @@ def _author(told: Event, echoes: Iterable[_Event]) -> tuple[str | None, str]:
 
 
 def history(change_event: pa.Table, polls: Mapping[str, Polls], covers: Mapping[str, Covered]) -> pa.Table:
-    """Return HISTORY's rows of entities, from all their rows of `change_event`. polls, covers: the polls of their
-    clusters, and the time that the logs cover.
+    """Return the rows of HISTORY of entities.
+
+    Args:
+        change_event: all rows of `change_event` about the entities.
+        polls: cluster -> its polls.
+        covers: cluster -> the time that its metadata log covers.
     """
     by_entity: dict[tuple[str, str, str], list[Event]] = defaultdict(list)
     for event in map(Event._make, rows_of(change_event, *Event._fields)):
@@ -307,8 +322,8 @@ def history(change_event: pa.Table, polls: Mapping[str, Polls], covers: Mapping[
 
 
 def gaps(cluster_id: str, polls: Polls, covered: Covered | None, until: int) -> pa.Table:
-    """Return HISTORY's rows of the time in which a cluster was not observed. until: time of the latest poll of any
-    cluster.
+    """Return the rows of HISTORY about the time in which a cluster was not observed. until: the time of the latest poll
+    of any cluster.
     """
     found = (
         (cluster_id, CLUSTER, cluster_id, UNOBSERVED, None, None, first, last, last is None, False)

@@ -1,10 +1,10 @@
-"""Facts in metadata records, each a set or deleted attribute of one entity; and the changes that follow from them.
-Pure.
+"""Facts in records of the metadata log, each an attribute of one entity that is set or deleted; and the changes that
+follow from these facts. Pure.
 
-A record of the log is a change. A snapshot has the state: it reports a change only if the log and the snapshots before
-it end in another state, since then a part of the log is missing. Both are derived from consecutive facts of an
-attribute. Snapshots divide the log into epochs, from 0 before the first snapshot, so the difference between the epochs
-of two consecutive facts is the number of snapshots between them that lack the attribute.
+A record of the log is a change. A snapshot has the state: it shows a change only if the log and the snapshots before it
+lead to another state, which means that a part of the log is missing. Both kinds of change follow from two consecutive
+facts of an attribute. Snapshots divide the log into epochs, from 0 before the first snapshot; so the difference between
+the epochs of two consecutive facts is the number of snapshots between them that lack the attribute.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from console.lake import entities
 from console.lake.redact import HIDDEN
 
 Entity = tuple[str, str]
-"""Type and key, as `console.lake.entities` spells them."""
+"""Type and key of an entity, in the spelling of `console.lake.entities`."""
 TOPIC_RECORDS = ("TopicRecord", "PartitionRecord", "PartitionChangeRecord", "RemoveTopicRecord")
 ACL_RECORDS = ("AccessControlEntryRecord", "RemoveAccessControlEntryRecord")
 BROKER_RECORDS = (
@@ -54,11 +54,11 @@ class Fact(NamedTuple):
     """The value; None if hidden."""
     is_set: bool = True
     told: bool = True
-    """False if the record deletes an attribute that it does not name."""
+    """Whether the record names the attribute; False if it deletes the attribute without naming it."""
 
 
 class Names:
-    """The names behind ids that other records use: topics, and ACLs with their key and attribute."""
+    """The names that belong to ids in records: of topics by id, and of ACLs by id, as key and attribute."""
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self.topics: dict[str, str] = {}
@@ -71,8 +71,12 @@ class Names:
 
 
 def facts(type_: str, f: Mapping[str, Any], hmac: str | None, names: Names) -> Iterator[Fact]:
-    """Yield the facts of a record; no facts if the name of its topic or ACL is unknown. hmac: the HMAC of its hidden
-    value; None if the value is not hidden.
+    """Yield the facts in a record; no facts if the name of its topic or ACL is unknown.
+
+    Args:
+        type_: the record's type.
+        f: the record's fields.
+        hmac: the HMAC of its hidden value; None if no value is hidden.
     """
     match type_:
         case "ConfigRecord":
@@ -137,15 +141,17 @@ class Record(NamedTuple):
     offset: int
     in_snapshot: bool
     ts: int
-    """Microseconds since 1970."""
+    """The record's time, microseconds since 1970."""
     type: str
     fields: Mapping[str, Any]
     hmac: str | None
-    """The HMAC of its hidden value; None if the value is not hidden."""
+    """The HMAC of its hidden value; None if no value is hidden."""
 
 
 class Placed(NamedTuple):
-    """A fact of an entity, with its position in the log."""
+    """A fact of an entity, with its position in the log: `offset`, `in_snapshot` and `ts`, the record's time in
+    microseconds since 1970. `value` is None if it is hidden or deleted; `told` is as in `Fact`.
+    """
 
     attr: str
     is_set: bool
@@ -165,7 +171,7 @@ def sha256(value: str) -> str:
 
 
 def placed_facts(records: Sequence[Record]) -> dict[Entity, list[Placed]]:
-    """Return the facts of records, by entity, without topics and ACLs whose names are in no record.
+    """Return entity -> the facts in these records; topics and ACLs whose names are in no record are left out.
 
     Args:
         records: the records in any order.
@@ -197,12 +203,14 @@ def _place(record: Record, names: Names, found: dict[Entity, list[Placed]]) -> N
 # -- partitions of a topic that were created together ------------------------------------------------------------------
 
 ONE_CHANGE = 1_000_000
-"""Maximum time in microseconds between consecutive records of one change."""
+"""Maximum time in microseconds between consecutive records that belong to one change."""
 
 
 def _topic_facts(records: Iterable[Record], names: Names, configs: Iterable[str]) -> Iterator[Placed]:
-    """Yield the facts from the records of one topic id. configs: the configs that the topic ever had: a deletion
-    deletes each of them; if one was deleted before, nothing changes.
+    """Yield the facts from the records about one topic id.
+
+    Args:
+        configs: the configs that the topic ever had: the deletion of the topic deletes each of them.
     """
     ordered = sorted(records, key=lambda each: (each.in_snapshot, each.offset, each.type))
     values: dict[str, str] = {}
@@ -223,8 +231,9 @@ def _topic_facts(records: Iterable[Record], names: Names, configs: Iterable[str]
 
 
 def _at_once(record: Record, then: Record) -> bool:
-    """Return whether two consecutive records are of partitions that were created together, within a second
-    (`ONE_CHANGE`): the last record has the values for all. In a snapshot, all records of partitions belong together.
+    """Return whether two consecutive records are about partitions that were created together, at most a second
+    (`ONE_CHANGE`) apart: then only the facts of the last record count. In a snapshot, all partition records of a
+    topic belong together.
     """
     if not record.type == then.type == "PartitionRecord" or record.in_snapshot is not then.in_snapshot:
         return False
@@ -236,7 +245,7 @@ def _at_once(record: Record, then: Record) -> bool:
 # -- changes ---------------------------------------------------------------------------------------------------------
 
 SINCE_BEFORE = -1
-"""The uncertainty of values in the first poll of a cluster: they were set before, at an unknown time."""
+"""The uncertainty of the values in the first poll of a cluster: they were set before it, at an unknown time."""
 FIRST_OFFSETS = 10
 """A log with a record below this offset is complete from its beginning: before it are only the control records of its
 first leader.
@@ -244,7 +253,9 @@ first leader.
 
 
 class Event(NamedTuple):
-    """A row of `change_event`; times are microseconds since 1970."""
+    """A row of `change_event` (`schema.CHANGE_EVENT` documents its columns); times are microseconds since 1970. None
+    stands for an empty column.
+    """
 
     cluster_id: str
     event_ts: int
@@ -267,8 +278,8 @@ class Epochs:
     """The snapshots of a cluster's log, and whether the log is complete from its beginning.
 
     Attributes:
-        snapshots: end offset -> time.
-        first: the first offset of the log itself; None if it has no record.
+        snapshots: end offset of a snapshot -> its time, microseconds since 1970.
+        first: the first offset of the log's records; None if it has no record.
     """
 
     def __init__(self, snapshots: Mapping[int, int], first: int | None) -> None:
@@ -295,7 +306,7 @@ class Epochs:
 
 
 def kraft_changes(cluster_id: str, entity: Entity, facts: Iterable[Placed], epochs: Epochs) -> Iterator[Event]:
-    """Yield the changes of an entity, without their authors."""
+    """Yield the changes of an entity that follow from its facts, without their authors."""
     by_attr: dict[str, list[tuple[int, bool, int, Placed]]] = defaultdict(list)
     for fact in facts:
         by_attr[fact.attr].append((epochs.of(fact), not fact.in_snapshot, fact.offset, fact))
@@ -324,7 +335,12 @@ def kraft_changes(cluster_id: str, entity: Entity, facts: Iterable[Placed], epoc
 
 
 def _own_change(epoch: int, fact: Placed, last: tuple[int, Placed] | None, epochs: Epochs) -> tuple[str, int] | None:
-    """Return source and uncertainty of the change that a fact makes; None if it makes no change."""
+    """Return the source and the uncertainty (milliseconds) of the change that a fact makes; None if it makes no change.
+
+    Args:
+        epoch: the epoch of the fact.
+        last: the epoch and the fact before it; None for the first fact of the attribute.
+    """
     was_set = last is not None and last[1].is_set and epoch - last[0] - fact.in_snapshot == 0
     if not fact.in_snapshot:
         nothing_known = last is None and epoch == 0 and not epochs.from_beginning
@@ -335,6 +351,6 @@ def _own_change(epoch: int, fact: Placed, last: tuple[int, Placed] | None, epoch
 
 
 def _ms_since(then: int, *known: int | None) -> int:
-    """Return the milliseconds from the latest of the known times to `then`; `SINCE_BEFORE` if no time is known."""
+    """Return the milliseconds from the latest of these times to `then`; `SINCE_BEFORE` (-1) if all are None."""
     times = [each // 1000 for each in known if each is not None]
     return max(0, then // 1000 - max(times)) if times else SINCE_BEFORE

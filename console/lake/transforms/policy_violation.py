@@ -1,10 +1,10 @@
-"""`policy_violation`: violations of policies, present and former, each with its time span.
+"""Rows of `policy_violation`: violations of policies, present and former, each with its time span.
 
-kac judges each policy, for each of its entities and attributes, at every change of a dependency: the value, whether the
-entity exists, the inherited value, and the value to compare with. It merges adjacent times of violation. For a hidden
-value, it judges only whether the value is set. It compares required and forbidden lists as sets if brokers treat them
-as such. It takes Kafka's own default into account only in clusters that were polled: the metadata log does not have
-brokers' files. Pure; times are microseconds since 1970.
+kac judges each policy, for each of its entities and attributes, whenever something changes that the judgement depends
+on: the value, whether the entity exists, the inherited value, and the value to compare with. Adjacent times of
+violation become one. Of a hidden value, kac only judges whether it is set. Required and forbidden lists are compared as
+sets if brokers treat them as sets. Kafka's own default is considered only in clusters that were polled, because the
+metadata log does not contain the values in brokers' files. Pure; times are microseconds since 1970.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from console.model.unordered import differ
 
 
 class Held(NamedTuple):
-    """A value of an attribute: a row of `history` of one entity."""
+    """A value of an attribute: a row of `history` of one entity. It holds from `since` to `until`, in microseconds
+    since 1970; `until` is None for the present value.
+    """
 
     attr: str
     value: str | None
@@ -41,26 +43,31 @@ class Held(NamedTuple):
 
 
 _Event = tuple[int, str, str | int | None]
-"""Time, field of the state, and the difference or, for a text, the new value."""
+"""A change of a subject's state: the time, the name of the field of `_State`, and the difference to a number or the new
+text.
+"""
 
 
 @dataclass
 class _State:
-    """The state of a subject at a time. A text is None if the value is not set or hidden."""
+    """The state of one attribute of an entity, with all facts that its judgement depends on, at a time. A text is None
+    if the value is not set or hidden.
+    """
 
     live: int = 0
-    """The number of set values of the attribute."""
+    """The number of set values of the attribute; above 0 if it is set."""
     exists: int = 0
-    """The number of set values of the entity in all attributes, one more if the policy always judges the entity; above
-    0 if the entity counts as existing."""
+    """The number of set values of the entity in all attributes, plus one if the policy always judges the entity; the
+    entity counts as existing if it is above 0.
+    """
     own: str | None = None
     """The entity's own value of the attribute."""
     default: str | None = None
-    """The inherited value: that of the brokers' common default."""
+    """The value that the entity inherits from the brokers' common default."""
     brokers: str | None = None
-    """The inherited value of a broker, in effect without a common default."""
+    """The value that the entity inherits from a broker, in effect if there is no common default."""
     other: str | None = None
-    """The value of the attribute to compare with."""
+    """The value of the attribute that must be higher (`Expected.below`)."""
 
     def take(self, what: str, change: str | int | None) -> None:
         """Apply an event to the state."""
@@ -111,13 +118,13 @@ class OfCluster:
     first: int
     """The time of the cluster's first value."""
     saw_files: bool = False
-    """Whether a poll showed the values in the brokers' files."""
+    """Whether a poll has shown values from the brokers' files."""
     brokers: dict[str, dict[str, list[Held]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
     """Attribute that policies inherit -> broker id, or `DEFAULT` for the common default -> the values."""
 
     def inherited(self, policy: Policy) -> Iterator[_Event]:
-        """Yield the values that a policy's entities inherit: those of the brokers' common default, and for entities
-        other than brokers those of the first broker that has any.
+        """Yield the values that entities inherit for a policy, as events: those of the brokers' common default and, for
+        entities other than brokers, those of the first broker that has any.
         """
         by_broker = self.brokers.get(policy.inherits or "", {})
         for held in by_broker.get(DEFAULT, ()):
@@ -138,8 +145,10 @@ class _Judge:
         self._attr = (*policy.attrs.exact, "")[0]  # used if the policy has a single attribute
 
     def of_cluster(self, cluster_id: str, by_key: Mapping[str, Sequence[Held]], of: OfCluster) -> Iterator[Row]:
-        """Yield the violations by entities of its type: rows of `policy_violation`. by_key: the values by entity
-        key.
+        """Yield the violations by all entities of the policy's type in a cluster, as rows of `policy_violation`.
+
+        Args:
+            by_key: entity key -> the values of the entity.
         """
         named = self.policy.always_judged
         if not self._clusters.search(cluster_id):
@@ -178,8 +187,8 @@ class _Judge:
                 yield cluster_id, policy.id, shown, attr, actual, words, policy.severity, first, last
 
     def _times(self, attr: str, events: list[_Event], saw_files: bool) -> Iterator[tuple[str | None, int, int | None]]:
-        """Yield the uninterrupted times of violation, each with the last value; None for an inherited, hidden or
-        missing value, and if the policy does not show values.
+        """Yield (value, begin, end) of each uninterrupted time of violation; end is None while it lasts. The value is
+        the last one in that time; None if it is inherited, hidden or missing, or if the policy does not show values.
         """
         events.sort(key=itemgetter(0))
         state = _State()
@@ -210,7 +219,7 @@ def _began_and_ended(row: Held, what: str) -> Iterator[_Event]:
 
 
 def policy_violation(history: pa.Table, policies: Sequence[Policy]) -> pa.Table:
-    """Return POLICY_VIOLATION's rows. history: the rows of the clusters."""
+    """Return the rows of POLICY_VIOLATION. history: all rows of the clusters to judge."""
     judges = [_Judge(policy) for policy in policies]
     entities: dict[tuple[str, str], dict[str, list[Held]]] = defaultdict(lambda: defaultdict(list))
     clusters: dict[str, OfCluster] = {}

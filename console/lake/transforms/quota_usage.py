@@ -1,13 +1,15 @@
-"""`quota_usage`: the usage of each quota by users and clients, from request logs: an estimate of the brokers' own
-figures.
+"""Rows of `quota_usage`: the usage of each quota by users and clients, from request logs. It is an estimate of the
+usage that brokers compute.
 
-Bytes are those of record batches; a broker also counts headers. A request's time is `local_ms`; a broker adds that of
-its network threads. A broker logs how long a request is throttled, but not by which quota: Produce and Fetch are
-throttled by their byte rate if there is such a limit, else, like all other requests, by `request_percentage`; requests
-that change topics by `controller_mutation_rate`, which is not in this table.
+Bytes are those of record batches; a broker also counts headers. A request's processing time is `local_ms`; a broker
+adds the time of its network threads. A broker logs how long a request is throttled, but not by which quota. kac
+assumes: Produce and Fetch are throttled by their byte rate if there is such a limit, otherwise, like all other
+requests, by `request_percentage`; requests that change topics are throttled by `controller_mutation_rate`, which is not
+in this table.
 
-Rows are by the users and clients that share the limit in effect in that second; a minute in which a limit changed has
-the last one. Users without a limit appear as pairs with their client ids. Pure; times are microseconds since 1970.
+A row is about the users and clients that share the limit in effect in that second; a minute in which the limit changed
+has the last one. A user without a limit has a row for each pair with a client id. Pure; times are microseconds since
+1970.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ HOUR = 3600
 _MINUTE = 60
 """A minute in seconds."""
 PART_MINUTES = 10
-"""Number of minutes of usage that one task makes."""
+"""Number of minutes whose usage one task computes."""
 PART_SECONDS = PART_MINUTES * _MINUTE
 _BEGINNING = -(1 << 62)
 
@@ -42,12 +44,12 @@ _BEGINNING = -(1 << 62)
 
 
 class _Held(NamedTuple):
-    """A value of a quota key from a time until another (None: it still holds)."""
+    """A value of a quota key, from the time `since` until the time `until` (None if it still holds)."""
 
     since: int
     until: int | None
     value: float | None
-    """The value; None if the key has no value."""
+    """The limit; None if the key has no value in that time."""
 
 
 LIMITING = ("entity_key", "attr", "new_value", "valid_from", "valid_to", "is_deleted", "source")
@@ -80,8 +82,8 @@ class Limits:
         self._known: dict[tuple[str, str], _OverTime] = {}
 
     def of(self, user: str, client: str) -> _OverTime:
-        """Return the times at which the limits of a user with a client id change (empty text: without one), and the
-        limits by quota key from each of these times on.
+        """Return the times from which on the limits of a user with a client id differ, in microseconds since 1970, and
+        for each time the limits by quota key. An empty text means: without a user, without a client id.
         """
         # Limits name few users and clients; all others share the default limits, and one entry.
         pair = (
@@ -115,7 +117,7 @@ def _values_at(by_key: Mapping[str, Iterable[_Held]], at: int) -> dict[str, floa
 
 
 def _number(text: str | None) -> float | None:
-    """Return the number of a limit; None if it is not a limit."""
+    """Return the number in a text; None if the text is None, not a number, or not finite."""
     try:
         value = math.nan if text is None else float(text)
     except ValueError:
@@ -131,20 +133,26 @@ _PERCENT_SECONDS_PER_MS = 0.1
 
 
 _Scope = tuple[int, str, str | None, str | None]
-"""A group that shares a limit: broker, quota key, user and client id; None: all users, or all client ids."""
+"""The users and clients that share a limit, on one broker: broker id, quota key, user and client id; None for all
+users, or for all client ids.
+"""
 
 
 _NO_AMOUNTS = array("d", [0.0] * _MINUTE)
-"""The amounts of a minute without usage, by second: an array of floats takes a quarter of the memory of a list."""
+"""The amounts of a minute without usage, an element for each second. An array of floats takes a quarter of the memory
+of a list.
+"""
 
 
 class _Minute:
     """The usage of a scope in a minute.
 
     Attributes:
-        amounts: second -> usage, in bytes or percent times seconds.
-        first, last: the first and the last second with usage.
-        limit: the limit in effect in the last second.
+        amounts: the usage of each second: bytes, or percent of a request handler's time.
+        first, last: the first and the last second with usage, 0 to 59.
+        limit: the limit in effect in the last second with usage; None without a limit.
+        throttle_ms: the milliseconds for which requests were throttled.
+        throttled_requests: a lower bound of the number of throttled requests.
     """
 
     __slots__ = ("amounts", "first", "last", "limit", "throttle_ms", "throttled_requests")
@@ -157,8 +165,8 @@ class _Minute:
 
 
 _Use = tuple[dict[int, _Minute], quota.Effective | None, bool, bool]
-"""The effect of one kind of requests on a limit: the scope's minutes, the limit, whether it is in bytes, and whether it
-throttles them.
+"""How one kind of requests counts for a limit: the minutes of the scope, the limit (None without one), whether it is a
+limit in bytes, and whether it is the limit that throttles these requests.
 """
 
 
@@ -187,15 +195,16 @@ def _uses(
 # fewer texts.
 
 KIND = ("broker_id", "principal", "client_id", "api")
-"""The columns by which requests count for the same limits."""
+"""The columns that determine for which limits a request counts."""
 _OF_SECONDS = ("at", "moved", "local_ms", "throttled", "longest")
 PACKED = (
     "cluster_id string, broker_id int, principal string, client_id string, api string, minute bigint, at array<int>, "
     "moved array<bigint>, local_ms array<double>, throttled array<bigint>, longest array<bigint>"
 )
-"""The columns of `packed`, for Spark. minute: in minutes since 1970. The lists have an element for each second: at, its
-place in the minute; moved, its bytes; local_ms, its milliseconds of processing; throttled and longest, the milliseconds
-of throttling in all and of one request (both lists are None if no request of the minute was throttled).
+"""The columns that `packed` returns, as Spark's DDL. minute: minutes since 1970. Each list has an element for each
+second: at, the second within the minute; moved, the bytes; local_ms, the milliseconds of processing; throttled and
+longest, the milliseconds of throttling in total and of a single request (both lists are None if no request of the
+minute was throttled).
 """
 SECONDS = ("cluster_id", *KIND, "second", "bytes_in", "bytes_out", "local_ms", "throttle_ms_sum", "throttle_ms_max")
 """The columns of REQUEST_1S that `packed` needs."""
@@ -204,7 +213,9 @@ _PACKS_AT_ONCE, _ROWS_AT_ONCE = 512, 8192
 
 
 def packed(seconds: pa.Table) -> pa.Table:
-    """Return REQUEST_1S's rows as `PACKED`: a row for each minute of a kind, in any order."""
+    """Return rows of REQUEST_1S as `PACKED`: one row for all seconds of a minute that are equal in `KIND`, in any
+    order.
+    """
     since = pc.divide(seconds["second"].cast(pa.int64()), SECOND)
     minute = pc.floor(pc.divide(since.cast(pa.float64()), float(_MINUTE))).cast(pa.int64())
     keys = {name: seconds[name] for name in ("cluster_id", *KIND)} | {"minute": minute}
@@ -228,12 +239,15 @@ def packed(seconds: pa.Table) -> pa.Table:
 
 
 _Pack = tuple[int, str, str, str, int, range, list[int] | None, list[int] | None]
-"""A packed row: the columns of `PACKED` after the cluster's id, with the row's range in the flat lists in place of the
-first three lists."""
+"""A packed row: the columns of `PACKED` after the cluster's id. A range in the flat lists of `_packs` replaces the
+lists at, moved and local_ms.
+"""
 
 
 def _packs(table: pa.Table) -> Iterator[tuple[list[int], list[int], list[float], list[_Pack]]]:
-    """Yield some packed rows at a time, behind their seconds, bytes and milliseconds in flat lists."""
+    """Yield a few hundred packed rows at a time, as four lists: the seconds, bytes and milliseconds of all these rows
+    in flat lists, and the rows.
+    """
     for batch in table.select([*KIND, "minute", *_OF_SECONDS]).to_batches(max_chunksize=_PACKS_AT_ONCE):
         *plain, at, moved, local, throttled, longest = batch.columns
         ends = [0, *accumulate(at.value_lengths().to_pylist())]
@@ -244,16 +258,17 @@ def _packs(table: pa.Table) -> Iterator[tuple[list[int], list[int], list[float],
 
 _Kind = tuple[int, str, str, str]
 _Waits = dict[tuple[_Kind, int], tuple[int, int, int]]
-"""The throttling in a second of a minute, by kind: the milliseconds together, the most of one request, and the least
-count of requests."""
+"""(kind, second of the minute) -> its throttling: the milliseconds in total, the milliseconds of the request that
+waited longest, and a lower bound of the number of requests.
+"""
 
 
 def used_minutes(cluster_id: str, packs: Iterable[pa.Table], wanted: range, limits: Limits) -> Iterator[pa.Table]:
-    """Yield QUOTA_USAGE's rows of these minutes of a cluster.
+    """Yield the rows of QUOTA_USAGE for the wanted minutes of a cluster.
 
     Args:
-        packs: `packed` seconds of the minutes and of the minute before, which the first rates include, in the order of
-            minutes. A second and its key may occur several times.
+        packs: `packed` seconds of the wanted minutes and of the minute before, which the first rates include, in the
+            order of minutes. The same second and `KIND` may occur several times.
         wanted: minutes since 1970.
     """
     found: dict[_Scope, dict[int, _Minute]] = defaultdict(lambda: defaultdict(_Minute))
@@ -315,11 +330,12 @@ def _tables(rows: Iterator[Row]) -> Iterator[pa.Table]:
 
 
 def _runs(times: list[int], minute: int, at: list[int], places: range) -> Iterable[tuple[int, Sequence[int]]]:
-    """Return the places of a minute's rows by the limits that hold in their seconds: (index of the limits in the result
-    of `Limits.of`, places).
+    """Return pairs of an index into the limits of `Limits.of`, and the places of the rows in whose seconds these limits
+    hold.
 
     Args:
         times: the times from which each of the limits holds, in microseconds since 1970.
+        minute: the minute of the rows, since 1970.
         at: place -> the second of its row within the minute.
         places: the places of the rows.
     """
@@ -335,10 +351,12 @@ def _runs(times: list[int], minute: int, at: list[int], places: range) -> Iterab
 
 
 def _waiting(waits: _Waits, of: tuple[_Kind, int], throttled: int, longest: int) -> int:
-    """Return a lower bound of the number of requests of a kind that were throttled in a second.
+    """Return the number of requests to add to the lower bound of those throttled in a second, and update `waits`.
 
     Args:
-        throttled, longest: the milliseconds of throttling in the second: their sum, and the most of one request.
+        of: the kind of requests, and the second of the minute.
+        throttled, longest: the milliseconds of throttling in the second: in total, and of the request that waited
+            longest.
     """
     if not throttled:
         return 0
@@ -358,7 +376,7 @@ def _waiting(waits: _Waits, of: tuple[_Kind, int], throttled: int, longest: int)
 WINDOW_SECONDS = 10
 _NOTHING = _Minute()
 _FIRST_REACHING = _MINUTE + 1 - WINDOW_SECONDS
-"""The first second of a minute that rates of the next minute include."""
+"""The first second of a minute that rates of the next minute include: a rate covers ten seconds."""
 _NO_RATES = (0.0,) * _MINUTE
 _P95 = 0.95 * (_MINUTE - 1)
 
@@ -377,8 +395,8 @@ def _rows(cluster_id: str, minute: int, found: Mapping[_Scope, Mapping[int, _Min
 
 
 def _rates(before: _Minute, used: _Minute) -> tuple[float, float, float]:
-    """Return the mean of a minute, and the 95th percentile and the maximum of its rates over ten seconds; per second.
-    Time before the first use counts as no use. before: the minute before.
+    """Return the mean of a minute, and the 95th percentile and the maximum of its rates over ten seconds, all per
+    second. Time before the first use counts as no use. before: the minute before.
     """
     amounts = used.amounts
     if used.first == used.last and before.last < _FIRST_REACHING:
@@ -406,16 +424,16 @@ LOWER = 2.0
 ENOUGH_MINUTES = 60
 
 SCOPE = ("cluster_id", "quota_key", "scope_user", "scope_client", "quota_value", "level")
-"""The columns of a scope and its limit."""
+"""The columns that identify the users and clients that share a limit, and the limit."""
 FIGURES = {
     "highest": "max(rate_max_10s)",
     "minutes": "count(DISTINCT minute)",
     "throttled": "count(DISTINCT minute) FILTER (WHERE throttle_ms > 0)",
     "pressed": "max(rate_p95_10s) FILTER (WHERE throttle_ms > 0)",
 }
-"""Aggregates of all QUOTA_USAGE's minutes of a scope, as SQL, for a suggestion: the highest rate, the counts of minutes
-with usage and with throttling (a minute with usage on two brokers counts once), and the highest 95th percentile among
-the throttled minutes.
+"""Aggregates of all minutes of QUOTA_USAGE with equal `SCOPE`, as SQL, from which `suggestions` decides: the highest
+rate; the number of minutes with usage and with throttling (a minute with usage on two brokers counts once); and the
+highest 95th percentile among the throttled minutes.
 """
 
 
@@ -430,7 +448,7 @@ def _judged(
     throttled: int,
     pressed: float | None,
 ) -> tuple[float | None, str]:
-    """Return the suggested limit, None for no suggestion, and the reason: see `suggestions`."""
+    """Return the suggested limit, None for no suggestion, and the reason; `suggestions` has the rules."""
     peak, whole = _rate(key, highest), key != quota.REQUEST_PERCENTAGE
     if limit is None:
         return None, f"no limit; peak {peak}"
@@ -473,8 +491,8 @@ def suggestions(figures: pa.Table) -> pa.Table:
 
 
 def two_digits_up(value: float, whole: bool) -> float:
-    """Return a positive value rounded up to two significant digits: 1234 -> 1300. whole: whether to return an integer
-    of at least 1; otherwise the result has at most four decimals.
+    """Return a positive value rounded up to two significant digits: 1234 -> 1300. whole: whether the result is an
+    integer of at least 1; otherwise it has at most four decimals.
     """
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
     # 0.29 * 100 is not 29: the last of sixteen digits must not round up.

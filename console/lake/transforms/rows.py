@@ -56,7 +56,7 @@ def _arrays(schema: pa.Schema, rows: Iterable[Sequence[Any]]) -> list[pa.Array]:
 
 
 def parted(rows: pa.Table, *names: str) -> tuple[pa.Table, ...]:
-    """Split a table by its column `of`, and return the parts with these values."""
+    """Split a table by its column `of`. Return, for each of the names, the rows with this value, in the same order."""
     return tuple(rows.filter(pc.equal(rows["of"], name)) for name in names)
 
 
@@ -64,7 +64,7 @@ def parted(rows: pa.Table, *names: str) -> tuple[pa.Table, ...]:
 
 
 def newest(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Return the rows with the highest `made` for each key, without `made`."""
+    """Return the rows with the highest `made` among those that are equal in `keys`, without the column `made`."""
     at = dict[Row, int]()
     keyed = list(rows_of(rows, *keys))
     made: list[int] = rows["made"].to_pylist()
@@ -75,14 +75,15 @@ def newest(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
 
 
 def holding(rows: pa.Table, table: Table) -> pa.Table:
-    """Return the valid rows of a table, from rows with `made`."""
+    """Return the valid rows of a table, without tombstones, from rows with the column `made`."""
     held = newest(rows.select([*table.names, "made"]), table.newest)
     return held.filter(pc.is_valid(held[table.there]))
 
 
 def differing(table: Table, made: pa.Table, former: pa.Table) -> pa.Table:
-    """Return the rows to write so that `made` replaces `former`: all rows of each key (`Table.newest`) with a
-    difference, and a tombstone for a key without rows. Both have the table's columns.
+    """Return the rows to append so that the rows in `made` replace those in `former`: all rows of each key
+    (`Table.newest`) with a difference, and a tombstone for each key of `former` that `made` lacks. Both have the
+    table's columns.
     """
     keys, names = table.newest, table.names
     new: dict[Row, Counter[Row]] = defaultdict(Counter)
