@@ -1,8 +1,9 @@
-"""`kac lake collect`: polls clusters and writes the changes since the last poll.
+"""`kac lake collect`: polls clusters and delivers the changes since the last poll to a lake.
 
 `collect(lake, contexts, progress)` polls once, several clusters at a time; `keep_collecting` repeats that until it is
-stopped. The report names a cluster that does not answer, which delays no other. A cluster that answers with the id of
-another one is refused: `refused_claims`. Needs no Spark: results are delivered into the lake's folder `landing/`.
+stopped. A cluster that does not answer is named in the report and delays no other cluster. A cluster that answers with
+the id of another cluster is refused: `refused_claims`. Needs no Spark: the results are written into the lake's folder
+`landing/`.
 """
 
 from __future__ import annotations
@@ -54,12 +55,12 @@ TIMEOUT = 120.0
 KEPT_POLLS = 12
 """Maximum number of polls that are kept while the lake can't be written to; the oldest are dropped."""
 _NOT_THERE = ("UNSUPPORTED", "SECURITY_DISABLED")
-"""Names of errors of a cluster without the feature; these are not reported."""
+"""Beginnings of errors which mean that a cluster lacks a feature; such errors are not in the report."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterReport:
-    """The result of polling one cluster, for the report."""
+    """The result of the poll of one cluster, as the report shows it."""
 
     context: str
     cluster_id: str | None
@@ -71,9 +72,11 @@ class ClusterReport:
     gone: int = 0
     """The number of resources that were deleted since the last poll."""
     refused: tuple[str, ...] = ()
-    """The parts of the cluster that could not be read, a line each, without features that the cluster does not have."""
+    """The parts of the cluster that could not be read, each a line with its error; without features that the cluster
+    lacks.
+    """
     failure: Failure | None = None
-    """The error if nothing could be read; otherwise None."""
+    """The error because of which nothing was read or nothing was written; None if the poll succeeded."""
     seconds: float = 0.0
     """The duration of the poll in seconds."""
 
@@ -90,7 +93,7 @@ class Report:
 
     @property
     def complete(self) -> bool:
-        """Whether every cluster answered and refused no part."""
+        """Whether every cluster was polled without an error, and every part of it could be read."""
         return all(each.failure is None and not each.refused for each in self.clusters)
 
     @property
@@ -102,12 +105,16 @@ class Report:
 
 
 Progress = Callable[[str, int, int], None]
-"""Called after each cluster with a text (its context and result), the number of clusters done, and their total."""
+"""A function that is called after the poll of each cluster, with a text (its context and result), the number of
+clusters done, and their total.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class PollResult:
-    """The result of polling one context."""
+    """The result of the poll of one context. at: the time of the last answer or of the error; seconds: the duration of
+    the poll.
+    """
 
     context: Context
     seen: Observation | Failure
@@ -124,10 +131,11 @@ def collect(
     timeout: float = TIMEOUT,
     names: Collection[str] | None = None,
 ) -> Report:
-    """Poll these clusters and write the results. Raises as `write_down`.
+    """Poll the clusters of these contexts, deliver the results to the lake, and return the report. Raises as
+    `write_down`.
 
     Args:
-        timeout: the seconds for each cluster.
+        timeout: the maximum time for each cluster, in seconds.
         names: the names of all configured contexts, as for `refused_claims`; None if unknown.
     """
     states = LastStates(lake)
@@ -144,13 +152,15 @@ def keep_collecting(
     *,
     names: Callable[[], Collection[str] | None] = lambda: None,
 ) -> None:
-    """Poll at an interval, until `stop` is set. While the lake can't be written to, the last `KEPT_POLLS` polls of each
-    cluster are kept, and delivered with the next poll.
+    """Poll at an interval until `stop` is set. While the lake can't be written, keep the last `KEPT_POLLS` (12) polls
+    of each cluster, and deliver them with the next poll.
 
     Args:
+        contexts, names: functions that are called for each poll, so that changes of the configuration take effect; see
+            `collect`.
         every: the interval in seconds.
-        contexts, names: called for each poll, so that changes of their file take effect; see `collect`.
-        told: called with each report.
+        told: called with the report of each poll; if the lake could not be written, it has this error for every
+            cluster.
     """
     waiting: list[PollResult] = []
     states = LastStates(lake)
@@ -173,8 +183,8 @@ def keep_collecting(
 def poll_all(
     states: LastStates, contexts: Sequence[Context], progress: Progress, timeout: float = TIMEOUT
 ) -> list[PollResult]:
-    """Poll each cluster, and return the results in the order of the contexts. Writes nothing to the lake. timeout: the
-    seconds for each cluster.
+    """Poll the clusters of these contexts, and return the results in the order of the contexts. Writes nothing to the
+    lake. timeout: the maximum time for each cluster, in seconds.
     """
     owners = states.owners()
 
@@ -208,11 +218,12 @@ async def poll_context(
     topics_of: Callable[[str], Collection[str]] = lambda _: (),
     timeout: float = TIMEOUT,  # noqa: ASYNC109
 ) -> PollResult:
-    """Poll one cluster. A failure becomes a part of the result, and raises nothing.
+    """Poll the cluster of a context and return the result. An error, also a timeout, becomes the result and is not
+    raised.
 
     Args:
-        topics_of: a function that returns the topics of a cluster id at the last poll.
-        timeout: the seconds for the poll.
+        topics_of: a function that returns the names of the topics of a cluster id at the last poll.
+        timeout: the maximum time for the poll, in seconds.
     """
     seen: Observation | Failure
     begun = time.monotonic()
@@ -235,28 +246,29 @@ async def poll_context(
 
 
 class Claim(NamedTuple):
-    """A context whose cluster answered with an id."""
+    """The answer of a context's cluster with a cluster id."""
 
     context: str
     cluster_id: str
     declares: bool
-    """Whether the configuration of the context has that id."""
+    """Whether the configuration of the context has this cluster id."""
     addresses: frozenset[tuple[str, int]]
 
 
 def refused_claims(
     owners: Mapping[str, Owner], claims: Sequence[Claim], names: Collection[str] | None = None
 ) -> dict[str, Failure]:
-    """Return context -> error for each context whose poll kac drops, because its cluster answered with an id that
+    """Return context -> error for each context whose poll is not written, because its cluster answered with an id that
     belongs to another context. Pure.
 
     Several contexts may poll one cluster if each of them declares its id, or if they have the same addresses and one
-    run polls them. Among several new contexts, those that declare the id go first. If no new context declares it, kac
-    refuses all of them, since nothing shows which one is right. A context that declares the id replaces an owner that
-    is no longer configured.
+    run polls them. If a cluster id is new, it belongs to a context that declares it; if no context does, all contexts
+    with different addresses are refused, since nothing shows which one is right. A context that declares the id
+    replaces an owner that is no longer configured.
 
     Args:
         owners: cluster id -> the context of its last poll.
+        claims: the answers of this round of polls.
         names: the configured contexts; None if unknown.
     """
     refused: dict[str, Failure] = {}
@@ -293,9 +305,15 @@ def _taken_id(claim: Claim, others: Sequence[str]) -> Failure:
 
 
 def write_down(taken: Sequence[PollResult], states: LastStates, names: Collection[str] | None = None) -> Report:
-    """Deliver the results of polls as one file, which the lake's streams read; no file if there is nothing to deliver.
-    The result of a failed poll is a row, if the cluster's id is known. names: see `refused_claims`. Raises LakeBusy:
-    another process delivers; LakeError; OSError: the disk is full …
+    """Deliver the results of polls as one file, which the lake's streams read, and return the report; write no file if
+    there is nothing to deliver. A failed poll becomes a row if the cluster's id is known.
+
+    Args:
+        names: see `refused_claims`.
+
+    Raises:
+        LakeBusy: another process delivers.
+        LakeError, OSError: the lake can't be written, for example because the disk is full.
     """
     lake, run_id = states.lake, new_run_id()
     with lake.files.lock(lake.path("collect/lock"), this_process(run_id, "collect")):
@@ -310,7 +328,9 @@ def write_down(taken: Sequence[PollResult], states: LastStates, names: Collectio
 def _polls(
     states: LastStates, taken: Sequence[PollResult], names: Collection[str] | None
 ) -> tuple[list[Landed], Iterable[ClusterReport], Mapping[str, tuple[Owner, State]]]:
-    """Return the polls to deliver, the reports, and the states of the clusters whose answers are delivered."""
+    """Return the polls to deliver, the reports in the order of `taken`, and for each cluster id whose answer is
+    delivered its owner and new state.
+    """
     owners = states.owners()
     known = {owner.context: cluster_id for cluster_id, owner in owners.items()}
     answers = [(each.context, each.seen.cluster_id) for each in taken if not isinstance(each.seen, Failure)]
@@ -363,17 +383,23 @@ def _report(taken: PollResult, seen: Observation, rows: Sequence[Row]) -> Cluste
 # -- one poll: everything that the lake keeps of a cluster is read once ------------------------------------------------
 
 BY_NAME = 1_000
-"""Number of topics in one request for topics by name."""
+"""Maximum number of topics in one request that names topics."""
 _LISTS_GROUPS = 1
 """The version of ListConfigResources from which on brokers list resources other than client metrics (KIP-1142)."""
 
 
 async def poll_cluster(session: Session, known_topics: Callable[[str], Collection[str]]) -> Observation:
-    """Read a cluster. known_topics: a function that returns the topics of a cluster id at the last poll.
+    """Read the state of a session's cluster.
 
-    `failed` has the parts that the cluster refuses. It also has topics that existed at the last poll and are no longer
-    listed, unless the brokers report them as unknown. Raises AdminError if the cluster can't be reached or the
-    connection is lost, Refused if it is not the context's cluster.
+    `failed` of the result has the parts that the cluster refuses. It also has topics that existed at the last poll and
+    are no longer listed, unless the brokers report them as unknown.
+
+    Args:
+        known_topics: a function that returns the names of the topics of a cluster id at the last poll.
+
+    Raises:
+        AdminError: the cluster can't be reached, or the connection is lost.
+        Refused: the cluster is not the one that the context declares.
     """
     failed: dict[tuple[str, str | None], Failure] = {}
     await session.read_cluster()
@@ -416,9 +442,11 @@ def _unlisted(version: int | None) -> dict[codes.ResourceType, Failure]:
 
 
 async def _unsure(client: Client, names: list[str]) -> dict[str, Failure]:
-    """Return topic -> failure for those of `names` that are not certain to be deleted: a listing omits topics that the
-    principal may not describe, and a topic may have been created since the listing. names: the topics of the last state
-    that the listing lacks.
+    """Return topic -> failure for those topics that are not certainly deleted: a listing omits topics that the
+    principal may not describe, and a topic may have been created since the listing.
+
+    Args:
+        names: the topics that the last poll found and the present listing lacks.
     """
     unsure: dict[str, Failure] = {}
     for start in range(0, len(names), BY_NAME):
@@ -436,20 +464,20 @@ async def _unsure(client: Client, names: list[str]) -> dict[str, Failure]:
 # values, because the value that a topic inherits depends on the broker that answers.
 
 TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
-"""The entity types in every cluster that a poll reads."""
+"""The entity types that a poll reads from every cluster."""
 OF_SERVICES = ("connector",)
-"""The entity types of services next to the brokers, which a poll reads if the context names the service."""
+"""The entity types that a poll reads from services next to the brokers, if the context configures the service."""
 _PARTS: Mapping[str, str] = {
     Part.QUOTAS: "quota",
     Part.ACLS: "acl",
     Part.VERSIONS: "feature",
     Part.CONNECT: "connector",
 }
-"""Part of a snapshot that is read with one request -> its entity type."""
+"""Part of a snapshot that one request reads as a whole -> its entity type."""
 
 
 class Resource(NamedTuple):
-    """A resource, as `console.lake.entities` spells it."""
+    """A resource of a cluster: entity type and key in the spelling of `console.lake.entities`."""
 
     entity_type: str
     entity_key: str
@@ -462,7 +490,7 @@ class Value(NamedTuple):
     value: str | None
     """The value; None if it is sensitive."""
     source: str | None = None
-    """Kafka's name of the source of the config; None for other values."""
+    """Kafka's name of the source of a config's value; None for a value that is not a config."""
     is_sensitive: bool = False
 
 
@@ -472,24 +500,28 @@ State = Mapping[Resource, tuple[Value, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The state of a cluster at one poll."""
+    """The state of a cluster at one poll, with the parts that could not be read."""
 
     cluster_id: str
     at: datetime
     """The time of the last answer."""
     state: State
     failed: Mapping[tuple[str, str | None], str] = field(default_factory=dict)
-    """Entity type and key -> error; the key None stands for the whole type. If a resource is in both `failed` and
-    `state`, its configs could not be read, but its attributes with a colon are known."""
+    """(Entity type, key) -> error; the key None means all entities of the type. If a resource is in both `failed` and
+    `state`, its configs could not be read, but its attributes that begin with a colon are known.
+    """
     owned: Mapping[Resource, frozenset[str]] = field(default_factory=dict)
-    """Resource -> the keys of the throttles that running moves use. They come and go with the moves, so they are not in
-    `state`."""
+    """Resource -> the keys of the throttles that belong to running partition moves. Moves set and remove them, so they
+    are not in `state`.
+    """
     unasked: frozenset[str] = frozenset(OF_SERVICES)
-    """The entity types of services that the context does not name."""
+    """The entity types of services that the context does not configure, so that they were not read."""
 
 
 class Row(NamedTuple):
-    """A row of the lake's table `snapshot`, without the columns that all rows of a poll share."""
+    """A row of the lake's table `snapshot` (`schema.SNAPSHOT` documents its columns), without the columns that all rows
+    of a poll share. None stands for an empty column.
+    """
 
     kind: str
     entity_type: str
@@ -501,7 +533,12 @@ class Row(NamedTuple):
 
 
 def observation(snapshot: Snapshot, at: datetime, unread: Mapping[tuple[str, str | None], Failure]) -> Observation:
-    """Return the result of a poll. unread: errors that are not among the snapshot's failures."""
+    """Return the result of a poll from the snapshot that it read.
+
+    Args:
+        at: the time of the last answer.
+        unread: errors that are not among the snapshot's own failures.
+    """
     failed: dict[tuple[str, str | None], str] = {}
     for each in snapshot.failures:
         if each.part == Part.SCRAM:
@@ -526,8 +563,8 @@ def observation(snapshot: Snapshot, at: datetime, unread: Mapping[tuple[str, str
 
 
 def _owned(snapshot: Snapshot) -> Mapping[Resource, frozenset[str]]:
-    """Return resource -> the keys of its throttles that belong to running moves, or, if the moves could not be read,
-    that may belong to one.
+    """Return resource -> the keys of its throttles that belong to running moves; if the moves could not be read, the
+    keys of all throttles that may belong to one.
     """
     found: dict[Resource, set[str]] = defaultdict(set)
     for resource, key in owned_by_moves(snapshot):
@@ -589,9 +626,9 @@ _OF_A_BROKER = (config.own_source(config.broker_resource(0)), codes.STATIC_BROKE
 
 
 def _own_values(entity_type: str, resource: config.ConfigResource, configs: config.ConfigSet) -> Iterator[Value]:
-    """Yield the values that a resource sets itself. For a broker these are the values set on it at run time, else those
-    in its file, even if the default for all brokers overrides them; a synonym of another name (log.retention.hours
-    below log.retention.ms) is its own entry.
+    """Yield the values that are set on a resource itself. For a broker these are the values set on it at run time, else
+    those in its file, even if the default for all brokers overrides them. If a config has a synonym with another
+    name (log.retention.hours for log.retention.ms), only values under its own name count.
     """
     on_broker = resource.type == codes.BROKER and not resource.is_cluster_default
     for entry in configs if on_broker else configs.overrides(resource):
@@ -610,8 +647,8 @@ def state_rows(state: State) -> list[Row]:
 
 
 def status_rows(seen: Observation) -> list[Row]:
-    """Return a heartbeat with the types that were read completely, separated by commas, if there are such types; and a
-    row for each error.
+    """Return a row for each error and, unless no type was read completely, a row of kind heartbeat with the entity
+    types that were, separated by commas.
     """
     incomplete = {*(entity_type for entity_type, _ in seen.failed), *seen.unasked}
     complete = [each for each in (*TYPES, *OF_SERVICES) if each not in incomplete]
@@ -630,9 +667,13 @@ def landed(rows: Sequence[Row], cluster_id: str, at: datetime) -> Landed:
 def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
     """Return the rows for changed and deleted resources, and the new state.
 
-    A known resource that is not listed counts as deleted only if all resources of its type were listed; if the listing
-    failed, or the read of its configs did, its state stays. Values that belong to a running move stay as before the
-    move.
+    A resource of the last state that was not found counts as deleted only if all resources of its type were listed; if
+    the listing failed, or the read of this resource, its last state remains. Values that belong to a running move
+    remain as they were before the move.
+
+    Args:
+        last: the state after the last poll.
+        seen: the result of the new poll.
     """
     now = dict(seen.state)
     for entity, keys in seen.owned.items():
@@ -669,14 +710,14 @@ class Owner(NamedTuple):
 
 
 class LastStates:
-    """The last states of a lake's clusters. Each is read from the lake on first use, and kept in memory."""
+    """The state of each cluster of a lake at its last poll: read from the lake at the first use, then cached."""
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
         self._known: dict[str, State] = {}
 
     def of(self, cluster_id: str) -> State:
-        """Return the state of a cluster; empty if it was never polled."""
+        """Return the last state of a cluster; empty if it was never polled, or if its file in the lake is damaged."""
         if cluster_id not in self._known:
             self._known[cluster_id] = self._read(cluster_id)
         return self._known[cluster_id]
@@ -689,7 +730,9 @@ class LastStates:
         return {}
 
     def keep(self, states: Mapping[str, tuple[Owner, State]]) -> None:
-        """Keep the new states of clusters that were just polled."""
+        """Write the owner and new state of each cluster that was just polled into the lake. Raises OSError,
+        LakeError.
+        """
         for cluster_id, (_, state) in states.items():
             if self.of(cluster_id) != state:
                 rows = [(*entity, values) for entity, values in state.items()]

@@ -1,8 +1,8 @@
 """The metadata log over the network, from the controllers' own listener, as a source of the lake's streams (KIP-595,
-KIP-630). The driver and the executors need all of kac, and the context by name.
+KIP-630). The driver and the executors need all of kac, and a configured context.
 
-Controllers write an empty record twice a second (metadata.max.idle.interval.ms): a log with only such records is held
-back for at most `IDLE_SECONDS`.
+Controllers write an empty record twice a second (metadata.max.idle.interval.ms). If the new records are all empty, they
+count as new data only after `IDLE_SECONDS`.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from console.lake.plans import SOURCES, Offset, RecordSource, Settings
 from console.lake.transforms.change_event import tagged
 
 IDLE_SECONDS = 300.0
-"""Maximum seconds for which records without a change are held back."""
+"""Seconds after the last new data at which empty records alone count as new data."""
 _IDLE = "NoOpRecord"
 _PART_BYTES = 64 << 20
-"""Approximate number of bytes of a log that are read at once."""
+"""Approximate number of bytes of a log that are fetched and planned together."""
 _MOST_BYTES = 512 << 20
-"""Maximum size in bytes of one transaction, which has to be read as a whole."""
+"""Maximum number of bytes that are fetched for one transaction, which has to be read as a whole."""
 
 
 class _Log(NamedTuple):
-    """The open connection to a cluster's log."""
+    """An open connection to the metadata log of a cluster, with its event loop."""
 
     loop: asyncio.AbstractEventLoop
     link: Link
@@ -46,8 +46,8 @@ class _Log(NamedTuple):
 
 
 class ControllerLogs(RecordSource):
-    """The metadata logs of `inputs.controllers`. The offset of this source maps each cluster to the offset
-    in its log.
+    """The metadata logs of `Settings.inputs.controllers`. Its offset has cluster id -> the next offset in the cluster's
+    log.
     """
 
     name = given = "controllers"
@@ -58,11 +58,13 @@ class ControllerLogs(RecordSource):
         self._idle_since = time.monotonic()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for tasks, without connections."""
+        """Return the state that tasks get: without connections, which can't be pickled."""
         return {**super().__getstate__(), "_open": {}}
 
     def newest(self, start: Offset) -> Offset:
-        """Return the offset behind the last completed transaction of each log."""
+        """Return the offset after the last completed transaction of each log; the former offset of a log that has only
+        a few empty records since. Raises UnreadableInput: a cluster's controllers can't be read.
+        """
         now = dict(start)
         for each in self._settings.inputs.controllers:
             at = int(start.get(each.cluster_id, 0))
@@ -74,7 +76,9 @@ class ControllerLogs(RecordSource):
         return now
 
     def _is_idle(self, plan: LogPlan) -> bool:
-        """Return whether the log has only empty records, and `IDLE_SECONDS` have not passed."""
+        """Return whether the new records are all empty, and fewer than `IDLE_SECONDS` have passed since the last new
+        data.
+        """
         if time.monotonic() > self._idle_since + IDLE_SECONDS:
             return False
         troubles = list(plan.troubles)
@@ -83,16 +87,16 @@ class ControllerLogs(RecordSource):
         return not troubles and types <= {_IDLE}
 
     def parts(self, start: Offset, end: Offset) -> Sequence[tuple[str, int, int]]:
-        """Return the range of each log to read."""
+        """Return (cluster id, start offset, end offset) of each log that has new records."""
         return [(of, int(start.get(of, 0)), upto) for of, upto in end.items() if start.get(of) != upto]
 
     def most_rows(self, start: Offset, end: Offset) -> int:
-        """Return the number of offsets between start and end, as for a log in files."""
+        """Return the number of offsets between the two, which is an upper bound of the number of rows."""
         return sum(upto - since for _, since, upto in self.parts(start, end))
 
     def read(self, part: tuple[str, int, int]) -> Iterator[pa.RecordBatch]:
-        """Yield the records of a log between two offsets, and one row for each damage; nothing if `inputs` no longer
-        names the cluster.
+        """Yield the records of a log between two offsets, and one row for each damaged place; no rows if `inputs` no
+        longer names the cluster. Raises UnreadableInput: the controllers can't be read.
         """
         of, start, end = part
         named = next((each for each in self._settings.inputs.controllers if each.cluster_id == of), None)
@@ -119,7 +123,9 @@ class ControllerLogs(RecordSource):
         self._open = {}
 
     def _fetch(self, of: Controllers, start: int, end: int | None = None) -> LogPlan:
-        """Return the plan of the log from an offset on: see `_read`. Raises UnreadableInput."""
+        """Return the plan of a log from an offset on (`_read`), with a connection that is opened at the first call.
+        Raises UnreadableInput: the controllers can't be reached, refuse a request, or the context can't be used.
+        """
         try:
             if of.cluster_id not in self._open:
                 context = resolve(load(os.environ, Path.home()), name=of.context, environ=os.environ)
@@ -145,8 +151,9 @@ async def _closed(link: Link, log: ControllerLog) -> None:
 
 
 async def _read(log: ControllerLog, cluster_id: str, start: int, end: int | None) -> LogPlan:
-    """Return the plan of the log from an offset on, up to the committed offset and before `end`, or to the end of
-    `_PART_BYTES`; an open transaction is read as a whole. A snapshot is also read as a whole, whatever its end.
+    """Fetch a log from the offset `start` on, and return the plan to read it: up to the committed offset or `end`, at
+    most about `_PART_BYTES`; an unfinished transaction is fetched further, up to `_MOST_BYTES`. If the controller
+    answers with a snapshot, the whole snapshot is planned, whatever `end` is.
     """
     found = await log.read(start)
     fetched = partial(plan_fetched, source=ControllerLogs.name, cluster_id=cluster_id, start=start)

@@ -1,7 +1,7 @@
-"""`kac lake demo`: a lake with the records of a day of three clusters, before its first update.
+"""`kac lake demo`: creates a lake with the records of a day of three clusters, before the lake's first update.
 
 The day was recorded (`demo_day.tar.xz`, by `python -m tests.support.demo_day`): metadata logs, request logs, a journal,
-polls and states, in the layout of a lake. Here they are unpacked, and their times shifted.
+polls and states, in the layout of a lake. This module unpacks them and shifts their times.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DAY = Path(__file__).with_name("demo_day.tar.xz")
 DAY_END = datetime(2026, 3, 4, 12, tzinfo=UTC)
 """The end of the recorded day."""
 FOLDER = "demo"
-"""The folder in the lake with the clusters' logs, states and journals."""
+"""The name of the folder in the lake that has the clusters' logs, states and journals."""
 STATE = "clusters.json"
 _MARK = "made-by-kac-lake-demo"
 _TIME = re.compile(rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)([.,])(\d{3,6})")
@@ -41,7 +41,9 @@ _TIME = re.compile(rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)([.,])(\d{3,6})")
 
 
 class Demo(NamedTuple):
-    """A new demo: its lake, the ids of its clusters, and the file from which `kac demo` restores them."""
+    """A newly created demo: its lake, the ids of its clusters, and the file from which `kac demo` restores the
+    clusters.
+    """
 
     lake: Lake
     clusters: dict[str, str]
@@ -51,18 +53,20 @@ class Demo(NamedTuple):
 
 
 def cluster_id_of(name: str) -> str:
-    """Return the id of one of the demo's clusters."""
+    """Return the cluster id of the demo's cluster with this name."""
     return f"{FOLDER}-{name}"
 
 
 def make(where: str, end: datetime, passed: Progress = lambda *_: None) -> Demo:
-    """Create the demo's lake with a day of records that ends at `end`; replace a former demo.
+    """Create the demo's lake with a day of records that ends at `end`; a former demo at this place is deleted.
 
     Args:
+        where: the path of the lake.
+        end: the end of the day, with a time zone.
         passed: called after each file with its name, the number of files done, and their total.
 
     Raises:
-        LakeError: another lake is there.
+        LakeError: another lake is at this place.
         OSError: the disk is full, or a permission is missing.
     """
     lake = new_lake(where)
@@ -109,7 +113,9 @@ def new_lake(where: str) -> Lake:
 
 
 def _moved(path: Path, content: bytes, by: timedelta) -> bytes:
-    """Return a file of the record with later times; a file in a form without times stays unchanged."""
+    """Return the content of a recorded file with its times shifted by `by`; a file of a kind without times is
+    unchanged.
+    """
     if path.parent.name == LOG_FOLDER:
         return moved_batches(content, by)
     if path.match("clusters-*.json"):
@@ -131,7 +137,7 @@ def _moved_polls(content: bytes, by: timedelta) -> list[Landed]:
 
 
 def _moved_state(content: bytes, by: timedelta) -> bytes:
-    """Return a cluster's state with later times of its records and of its groups' commits."""
+    """Return a cluster's state with the times of its records and of its groups' commits shifted by `by`."""
     state = {**json_of(content)}
     for log in state["logs"]:
         log["records"] = b64encode(moved_batches(b64decode(log["records"]), by)).decode()

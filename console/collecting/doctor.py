@@ -1,4 +1,4 @@
-"""Checks of a lake's requirements on this machine, with a remedy for each problem. Does not start Spark."""
+"""Checks whether this machine can run a lake, with a remedy for each problem. Does not start Spark."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ from console.present.names import plural
 TESTED = {"pyspark": "4.2.0"}
 """Package -> the version that kac was tested with."""
 OF_EXECUTORS = ("pyarrow", "crc32c", "msgspec")
-"""Packages with C extensions, which the zip for a Spark cluster can't include."""
+"""Packages that Spark's executors need and that the zip for a Spark cluster can't include, because they have C
+extensions.
+"""
 TESTED_JAVA = (17, 21, 25)
 _JARS_FOR = {
     collecting_java.Group.DELTA: "tables",
@@ -37,13 +39,13 @@ _JARS_FOR = {
     collecting_java.Group.KAFKA: "topics",
 }
 MOST_FILES = 3
-"""Maximum number of files that a line names."""
+"""Maximum number of files that a check's line names."""
 LEAST_ROOM = 5 * 1024 * MIB
-"""Minimum free bytes for Spark's sorting on disk; with less, a day of a busy cluster may not fit."""
+"""Minimum number of free bytes on the disk on which Spark sorts; with fewer, a day of a busy cluster may not fit."""
 
 
 def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
-    """Yield all checks. lake: the path of the lake; None to leave its checks out."""
+    """Yield the results of all checks. lake: the path of the lake; None to skip the checks of a lake."""
     python = f"{sys.version.split()[0]} ({sys.executable})"
     of_executors = f"executors of a cluster need 3.10 or newer, with {', '.join(OF_EXECUTORS)}"
     yield Check("Python", Health.OK, f"{python}; {of_executors}")
@@ -85,8 +87,8 @@ def _java(javas: list[collecting_java.Java]) -> Iterator[Check]:
 
 
 def _jars(environ: Mapping[str, str], lake: str | None, javas: list[collecting_java.Java]) -> Iterator[Check]:
-    """Yield a check of the jars that the lake needs, and of others if they are in the cache. If needed jars are
-    missing, one of them is fetched as a test of the connection.
+    """Yield the result of a check of the jars that the lake needs, and of each other group of jars that is in the
+    cache. If needed jars are missing, one is fetched to test the connection.
     """
     java = next((each.program for each in javas if each.works), Path("java"))
     why: str | None = None
@@ -184,7 +186,9 @@ def _lake(where: str) -> Iterator[Check]:
 
 
 def _gone(lake: Lake) -> Iterator[Check]:
-    """Yield a check of the parts of request logs that were deleted before kac read them, by file and cluster."""
+    """Yield a check that lists, by file and cluster, the parts of request logs that were deleted before kac read them;
+    no check if there are none.
+    """
     lost: Counter[tuple[str, str]] = Counter()
     # Ignore a missing DuckDB and damaged files: other checks report them.
     with suppress(ModuleNotFoundError, LakeError), closing(Tables(lake.where, lake.files)) as tables:

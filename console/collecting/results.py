@@ -1,5 +1,5 @@
-"""The contents of a lake (tables, their times, the last runs, gaps), read without Spark, and the results of `kac
-lake`'s commands as tables.
+"""The contents of a lake (tables, their times, the last runs, gaps), read without Spark; and the results of the `kac
+lake` commands in the form that `console.answers` prints.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LAST_RUNS = 10
 
 @dataclass(frozen=True)
 class TableStatus:
-    """The size, the versions and the times of a table of the lake."""
+    """The size, the version and the times of a table of the lake."""
 
     name: str
     layer: str
@@ -46,9 +46,13 @@ class TableStatus:
     bytes: int
     files: int
     earliest: datetime | None
-    """The earliest time in the table's first time column, UTC; None if the table is empty."""
+    """The earliest time in the table's first time column, UTC; None if the table is empty or its files have no
+    statistics.
+    """
     latest: datetime | None
-    """The latest time in the table's first time column, UTC; None if the table is empty."""
+    """The latest time in the table's first time column, UTC; None if the table is empty or its files have no
+    statistics.
+    """
 
 
 @dataclass(frozen=True)
@@ -65,11 +69,11 @@ class Status:
     gaps: tuple[Gap, ...]
     """The gaps between polls, newest first."""
     gone: tuple[Gone, ...] = ()
-    """The lines of logs that were deleted before kac read them."""
+    """The parts of brokers' logs that were deleted before kac read them."""
 
     def last(self, job: str) -> Report | None:
-        """Return the last run of a job that did not fail and has reported, even if it still runs; None without such a
-        run.
+        """Return the newest run of a job that has reported and did not fail, also if it still runs; None if there is no
+        such run.
         """
         mine = (run for run in self.runs if run.job == job and run.status != "failed" and run.ended is not None)
         return next(mine, None)
@@ -98,8 +102,8 @@ def _table(tables: Tables, table: LakeTable) -> TableStatus | None:
 
 
 def _time_range(table: LakeTable, files: Iterable[DataFile]) -> tuple[datetime | None, datetime | None]:
-    """Return the first and the last value of the table's first time column, by the statistics of these files; None for
-    both if no file has statistics of it.
+    """Return the first and the last value of the table's first time column, from the statistics of these files; (None,
+    None) if no file has statistics of it.
     """
     path = next(_times(table), ())
     read = [json_of(file.stats or "{}", may_repeat=True) for file in files]
@@ -108,7 +112,7 @@ def _time_range(table: LakeTable, files: Iterable[DataFile]) -> tuple[datetime |
 
 
 def _times(table: LakeTable) -> Iterator[tuple[str, ...]]:
-    """Yield the time columns, also nested ones, in the order of the columns."""
+    """Yield the path of each time column, also within structs, in the order of the columns."""
     for column in table.columns:
         if column.type == "timestamp":
             yield (column.name,)
@@ -123,14 +127,14 @@ def _at(values: Any, path: tuple[str, ...]) -> datetime | None:
 
 
 def _run(about: Mapping[str, Any]) -> Report | None:
-    """Return the report in the content of a run's file; None if the content is not a report."""
+    """Return the report in the content of a run's file; None if the content is not a valid report."""
     with suppress(msgspec.ValidationError):
         return msgspec.convert({**about, "ended": about.get("ended") or None}, built(Report))
     return None
 
 
 def _shown(runs: Iterable[Report]) -> Iterator[Report]:
-    """Yield the newest runs (`LAST_RUNS`), and for each job the newest one with each outcome."""
+    """Yield the newest `LAST_RUNS` runs, and of each job the newest run with each outcome."""
     seen = set()
     for place, run in enumerate(runs):
         if place < LAST_RUNS or (run.job, run.status) not in seen:
@@ -142,7 +146,7 @@ def _shown(runs: Iterable[Report]) -> Iterator[Report]:
 
 
 def report_lines(report: Report) -> list[str]:
-    """Return the summary of a run, for people."""
+    """Return the summary of a run as lines for the operator."""
     rows = ", ".join(f"{name} {count:,}" for name, count in report.rows.items() if count)
     taken = ", ".join(f"{name} {counts['good']:,}" for name, counts in report.taken.items() if counts["good"])
     did = f"read {taken or 'nothing'}; wrote {rows or 'nothing'}" if taken or rows else "nothing new"
@@ -154,7 +158,7 @@ def report_lines(report: Report) -> list[str]:
 
 
 def poll_line(report: CollectReport) -> str:
-    """Return the summary of a round of polls, in one line."""
+    """Return the summary of a round of polls as one line."""
     failed = [each.context for each in report.clusters if each.failure is not None]
     changed = sum(each.changed + each.gone for each in report.clusters)
     wrong = f"; {', '.join(failed)} did not answer" if failed else ""
@@ -183,7 +187,7 @@ def _cluster_row(each: ClusterReport) -> Row:
 
 
 def status_result(status: Status) -> Detail:
-    """Return the contents of a lake, for people and programs."""
+    """Return the contents of a lake as a result, with text for operators and data for programs."""
     held = "" if status.tables else "it is empty: kac lake collect polls clusters, kac lake update makes the tables"
     return Detail(
         f"lake {status.where}",
@@ -250,12 +254,12 @@ def _gap_row(each: Gap) -> Row:
 
 
 def _data(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields for programs: times as ISO 8601."""
+    """Return a result's fields as data for programs: times as ISO 8601."""
     return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in fields.items()}
 
 
 def _columns(*titles: str) -> tuple[Column, ...]:
-    """Return columns by title; a trailing > marks numeric ones."""
+    """Return a column for each title; a title that ends with > makes a right-aligned column of numbers."""
     return tuple(Column(title.rstrip(">"), title.endswith(">")) for title in titles)
 
 
@@ -264,8 +268,8 @@ def _time(at: datetime | None) -> str:
 
 
 def prometheus_text(status: Status) -> str:
-    """Return the last runs of a lake as metrics, for node_exporter's textfile collector: for each job, the results of
-    the newest run that did not fail, and whether the last run failed.
+    """Return metrics of the last runs in Prometheus' text format, for node_exporter's textfile collector: for each job,
+    the results of the newest run that did not fail, and whether the newest run failed.
     """
     newest = {run.job: run for run in reversed(status.runs)}
     done = {job: run for job in newest if (run := status.last(job)) is not None}

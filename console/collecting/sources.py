@@ -1,5 +1,5 @@
-"""The lake's own `sources.yaml` (format: docs/lake.md): its inputs in addition to polls; and the login of Spark's Kafka
-source for request logs in a topic. An unsupported login is refused by name.
+"""The lake's `sources.yaml` (format: docs/lake.md), which names its inputs other than polls; and the login of Spark's
+Kafka source for request logs in a topic. A login that Spark's source does not support is refused.
 """
 
 from __future__ import annotations
@@ -29,12 +29,16 @@ _TOPIC = ("name", "context")
 _LOG_OF_BROKER = ("broker", "files", "timezone")
 Log = TypeVar("Log", lake_inputs.RequestLog, lake_inputs.AuthorizerLog)
 _USUAL = {lake_inputs.RequestLog: "kafka-request.log", lake_inputs.AuthorizerLog: "kafka-authorizer.log"}
-"""Kind of log -> the name of its file in the configuration that Kafka is shipped with."""
+"""Kind of log -> the name of its file in the logging configuration that Kafka contains."""
 T = TypeVar("T")
 
 
 def read_sources(text: str, source: str, folder: Path) -> lake_inputs.Inputs:
-    """Parse a `sources.yaml`. source: the name of the file, for errors. folder: the base of its relative paths.
+    """Parse the text of a `sources.yaml`.
+
+    Args:
+        source: the name of the file, for errors.
+        folder: the folder for relative paths in it.
 
     Raises:
         FileProblems: all errors, each with its line.
@@ -55,7 +59,7 @@ def _path(text: str, folder: Path) -> str:
 
 @dataclass
 class _Reader:
-    """A parser of the file that collects every error and omits its value."""
+    """A parser of the file that collects every error; a value with an error is omitted from the result."""
 
     folder: Path
     problems: list[FileProblem] = field(default_factory=list)
@@ -139,7 +143,7 @@ class _Reader:
         return zone
 
     def _paths(self, node: Node | None) -> tuple[str, ...]:
-        """Return a path, or a list of paths, as a tuple."""
+        """Return the path or the list of paths in a node as a tuple; empty for None."""
         return tuple(_path(text, self.folder) for text in self._texts(node))
 
     def _texts(self, node: Node | None) -> tuple[str, ...]:
@@ -170,8 +174,9 @@ class _Reader:
 
 
 def missing(inputs: lake_inputs.Inputs) -> Iterator[str]:
-    """Yield a text for each metadata log and each journal that is missing or misnamed. Request and authorizer logs are
-    not checked, since their patterns may match nothing; nor URIs, which only Spark reads.
+    """Yield a text for each metadata log and each journal that does not exist or has a wrong name. Request and
+    authorizer logs are not checked, since their patterns may match no file yet; URIs are not checked, since only
+    Spark reads them.
     """
     for path in (each.path for each in inputs.metadata_logs if "://" not in each.path):
         if not Path(path).is_dir():
@@ -189,7 +194,8 @@ def missing(inputs: lake_inputs.Inputs) -> Iterator[str]:
 def topics_of(
     topics: Sequence[lake_inputs.RequestTopic], environ: Mapping[str, str]
 ) -> tuple[tuple[lake_inputs.Topic, ...], str]:
-    """Return the topics for Spark, and the text of the login file (empty if no login is needed).
+    """Return the topics in the form for Spark, and the text of the login file (JAAS) that they need, empty if none
+    does.
 
     Raises:
         LakeError: Spark's source does not support a login, or the topics need several logins.
@@ -210,8 +216,9 @@ def topics_of(
 
 
 def options_of(settings: ConnectionSettings, name: str) -> tuple[dict[str, str], str]:
-    """Return the options of Spark's Kafka source, and the text of the login file. Raises LakeError if Spark's source
-    does not support the login.
+    """Return the options of Spark's Kafka source for a connection, and the text of the login file (JAAS), empty if it
+    needs no login. Raises LakeError: Spark's source does not support the login. name: the name of the context, for
+    messages.
     """
 
     def refused(what: str) -> LakeError:

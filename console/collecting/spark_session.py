@@ -1,4 +1,6 @@
-"""Spark for `kac lake`: with the Java and the memory of this machine, without output, and removed afterwards."""
+"""Spark sessions for `kac lake`: with the Java and the memory of this machine, without output on the terminal, and with
+all temporary files deleted afterwards.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +33,12 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 LEAST_MEMORY = 1024 * MIB
 MOST_MEMORY = 16 * 1024 * MIB
-"""Maximum size in bytes of Java's heap: a larger one does not make Spark faster here."""
+"""Maximum size in bytes of Java's heap: a larger heap would not make Spark faster on one machine."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The memory and the processors of a machine."""
+    """The memory and the processors that a process may use on a machine."""
 
     memory: int
     """The maximum memory of a process, in bytes."""
@@ -47,8 +49,8 @@ class Machine:
 
     @property
     def for_spark(self) -> int:
-        """Bytes for the heap of Spark's Java: half of the free memory, but at least `LEAST_MEMORY` and at most
-        `MOST_MEMORY`. Python, Arrow and the file cache need the rest.
+        """The size in bytes of the heap of Spark's Java: half of the free memory, but at least `LEAST_MEMORY` and at
+        most `MOST_MEMORY`. Python, Arrow and the file cache need the rest.
         """
         return max(LEAST_MEMORY, min(self.free // 2, MOST_MEMORY)) // MIB * MIB
 
@@ -90,10 +92,13 @@ def spark_log(environ: Mapping[str, str]) -> Path:
 def ready(
     environ: Mapping[str, str], groups: Collection[collecting_java.Group], say: Callable[[str], None] = lambda _: None
 ) -> tuple[collecting_java.Java, tuple[Path, ...]]:
-    """Return the first Java that runs Spark, and the paths of the jars for these purposes; missing jars are fetched.
+    """Return the first Java that can run Spark, and the paths of the jars for these purposes; missing jars are fetched.
+
+    Args:
+        say: called with a line when jars are fetched.
 
     Raises:
-        NoSpark: something is missing; the text has a remedy.
+        NoSpark: a requirement is missing; the text has a remedy.
     """
     if find_spec("pyspark") is None:
         raise collecting_java.NoSpark(f"Spark is not installed: {how_to_add('lake')}, then run this again")
@@ -112,7 +117,7 @@ def lake_session(
     is_whole: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[SparkSession]:
-    """Yield a session with Delta; afterwards only its log remains.
+    """Yield a session with Delta; at the end of the ``with`` block everything is deleted except for its log.
 
     Args:
         master: the master of Spark, such as `spark://…` or `yarn`; None for `local[*]`, this machine.
@@ -120,11 +125,12 @@ def lake_session(
         settings: Spark's settings for the lake; may contain secrets.
         conf: the operator's settings, which override those in Spark's own file; neither may contain a setting that kac
             makes itself (`operator_settings`).
-        is_whole: whether the session does all the work of an update, so that its classes may become a class archive.
+        is_whole: whether the session does all the work of an update, so that its loaded classes may become a class
+            archive.
         say: called with a line when jars are fetched, and when Spark starts.
 
     Raises:
-        NoSpark: something is missing, or Spark did not start; the text has the error.
+        NoSpark: a requirement is missing, or Spark did not start; the text has the error.
     """
     java, jars = ready(environ, groups, say)
     where = master or "local[*]"
@@ -159,8 +165,8 @@ def lake_session(
 
 
 def _on_this_machine(scratch: Path) -> dict[str, str]:
-    """Return the settings of a session whose tasks run in its own Java: for this machine, with its files in this
-    folder.
+    """Return Spark's settings for a session whose tasks run in its own Java. scratch: the folder for its temporary
+    files.
     """
     machine = this_machine()
     return {
@@ -175,10 +181,11 @@ def _on_this_machine(scratch: Path) -> dict[str, str]:
 
 @contextmanager
 def scratch_folder(base: Path) -> Iterator[Path]:
-    """Yield a folder for Spark's temporary files, which is deleted afterwards; those of killed runs are also deleted.
+    """Yield a folder for Spark's temporary files, which is deleted at the end of the ``with`` block. The folders of
+    killed runs are also deleted.
 
     All folders of a user are in ``kac-spark-UID`` in `base`: a folder ``run-…`` for each run, which holds a lock on it
-    while it runs. Nothing else is deleted. Raises NoSpark if it can't be created.
+    while it runs. Nothing else is deleted. Raises NoSpark: the folder can't be created.
     """
     home = base / f"kac-spark-{os.getuid()}"
     try:
@@ -213,8 +220,8 @@ def _first_error(path: Path, start: int) -> str:
 
 @contextmanager
 def _log(environ: Mapping[str, str]) -> Iterator[IO[bytes]]:
-    """Open Spark's log, 0600; rotate it to one former log if it has grown beyond `MOST_LOG`. Raises NoSpark: the log
-    can't be written.
+    """Yield Spark's log, opened to append and readable only by its owner (0600). If it has more than `MOST_LOG` bytes,
+    it is first renamed, in place of the former log. Raises NoSpark: the log can't be written.
     """
     path = spark_log(environ)
     try:
