@@ -1,4 +1,4 @@
-"""`kac acls`, with kafka-acls' options."""
+"""`kac acls`: lists and changes ACLs, with the options of kafka-acls."""
 
 from __future__ import annotations
 
@@ -79,8 +79,9 @@ def _acl_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _explanation(words: list[str]) -> Statements:
-    """Return ``User:alice READ topic orders from 10.0.0.1`` as a statement. The language's ``on`` is optional. Raises
-    OptionsError: words are missing, or the type of the resource is unknown.
+    """Return the words ``User:alice READ topic orders from 10.0.0.1`` as an `explain` statement of the command
+    language, in which the word ``on`` may be left out. Raises OptionsError: words are missing, or the type of the
+    resource is unknown.
     """
     if len(words) < _SHORTEST:
         raise OptionsError("--explain needs PRINCIPAL OPERATION RESOURCE, as in --explain User:alice READ topic orders")
@@ -144,12 +145,14 @@ def _acl_list(given: argparse.Namespace) -> Statements:
 
 
 def _value(text: str) -> str:
-    """Return a plain name as the value of a list's filter, quoted if it looks like a pattern."""
+    """Return a plain name as the value of a filter of `list`, quoted if it could be read as a pattern."""
     return quoted(text) if any(char in text for char in "*?[") else quote(text)
 
 
 def _grants(given: argparse.Namespace) -> list[tuple[str, str]]:
-    """Return (operations, target) for each resource. Raises OptionsError: the options name no resource."""
+    """Return (operations, target) in the language's words for each resource that the options name. Raises OptionsError:
+    the options name no resource.
+    """
     prefixed = " prefixed" if given.resource_pattern_type == "prefixed" else ""
 
     def targets(option: str) -> list[str]:
@@ -167,7 +170,7 @@ def _grants(given: argparse.Namespace) -> list[tuple[str, str]]:
 
 
 def _operation(text: str) -> str:
-    """Return an operation in the language's form: ALTER_CONFIGS for the AlterConfigs of kafka-acls."""
+    """Return the name of an operation in the language: ALTER_CONFIGS for kafka-acls' AlterConfigs."""
     return _HUMP.sub("_", text).upper().replace(" ", "").replace("-", "_")
 
 

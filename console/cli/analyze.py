@@ -1,4 +1,6 @@
-"""``kac analyze``: counts what is in a topic, with its progress; Ctrl-C keeps what was counted."""
+"""``kac analyze``: counts the records, keys and sizes in a topic and shows its progress; Ctrl-C ends it and prints the
+counts so far.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +48,8 @@ def run_analyze(options: argparse.Namespace) -> int:
     """Analyze a topic and print the result.
 
     Returns:
-        The exit code: 0 done; 1 a partition was not read to its end; 2 not understood, nothing done; 130 ended by
-            Ctrl-C, after printing the counts so far.
+        The exit code: 0 done; 1 a partition was not read to its end; 2 the arguments are invalid, nothing done; 130
+        ended by Ctrl-C, after printing the counts so far.
     """
     from console.language.errors import LanguageError
     from console.language.grammar import parse
@@ -67,7 +69,7 @@ def run_analyze(options: argparse.Namespace) -> int:
 
 
 def statement_text(options: argparse.Namespace) -> str:
-    """Return the options as a statement of the command language, which checks them."""
+    """Return the statement of the command language for these options; the language's parser checks their values."""
     words = ["analyze topic", quote(options.topic)]
     words += [f"{name} {quote(value)}" for name in ("last", "sample", "rate") if (value := getattr(options, name))]
     return " ".join([*words, *(["--reveal"] if options.reveal else [])])

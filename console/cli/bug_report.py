@@ -1,4 +1,6 @@
-"""``kac bug-report``: one file for an issue, with the checks of ``kac doctor`` and an anonymous flight record."""
+"""``kac bug-report``: writes one file for an issue, with the checks of ``kac doctor`` and an anonymous flight
+record.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from console.answers.checks import Check
 
 SECONDS = 10.0
-"""Seconds for which brokers' responses are recorded."""
+"""The duration in seconds of the recording of brokers' responses."""
 RECORD = "brokers.kacflight"
 
 
@@ -67,7 +69,9 @@ def run_bug_report(options: argparse.Namespace) -> int:
 
 
 def _record(options: argparse.Namespace, file: Path) -> str:
-    """Record brokers' responses without names. Returns the reason if there is no record, else ``""``."""
+    """Record the brokers' responses, without names, into a file. Return ``""`` on success, else the reason why there is
+    no record.
+    """
     from console.cli.record import EVERY_SECONDS, run_record
 
     asked = vars(options) | {"file": file, "every": EVERY_SECONDS, "append": False, "anonymous": True}
@@ -122,7 +126,9 @@ def _contents(why: str) -> str:
 
 
 def _write(file: Path, files: dict[str, bytes]) -> None:
-    """Write a zip file that only its owner may read. Raises OSError, also if the file exists by now."""
+    """Write a zip file that only its owner may read. files: name in the zip -> content. Raises OSError, also if the
+    file exists.
+    """
     import zipfile
 
     from console.safe_files import open_private

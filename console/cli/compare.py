@@ -1,4 +1,6 @@
-"""``kac compare``: differences between two clusters, files or entities, and between the brokers of one cluster."""
+"""``kac compare``: prints the differences between two clusters, files or entities, or between the brokers of one
+cluster.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +50,8 @@ def run_compare(options: argparse.Namespace) -> int:
     """Print the differences between two contexts, files or entities, or among brokers.
 
     Returns:
-        The exit code: 0 compared, 1 something could not be read, 2 not understood, 3 with --exit-code: there are
-        differences.
+        The exit code: 0 compared, 1 something could not be read, 2 the arguments are invalid, 3 with --exit-code: there
+        are differences.
     """
     if options.brokers:
         return _brokers(options)
@@ -95,7 +97,7 @@ def _resource(text: str) -> ConfigResource | None:
 
 
 class _Side(NamedTuple):
-    """The state of one side."""
+    """The state of one of the two compared clusters or files."""
 
     wanted: Wanted
     unread: frozenset[str] = frozenset()
@@ -103,7 +105,9 @@ class _Side(NamedTuple):
 
 
 def _side(text: str, options: argparse.Namespace) -> _Side | int:
-    """Return the state of a context or a file; an exit code after printing the reason."""
+    """Return the state of a cluster, given by its context, or of a file. If it can't be read, print the reason and
+    return an exit code.
+    """
     if Path(text).exists():
         from console.cli.files import read
 

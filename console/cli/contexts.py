@@ -1,4 +1,4 @@
-"""``kac contexts``: lists the contexts found, and writes a new one into kac's own file."""
+"""``kac contexts``: lists the configured contexts, or writes a new one into kac's own file."""
 
 from __future__ import annotations
 
@@ -79,7 +79,9 @@ def _add(options: argparse.Namespace) -> int:
 
 
 def _entries(options: argparse.Namespace) -> dict[str, str | bool] | None:
-    """Return the keys of a context, prompting for missing ones on a terminal; None after printing what is missing."""
+    """Return the keys of a new context from the options; on a terminal, ask for missing values. If a value is missing
+    and there is no terminal, print which one and return None.
+    """
     found: dict[str, str | bool] = {}
     given = vars(options)
     can_ask = sys.stdin is not None and sys.stdin.isatty()

@@ -1,4 +1,4 @@
-"""``kac demo``: the console on its own embedded cluster; ``kac cluster``: such a cluster for any client."""
+"""``kac demo``: runs the console on an embedded cluster; ``kac cluster``: runs such a cluster for any client."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ FLEET_COLORS = {"production": "red", "staging": "yellow", "old": "blue"}
 CONFIRMED = frozenset({"production"})
 """Names of contexts in which an apply requires typing the context's name."""
 OWN_PROCESS = frozenset({"large"})
-"""Scenarios whose cluster runs in a process of its own: a thread of the console would slow down the screen."""
+"""Scenarios whose cluster runs in a separate process: as a thread of the console it would slow down the screen."""
 BY_CONTROLLERS = frozenset({"quorum-lost"})
 """Scenarios in which no broker is reachable: the console connects to the controllers."""
 CONNECT_NAME = "main"
-"""The name of the demo's Connect cluster."""
+"""The name of the Connect cluster in a demo's contexts."""
 CONTROLLERS = "controllers"
-"""The name of the context that connects to the cluster's controllers, besides the one that connects to its brokers."""
+"""The name of the context that connects to a cluster's dedicated controllers instead of its brokers."""
 
 
 def demo_options(parser: argparse.ArgumentParser) -> None:
@@ -89,8 +89,8 @@ def run_demo(options: argparse.Namespace) -> int:
 def _running(
     options: argparse.Namespace, clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...]
 ) -> Iterator[dict[str, Reached]]:
-    """Run the clusters while the block lasts. Yields name of a cluster -> its addresses; the addresses of dedicated
-    controllers have the name `CONTROLLERS`.
+    """Run the clusters inside the ``with`` block. Yield the name of a cluster -> its addresses; the addresses of
+    dedicated controllers have the name `CONTROLLERS`.
     """
     if options.scenario in OWN_PROCESS:
         # Import the modules of the screen while the other process starts.
@@ -111,9 +111,15 @@ def _running(
 
 
 def context_of(name: str, bootstrap: str, of: int, connect_urls: Sequence[str] = (), schemas_url: str = "") -> Context:
-    """Return the context of one of `of` clusters, with the cluster's name. The context of a single cluster is named
-    ``demo``, and that of dedicated controllers `CONTROLLERS`. Connect's workers form the cluster `CONNECT_NAME`.
-    schemas_url: the address of the registry; ``""`` without a registry.
+    """Return the context for a cluster of a demo. Its name is the cluster's name; ``demo`` if the demo has one cluster;
+    `CONTROLLERS` for dedicated controllers.
+
+    Args:
+        name: the name of the cluster.
+        bootstrap: its addresses.
+        of: the number of clusters in the demo.
+        connect_urls: the URLs of the workers of its Connect cluster `CONNECT_NAME`; empty without one.
+        schemas_url: the URL of the schema registry; ``""`` without one.
     """
     from console.admin.settings import ConnectionSettings
     from console.contexts import Context
@@ -135,7 +141,7 @@ def context_of(name: str, bootstrap: str, of: int, connect_urls: Sequence[str] =
 
 
 def _connect(urls: Sequence[str]) -> tuple[ConnectSettings, ...]:
-    """Return the Connect clusters of a context: one with these workers; empty without workers."""
+    """Return the settings of one Connect cluster with these workers; empty if there are no workers."""
     from console.admin.settings import ConnectSettings
 
     return (ConnectSettings(CONNECT_NAME, tuple(map(_at, urls))),) if urls else ()

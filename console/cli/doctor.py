@@ -1,4 +1,4 @@
-"""``kac doctor``: finds problems of this host and of its connection to a cluster, with a remedy for each."""
+"""``kac doctor``: checks this host and its connection to a cluster, and prints a remedy for each problem."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from console.cli.screen import UTF8_WINDOW, dumb, no_unicode, not_a_terminal, pl
 
 LEAST_COLUMNS, LEAST_ROWS = 80, 24
 LEAST_ROOM = 64 * 1024 * 1024
-"""Minimum number of free bytes for the log, the journal and histories."""
+"""Minimum number of free bytes on disk for the log, the journal and histories of commands."""
 
 
 def doctor_options(parser: argparse.ArgumentParser) -> None:
@@ -40,8 +40,8 @@ def run_doctor(options: argparse.Namespace) -> int:
 
 
 def checks(options: argparse.Namespace) -> list[Check] | None:
-    """Return the checks of this host, and of the cluster if the options name one; None after printing the reason why
-    the context can't be used.
+    """Return the results of the checks of this host, and of the cluster if the options name one. If the context can't
+    be used, print the reason and return None.
     """
     found = list(host_checks(os.environ, Path.home()))
     if names_a_cluster(options):
@@ -60,7 +60,7 @@ def checks(options: argparse.Namespace) -> list[Check] | None:
 
 
 def names_a_cluster(options: argparse.Namespace) -> bool:
-    """Return whether an option or the environment names a cluster."""
+    """Return whether an option or an environment variable names a cluster."""
     given = any(
         getattr(options, name, None)
         for name in ("bootstrap_server", "bootstrap_controller", "context", "command_config")
@@ -70,7 +70,9 @@ def names_a_cluster(options: argparse.Namespace) -> bool:
 
 
 def host_checks(environ: Mapping[str, str], home: Path) -> Iterator[Check]:
-    """Yield the checks of the terminal, locale, configuration, state, and kac itself."""
+    """Yield the results of the checks of the terminal, the locale, the configuration, the state on disk, and kac
+    itself.
+    """
     yield from _terminal(environ)
     yield _locale(environ)
     yield from _configuration(environ, home)

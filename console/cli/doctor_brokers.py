@@ -1,4 +1,4 @@
-"""The checks of brokers: the APIs that they lack, and whether each answers at the address that it advertises."""
+"""Checks of brokers: which APIs they lack, and whether the right broker answers at each advertised address."""
 
 from __future__ import annotations
 
@@ -51,15 +51,16 @@ WITHOUT = (
 
 
 def shared_address_checks(brokers: Sequence[Broker]) -> Iterator[Check]:
-    """Yield a failed check for each address that several brokers advertise: only one of them listens on it."""
+    """Yield a failed check for each address that several brokers advertise: only one of them can listen on it."""
     for address, ids in shared_addresses(brokers, {}).items():
         remedy = "clients reach one of them alone: correct advertised.listeners of the others"
         yield Check(f"address {address}", Health.BAD, f"advertised by brokers {', '.join(map(str, ids))}", remedy)
 
 
 async def answered_by_others(link: Link, ids: Sequence[int]) -> list[Check]:
-    """Return a failed check for each broker at whose address another broker answers, which refuses to describe the
-    configs of the first broker. Empty without the right to describe configs.
+    """Return a failed check for each of these brokers at whose advertised address another broker answers. The other
+    broker is recognized because it refuses to describe the configs of a broker that it is not; without the right to
+    describe configs the result is empty.
     """
     from console.admin.configs import describe_configs
     from console.model.config import broker_resource
@@ -73,7 +74,7 @@ async def answered_by_others(link: Link, ids: Sequence[int]) -> list[Check]:
 
 
 async def missing_apis(link: Link) -> list[Check]:
-    """Return a note for each API that the brokers do not support, with the features that need it."""
+    """Return a check of health NOTE for each API that the brokers lack, with kac's features that need it."""
     from console.admin.errors import Unsupported
     from console.wire.schemas import FIRST_RELEASE, api_key
 

@@ -1,6 +1,8 @@
-"""The way from here to a cluster, step by step: names, TCP, TLS, SASL, advertised listeners, clocks, rights, quotas.
+"""Checks of the connection from this host to a cluster, step by step: names, TCP, TLS, SASL, advertised listeners,
+clocks, rights, quotas.
 
-No step changes anything. Credentials are sent to one address after another, and no longer once they were refused.
+No step changes the cluster. Credentials are sent to one address after another, and to no further address once a broker
+refused them.
 """
 
 from __future__ import annotations
@@ -28,11 +30,13 @@ if TYPE_CHECKING:
     from console.model.cluster import ClusterInfo
 
 STEP_SECONDS = 5.0
-"""The timeout in seconds of a lookup, a TCP connection or a handshake."""
+"""Timeout in seconds for each name lookup, TCP connection and handshake."""
 MOST_BOOTSTRAP, MOST_ADDRESSES, MOST_BROKERS, AT_ONCE = 8, 8, 200, 16
 SLOW_SECONDS = 0.25
 CLOCK_SECONDS = 2.0
-"""Maximum difference of clocks in seconds: above it, times in the console mislead, and tokens and tickets fail."""
+"""Maximum difference in seconds between two clocks. With a higher difference, times on the screen mislead, and tokens
+and tickets are refused.
+"""
 RIGHTS = (
     # An operation on the cluster, and the features that need the right to it.
     ("DESCRIBE", "ACLs, SCRAM users, disks, moves, the quorum"),
@@ -44,7 +48,9 @@ RIGHTS = (
 
 
 class _Step(NamedTuple):
-    """The result of one bootstrap address: its checks, and whether it works or refused the credentials."""
+    """The result for one bootstrap address: its checks, whether Kafka answered there, and whether it refused the
+    credentials.
+    """
 
     checks: list[Check]
     works: bool
@@ -52,8 +58,8 @@ class _Step(NamedTuple):
 
 
 async def cluster_checks(context: Context) -> list[Check]:
-    """Return all checks of a context's cluster, from its first `MOST_BOOTSTRAP` bootstrap addresses to the rights that
-    the principal lacks; the checks end early if no address works.
+    """Return the checks of a context's cluster, from its first `MOST_BOOTSTRAP` bootstrap addresses to the rights that
+    the principal lacks. If no address works, the result ends with the checks of the addresses.
     """
     settings = context.settings
     found: list[Check] = []
@@ -124,23 +130,23 @@ def _joined(checks: list[Check], step: _Step) -> _Step:
 
 
 class _Try(NamedTuple):
-    """A TCP connection to one address."""
+    """An attempt of a TCP connection to one IP address."""
 
     ip: str
     seconds: float | None
-    """The seconds that connecting took; None if it failed."""
+    """The duration of the connection's setup in seconds; None if it failed."""
     problem: str = ""
-    """The reason why connecting failed."""
+    """The reason why the connection failed; empty if it succeeded."""
 
 
 class _Attempts(NamedTuple):
-    """The connections that were tried to the addresses of a host name."""
+    """The attempts to connect to the IP addresses of a host name."""
 
     tried: tuple[_Try, ...]
     problem: str = ""
-    """The reason why the lookup failed."""
+    """The reason why the lookup of the name failed; empty if it succeeded."""
     by_way: bool = False
-    """Whether the context's way (proxy, SSH host or Kubernetes) resolved and tried them."""
+    """Whether a proxy, an SSH host or Kubernetes (the context's `via`) resolved the name and connected."""
 
 
 async def _reach(address: admin_settings.Address, route: admin_settings.Route) -> _Attempts:
@@ -210,7 +216,9 @@ def _reached(name: str, tcp: str, attempts: _Attempts, asked: str) -> list[Check
 
 
 async def _tls(address: admin_settings.Address, settings: admin_settings.ConnectionSettings) -> list[Check]:
-    """Check the handshake as made by the client, and the certificate of the broker, trusted or not."""
+    """Check the TLS handshake with the client's own settings, and the broker's certificate, whether it is trusted or
+    not.
+    """
     from console.admin.link import Link
     from console.admin.tls import ssl_context
 
@@ -267,7 +275,7 @@ async def _certificate(link: Link, address: admin_settings.Address, asked: str) 
 
 
 async def _kafka(address: admin_settings.Address, settings: admin_settings.ConnectionSettings) -> _Step:
-    """Check ApiVersions and SASL over a connection opened as the client does."""
+    """Check ApiVersions and SASL over a connection that is opened as the client opens it."""
     from console.admin.connections import Connections
     from console.model.releases import proven_release, release_of
 
@@ -301,8 +309,8 @@ async def _kafka(address: admin_settings.Address, settings: admin_settings.Conne
 
 
 async def _beyond(link: Link, context: Context) -> list[Check]:
-    """Check everything behind the connection: the cluster, its brokers, clocks, rights and quotas; on a connection to
-    controllers only the cluster's id, the controllers and the rights.
+    """Return the checks that need a working connection: the cluster, its brokers, clocks, rights and quotas; on a
+    connection to controllers only the cluster's id, the controllers and the rights.
     """
     from console.admin.cluster import describe_cluster
 
@@ -319,7 +327,7 @@ async def _beyond(link: Link, context: Context) -> list[Check]:
 
 
 async def _controllers(link: Link, cluster: ClusterInfo) -> list[Check]:
-    """Check whether each registered controller answers, and which one is the leader."""
+    """Return the checks whether each registered controller answers, and which one is the leader."""
     from console.admin.cluster import describe_quorum
 
     silent = (await link.silence(STEP_SECONDS)).silent
@@ -354,8 +362,8 @@ def _cluster_id(cluster: ClusterInfo, wanted: str | None) -> Check:
 
 
 async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
-    """Check whether each of the first `MOST_BROKERS` brokers that are not fenced is reachable at its advertised
-    listener, and measure the round trips.
+    """Return the checks whether each of the first `MOST_BROKERS` brokers that are not fenced is reachable at its
+    advertised listener, with the duration of a request.
     """
     gate = asyncio.Semaphore(AT_ONCE)
     brokers = [each for each in cluster.brokers if not each.fenced][:MOST_BROKERS]
@@ -400,8 +408,12 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
 
 
 def _map(missed: Sequence[admin_settings.Address], count: int, route: admin_settings.Route) -> Check:
-    """Return the check of a cluster whose first address answers and whose brokers' advertised addresses do not, with
-    the lines of a map to fill in.
+    """Return the check for a cluster whose bootstrap address answers although the advertised addresses of its brokers
+    do not. It has the lines of `[contexts.NAME.addresses]` for the operator to complete.
+
+    Args:
+        missed: the advertised addresses that were not reached.
+        count: the number of brokers that were tried.
     """
     lines = [
         f'"{admin_settings.show_address(each)}" = "{admin_settings.show_address(route.place_of(each))}"'
@@ -418,7 +430,7 @@ def _map(missed: Sequence[admin_settings.Address], count: int, route: admin_sett
 
 
 async def _round_trip(link: Link, broker_id: int) -> float:
-    """Return the seconds of one request on an open connection."""
+    """Return the duration in seconds of one request to a broker on an open connection."""
     from console.admin.cluster import ASK_VERSIONS
     from console.admin.link import broker
 
@@ -429,7 +441,9 @@ async def _round_trip(link: Link, broker_id: int) -> float:
 
 
 async def _clock(link: Link) -> Check:
-    """Compare this host's clock with the controller's: the leader of the quorum reports its present time (KIP-836)."""
+    """Compare this host's clock with that of the leader of the controllers' quorum, which reports its present time
+    (KIP-836).
+    """
     from console.admin.cluster import describe_quorum
 
     before = time.time()
@@ -485,7 +499,7 @@ async def _topics(link: Link, cluster: ClusterInfo, context: Context) -> Check:
 
 
 async def _quotas(link: Link, settings: admin_settings.ConnectionSettings) -> Check:
-    """Check which quotas apply to this user and client id."""
+    """Return the check that lists the quotas that apply to this user and client id."""
     from console.admin.quotas import describe_quotas
     from console.model.quota import CLIENT_KEYS, effective
 
@@ -507,7 +521,7 @@ async def _quotas(link: Link, settings: admin_settings.ConnectionSettings) -> Ch
 
 
 async def _registry(_link: Link, settings: admin_settings.HttpSettings) -> Check:
-    """Check whether the schema registry answers over the same way as the brokers."""
+    """Return the check whether the schema registry answers, on the same way as the brokers (`via`)."""
     from console.admin.schema_registry import SchemaRegistry
     from console.model.schemas import NotDecoded
 

@@ -1,4 +1,4 @@
-"""Whether the workers of Connect answer, and work with the context's brokers."""
+"""Checks whether the workers of Kafka Connect answer, and whether they use the context's cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from console.present.text import clean
 
 
 async def worker_checks(link: Link) -> list[Check]:
-    """Check whether each worker of Connect answers over the same way as the brokers, and works with them."""
+    """Return a check for each worker of Connect: whether it answers, and whether it uses the context's cluster."""
     asked = await ask_workers(link)
     versions = {name: {each.version for cluster, each, _ in asked if cluster == name} - {""} for name, *_ in asked}
     return [_worker(name, worker, seconds, link.routes.cluster_id, versions[name]) for name, worker, seconds in asked]
@@ -22,7 +22,8 @@ def _worker(name: str, worker: Worker, seconds: float, ours: str | None, version
 
     Args:
         name: the name of the worker's Connect cluster.
-        ours: id of the brokers' cluster; None if it is unknown.
+        seconds: the duration of the request.
+        ours: the id of the context's cluster; None if it is unknown.
         versions: the versions of all workers of its Connect cluster.
     """
     what, where = f"Connect {name}", worker.address

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from console.triage.events import Event
 
 SAID_AFTER = 60.0
-"""Seconds for reading everything once; parts that are not read by then are reported as not watched."""
+"""Seconds after which the parts that were not read yet are reported as not watched."""
 STEP = 0.5
-"""Seconds between two checks of the watched parts."""
+"""Seconds between two checks for changes."""
 
 
 def events_options(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,8 @@ def run_events(options: argparse.Namespace) -> int:
     """Print events as they happen.
 
     Returns:
-        The exit code: 0 when the time is over, 1 if no broker answered, 2 no context or not understood.
+        The exit code: 0 at the end of the time of --for, 1 if no broker answered, 2 without a context or for invalid
+        arguments.
     """
     return with_session(options, "events", partial(_watch, options=options))
 
@@ -73,7 +74,12 @@ async def _watch(session: Session, options: argparse.Namespace) -> int:
 
 
 def _watched(seconds: float | None, configs_every: float) -> str:
-    """Return the message that everything is watched, with the interval of reading configs."""
+    """Return the message that all parts are watched.
+
+    Args:
+        seconds: the time of --for; None without it.
+        configs_every: the interval of reads of configs in seconds.
+    """
     from console.plan.amounts import duration
 
     until = "watching; Ctrl-C stops" if seconds is None else f"watching for {duration(round(seconds * 1000))}"
@@ -81,8 +87,8 @@ def _watched(seconds: float | None, configs_every: float) -> str:
 
 
 def _unseen(snapshot: Snapshot, settings: ConnectionSettings, told: tuple[str, ...] | None) -> str:
-    """Return the parts that were not read in time, or the time since which changes of configs are missing; ``""`` if
-    nothing is missing, or it was already reported.
+    """Return a message with the parts that were not read in time, or with the time since which changes of configs are
+    not seen; ``""`` if nothing is missing, or if the same was reported before.
 
     Args:
         settings: the settings of the context.
@@ -108,24 +114,26 @@ def _tell(events: Sequence[Event], output: str) -> None:
 
 
 class _State(NamedTuple):
-    """The state that is reported on standard error."""
+    """The state of the watch, whose changes are reported on standard error."""
 
     lost: str = ""
     """The reason why no broker responds; ``""`` if one does."""
     problem: str = ""
     """The reason why the authors of changes are unknown; ``""`` if they are known."""
     missing: tuple[str, ...] | None = None
-    """The parts that are not watched; None before the first report."""
+    """The parts reported as not watched; None before the first report."""
 
 
 def _report(reported: _State, now: _State, passed: float, watched: str, asked: str) -> _State:
-    """Report complete watching, unwatched parts, and when brokers stop or begin to respond.
+    """Print on standard error what has changed from one state to the next: that all parts are watched, which are not,
+    and that brokers stopped or began to answer.
 
     Args:
         reported: the state reported so far.
+        now: the present state.
         passed: seconds since the start.
-        watched: the message for complete watching.
-        asked: ``broker`` or ``controller``.
+        watched: the message that all parts are watched.
+        asked: ``broker`` or ``controller``, for messages.
 
     Returns:
         The state reported now.

@@ -1,4 +1,4 @@
-"""`kac features`, with the commands and options of kafka-features."""
+"""`kac features`, with the actions and options of kafka-features."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ NAMES = (
     "share.version",
     "streams.version",
 )
-"""The features that releases determine, besides metadata.version (Feature.PRODUCTION_FEATURES)."""
+"""The names of the features whose levels a release determines, besides metadata.version
+(Feature.PRODUCTION_FEATURES).
+"""
 _LOWEST = 7
 """The lowest level of metadata.version that Kafka 4 supports: 3.3-IV3 (MetadataVersion.MINIMUM_VERSION)."""
 _RELEASE = re.compile(r"\A(\d+\.\d+)(?:\.\d+)*")
@@ -101,7 +103,7 @@ def _describe(node_id: int | None) -> Carry:
 
 
 def _wanted(given: argparse.Namespace, action: str) -> dict[str, int]:
-    """Return feature -> level, as requested by the options; 0 to disable a feature. Raises OptionsError."""
+    """Return feature -> the level that the options request; 0 to disable a feature. Raises OptionsError."""
     if action != DISABLE and given.release_version is not None:
         if given.metadata is not None or given.feature:
             raise OptionsError("--release-version has the levels of all features: leave out --feature and --metadata")
@@ -142,10 +144,11 @@ def _change(action: str, levels: Mapping[str, int], *, dry: bool) -> Carry:
 
 
 def _release_levels(release: str | None) -> tuple[int, dict[str, int]]:
-    """Return a release's level of metadata.version, and feature -> level of all others. Raises OptionsError.
+    """Return the level of metadata.version of a release, and the levels of all other features by name. Raises
+    OptionsError: the release is unknown.
 
     Args:
-        release: ``4.3``, ``4.3.1``, ``4.3-IV0``; None for the newest.
+        release: the name of a release, as ``4.3``, ``4.3.1`` or ``4.3-IV0``; None for the newest that kac knows.
     """
     names = {level: each.name for level, each in feature_levels()[METADATA_VERSION].items() if level >= _LOWEST}
     found = max(names)
@@ -161,14 +164,16 @@ def _release_levels(release: str | None) -> tuple[int, dict[str, int]]:
 
 
 def _default(feature: str, metadata: int) -> int:
-    """Return a feature's level in new clusters with this level of metadata.version; 0 if the feature is newer."""
+    """Return the level that a feature has in a new cluster with this level of metadata.version; 0 if the feature is
+    newer.
+    """
     order = {each.name: level for level, each in feature_levels()[METADATA_VERSION].items()}
     levels = feature_levels().get(feature, {})
     return max((level for level, each in levels.items() if order.get(each.name, _SHORT) <= metadata), default=0)
 
 
 def _name_and_level(text: str) -> tuple[str, int]:
-    """Parse ``NAME=LEVEL``. Raises OptionsError."""
+    """Return the name and the level in ``NAME=LEVEL``. Raises OptionsError: the text has another form."""
     name, _, number = text.partition("=")
     try:
         level = natural_number(number.strip())
@@ -187,7 +192,7 @@ def _levels_table(rows: Iterable[dict[str, Data]]) -> Table:
 
 
 def _mapping(release: str | None) -> Table:
-    """Return the levels of a release. Raises OptionsError."""
+    """Return the levels of all features in a release, as a table. Raises OptionsError."""
     metadata, others = _release_levels(release)
     levels = {METADATA_VERSION: metadata, **others}
     return _levels_table(
@@ -196,7 +201,9 @@ def _mapping(release: str | None) -> Table:
 
 
 def _dependencies(texts: Iterable[str]) -> Table:
-    """Return the levels of other features that levels require. Raises OptionsError."""
+    """Return the levels of other features that the given levels require, as a table. texts: ``NAME=LEVEL``. Raises
+    OptionsError.
+    """
     rows: list[dict[str, Data]] = []
     for name, level in map(_name_and_level, texts):
         known = feature_levels().get(name, {}).get(level)

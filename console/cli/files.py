@@ -1,4 +1,6 @@
-"""``kac diff``, ``plan``, ``apply``, ``export`` and ``snapshot``: a cluster's wanted state in files, and its state."""
+"""``kac diff``, ``plan`` and ``apply``, which take a cluster's wanted state from files; ``kac export`` and
+``snapshot``, which print a cluster's present state.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 
 CHANGES = 3
-"""The exit code if there are pending changes."""
+"""The exit code with --exit-code if there are differences."""
 PRUNE_HELP = (
     "remove entities that no file lists: topics, configs, quotas, acls, connectors or schemas; all of them, or those "
     "whose name GLOB matches (for an ACL its principal). If a file lists an entity, kac removes its other overrides "
@@ -38,7 +40,7 @@ PRUNE_HELP = (
 
 
 def add_file_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the files, and for the entities to remove that no file lists."""
+    """Add the options for files, and for the deletion of entities that no file contains (--prune)."""
     files = (
         "a file, a directory of *.yaml, or - for standard input; may be repeated. kac also reads files of other tools: "
         "Strimzi's resources, topicctl's topics, kafka-reassign-partitions' JSON, connectors in Connect's form, and "
@@ -55,7 +57,7 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
 
 
 def prunes(options: argparse.Namespace) -> tuple[Prune, ...] | None:
-    """Return the values of --prune; None after printing a problem with them."""
+    """Return the values of --prune. If one is invalid, print the problem and return None."""
     from console.files.staging import Prune
     from console.files.wanted import KINDS
 
@@ -70,10 +72,12 @@ def prunes(options: argparse.Namespace) -> tuple[Prune, ...] | None:
 
 
 def read(names: list[str], context: str | None = None, *, described: bool = False) -> Read | None:
-    """Read the files of one cluster; None after printing all their problems.
+    """Read the wanted state of one cluster from files. If a file is invalid, print all problems and return None.
 
     Args:
-        context: the context that the operator names. If files are for several clusters, those for this one are used.
+        names: the paths of the files.
+        context: the context that the operator names. If the files are for several clusters, those for this one are
+            used.
         described: whether to accept files that only describe a cluster of a Kubernetes operator, see `read_files`.
     """
     from console.files.read import for_cluster
@@ -96,9 +100,8 @@ def read(names: list[str], context: str | None = None, *, described: bool = Fals
 
 
 def meant(options: argparse.Namespace, read: Read) -> argparse.Namespace:
-    """Return the options. If the files name a cluster and the operator names none, return the options with the context
-    of the files' cluster. If the operator names another cluster, that one is used. In both cases, print the cluster
-    that is used.
+    """Return the options with the cluster to use: the one that they name; if they name none, the context with the name
+    of the cluster that the files are for. Print which cluster is used, unless the options name the files' cluster.
     """
     names = ("context", "bootstrap_server", "bootstrap_controller", "command_config")
     given = {name: getattr(options, name, None) for name in names}
@@ -112,8 +115,8 @@ def meant(options: argparse.Namespace, read: Read) -> argparse.Namespace:
 
 
 def no_plan(options: argparse.Namespace, read: Read) -> str:
-    """Return the reason why a reassignment does not go with other files or with the options, or why --throttle does not
-    go with files without a reassignment; ``""`` if there is no such reason.
+    """Return the reason why the files and the options exclude each other: a reassignment with other files or options,
+    or --throttle without a reassignment; ``""`` if they fit.
     """
     if read.reassign is None:
         return "" if options.throttle is None else "--throttle goes with a file of kafka-reassign-partitions"
@@ -130,8 +133,11 @@ def no_plan(options: argparse.Namespace, read: Read) -> str:
 def _reassign(
     options: argparse.Namespace, front_end: str, read: Read, *, begins: bool, moves: int = opening.DONE
 ) -> int:
-    """Plan the reassignment of a file; begin its operation if `begins`. Return the exit code. moves: the exit code if
-    replicas would move.
+    """Print the plan of the reassignment in a file; if `begins`, also begin its operation. Return the exit code.
+
+    Args:
+        front_end: the command, for the journal.
+        moves: the exit code if replicas would move.
     """
     assert read.reassign is not None
     from console.cli.moves import run_goal
@@ -143,7 +149,9 @@ def _reassign(
 
 
 def written(path: Path, text: str, mode: int) -> bool:
-    """Write a file with `console.safe_files.write_whole`; False after printing why it can't be written."""
+    """Write a whole file (`console.safe_files.write_whole`). If that fails, print the reason and return False. mode:
+    the file's permissions.
+    """
     try:
         write_whole(path, text, mode)
     except OSError as error:
@@ -153,7 +161,9 @@ def written(path: Path, text: str, mode: int) -> bool:
 
 
 def left_out(staging: Staging) -> int:
-    """Print the parts of the files that can't be staged, and return the exit code so far."""
+    """Print the parts of the files that can't be staged. Return the exit code: 1 if the staging is incomplete,
+    else 0.
+    """
     for problem in (*staging.problems, *staging.secrets):
         complain(str(problem))
     for line in staging.unread:
@@ -175,8 +185,8 @@ def run_diff(options: argparse.Namespace) -> int:
     """Print the changes that would bring the cluster to the wanted state of the files.
 
     Returns:
-        The exit code: 0 printed, 1 something can't be done or read, 2 the files or the context are invalid, 3 with
-        --exit-code: something would change.
+        The exit code: 0 printed, 1 a part can't be read or changed, 2 the files or the context are invalid, 3 with
+        --exit-code: there are changes.
     """
     return tell_difference(options, "diff", keep=lambda *_: True)
 
@@ -194,7 +204,7 @@ def tell_difference(
 
     Args:
         front_end: the command, for the journal.
-        keep: called with the plan and the cluster's id after the plan is printed; it returns False if it failed.
+        keep: called with the plan and the cluster's id after the plan is printed; returns False if it failed.
         checks: whether the brokers check the plan before it is printed.
 
     Returns:
@@ -249,11 +259,11 @@ def plan_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_plan(options: argparse.Namespace) -> int:
-    """Print the pending changes, checked by the brokers, and keep them in the file of --out.
+    """Print the pending changes after the brokers have checked them, and write the plan into the file of --out.
 
     Returns:
-        The exit code: 0 printed, 1 something can't be done or is refused, 2 the files or the context are invalid, 3
-        with --exit-code: something would change.
+        The exit code: 0 printed, 1 a part can't be changed or brokers refuse it, 2 the files or the context are
+        invalid, 3 with --exit-code: there are changes.
     """
 
     def keep(plan: Plan, cluster_id: str) -> bool:
@@ -287,7 +297,7 @@ def apply_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_apply(options: argparse.Namespace) -> int:
-    """Bring the cluster to the wanted state of the files, or apply a plan from a file.
+    """Bring the cluster to the wanted state of the files, or apply the plan in a plan file.
 
     Returns:
         The exit code: 0 applied, or nothing to apply; 1 something failed or was refused; 2 the files or the context are
@@ -344,13 +354,8 @@ def run_apply(options: argparse.Namespace) -> int:
 
 
 async def _apply(session: Session, options: argparse.Namespace, empty: str) -> int:
-    """Print the plan of a session and apply it.
-
-    Args:
-        empty: the text for an empty plan.
-
-    Returns:
-        The exit code.
+    """Print the plan of a session and apply it. Return the exit code of `run_apply`. empty: the text to print for an
+    empty plan.
     """
     from console.answers.plan_results import plan_table, report_tables, risk_lines
     from console.answers.results import Printer
@@ -397,9 +402,9 @@ async def _apply(session: Session, options: argparse.Namespace, empty: str) -> i
 
 
 def _plan_file(names: list[str]) -> PlanFile | None:
-    """Return the plan if the only file is a plan file; None for other files, and for one that is not readable text.
+    """Return the plan if `names` is one plan file; None for any other files, also for one that is not readable text.
 
-    Raises FileProblem, a ValueError.
+    Raises FileProblem, a ValueError: the plan file is invalid.
     """
     from console.files.plan_file import is_plan, read_plan
     from console.files.reading import LARGEST
@@ -414,7 +419,7 @@ def _plan_file(names: list[str]) -> PlanFile | None:
 
 
 def _is_its_cluster(kept: PlanFile, known: Snapshot) -> bool:
-    """Return whether a plan was made for this cluster; if not, print the reason."""
+    """Return whether a plan was made for this cluster; if it was not, print the reason and return False."""
     from console.model.identity import same_cluster
 
     now = known.cluster.cluster_id
@@ -428,8 +433,8 @@ def _is_its_cluster(kept: PlanFile, known: Snapshot) -> bool:
 def _unmoved(
     kept: PlanFile, report: StageReport, plan: Plan, known: Snapshot, options: argparse.Namespace
 ) -> tuple[Plan, int]:
-    """Return the plan without edits whose values have changed since the plan was written or could not be read again,
-    unless --force is given, and the exit code so far. Print the refused edits and the changed values.
+    """Return the plan without the edits whose former values have changed since the plan was written, or can't be read;
+    with --force they are kept. Also return the exit code so far. Print the refused edits and the changed values.
     """
     from console.answers.plan_results import NOT_READ_AGAIN, conflict_table
     from console.answers.results import Printer
@@ -470,7 +475,7 @@ def run_export(options: argparse.Namespace) -> int:
     """Write the cluster's state as a file for `kac apply`.
 
     Returns:
-        The exit code: 0 written completely, 1 written without unread parts, or not at all, 2 no context.
+        The exit code: 0 everything was written, 1 parts could not be read or nothing could be written, 2 no context.
     """
     from console.files.wanted import PARTS, by_levels, owned_lines, wanted_of
     from console.files.writing import yaml_text
@@ -508,7 +513,9 @@ def run_export(options: argparse.Namespace) -> int:
 
 
 class _State(NamedTuple):
-    """The exported state, the context that it was read with, and the configs of running moves."""
+    """The snapshot of the cluster to export, the name of its context, and the configs that belong to running partition
+    moves.
+    """
 
     snapshot: Snapshot
     context: str
@@ -516,9 +523,9 @@ class _State(NamedTuple):
 
 
 async def _read_state(session: Session, *, logins: bool) -> _State:
-    """Read everything that a file can contain, and the users with passwords if `logins`.
+    """Read everything that a file can contain; with `logins` also the users that have SCRAM credentials.
 
-    Failed reads are in the snapshot's failures, except for features, whose failure is printed.
+    Errors of reads are in the snapshot's failures, except for features, whose error is printed.
     """
     from console.admin.errors import AdminError
     from console.session.operating import read_operations
@@ -537,7 +544,14 @@ async def _read_state(session: Session, *, logins: bool) -> _State:
 
 
 def _as_strimzi(wanted: Wanted, known: Snapshot, title: str, unread: list[str], label: str) -> str:
-    """Return a wanted state as Strimzi's resources, and print the parts that they can't represent, and side effects."""
+    """Return a wanted state as resources of the Strimzi operator in YAML. Print the parts that these can't represent,
+    and the side effects of their use.
+
+    Args:
+        title: the comment at the beginning.
+        unread: the parts that could not be read.
+        label: the name of the Kafka cluster in Strimzi's labels.
+    """
     from console.files.foreign.strimzi import CLUSTER_LABEL, is_label, strimzi_text
     from console.model.codes import ScramMechanism
 

@@ -25,11 +25,12 @@ def fleet_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_fleet(options: argparse.Namespace) -> int:
-    """Look once at the cluster of each context, and print a row for each.
+    """Read the cluster of each context once, and print a row for each, the one in the worst state first.
 
     Returns:
-        The exit code: 0 all clusters are healthy; 1 a cluster is in trouble, does not answer, or could not be read
-        whole, or its context can't be used or asks for a secret; 2 no context, or a named context does not exist.
+        The exit code: 0 all clusters are healthy; 1 a cluster is in trouble, does not answer or was not read
+        completely, or a context can't be used or needs a secret from the operator; 2 no context, or a named context
+        does not exist.
     """
     from console import event_loop
     from console.answers.results import Printer, table_of

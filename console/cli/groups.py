@@ -25,7 +25,7 @@ DELETE, RESET, DELETE_OFFSETS = "delete", "reset-offsets", "delete-offsets"
 
 
 class Kind(NamedTuple):
-    """A kind of groups, such as consumer groups."""
+    """A kind of groups with a command of its own, such as consumer groups."""
 
     name: str
     knows: Callable[[Group], bool]
@@ -38,7 +38,7 @@ CONSUMERS = Kind(
     "consumer",
     lambda group: group.type == "consumer" or (group.type == "classic" and group.protocol in ("", "consumer")),
 )
-"""Groups of consumers, and groups that only hold offsets."""
+"""The kind of consumer groups, which includes groups that only store offsets."""
 SHARE = Kind("share", lambda group: group.type == "share")
 STREAMS = Kind("streams", lambda group: group.type == "streams", topic="input-topic")
 
@@ -78,8 +78,8 @@ def _options(kind: Kind, parser: argparse.ArgumentParser) -> None:
 
 
 def _add_offsets(parser: argparse.ArgumentParser, kind: Kind) -> None:
-    """Add the options for offsets to reset or delete, and for their new positions; share groups support three of the
-    eight kinds of positions.
+    """Add the options that choose the offsets to reset or delete, and those for the new positions; share groups support
+    three of the eight kinds of positions.
     """
     add = parser.add_argument_group("with --reset-offsets and --delete-offsets").add_argument
     topic = f"{'an input' if kind is STREAMS else 'a'} topic, or some of its partitions"
@@ -137,8 +137,8 @@ def _meaning(kind: Kind, given: argparse.Namespace, action: str) -> noun.Stateme
 
 
 def _names(given: argparse.Namespace, action: str) -> tuple[str, ...]:
-    """Return the named groups; empty for all groups. Raises OptionsError unless either --group or --all-groups is
-    given.
+    """Return the named groups, without duplicates; empty for --all-groups. Raises OptionsError: neither or both of
+    --group and --all-groups are given.
     """
     if bool(given.group) == given.all_groups:
         raise noun.OptionsError(f"--{action} needs --group NAME or --all-groups")
@@ -152,9 +152,15 @@ def _listed(kind: Kind, given: argparse.Namespace) -> noun.Statements:
 
 
 def _filters(name: str, known: Sequence[str], text: str | None) -> list[str]:
-    """Return the filters of a list for a text like ``Empty,Stable``; one empty filter for an empty text.
+    """Return the filters of a `list` statement for a text like ``Empty,Stable``: `` state=Empty`` and ``
+    state=Stable``. For an empty text or None, return one empty filter.
 
-    Raises OptionsError.
+    Args:
+        name: the name of the filter.
+        known: the valid values.
+
+    Raises:
+        OptionsError: a value is unknown.
     """
     spelled = {each.lower(): each for each in known}
     words = [word.strip() for word in (text or "").split(",") if word.strip()]
@@ -193,12 +199,13 @@ def _of_each(
     to: Literal["apply", "show"] = "apply",
     lines: Callable[[Sequence[Edit]], Iterable[str]] | None = None,
 ) -> noun.Statements | noun.Carry:
-    """Return the change of groups.
+    """Return the statements for each of these groups; if the cluster has to be read first, the function that reads it
+    and returns them.
 
     Args:
-        names: the names of the groups; empty for all of the kind. The change first looks up share and streams groups,
-            and refuses groups of another kind.
-        texts: the name of a group -> its statements.
+        names: the names of the groups; empty for all groups of the kind. Named share and streams groups are looked up,
+            and refused if they are of another kind.
+        texts: returns the statements for the name of a group.
         to, lines: see `Change`.
     """
     if names and kind is CONSUMERS and to == "apply":
@@ -220,10 +227,10 @@ def _none(kind: Kind) -> noun.Found:
 
 
 async def _known(client: Client, context: Context, kind: Kind, names: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return these names; if empty, those of all groups of a kind, sorted.
+    """Return these names; if empty, the names of all groups of the kind, sorted.
 
     Raises:
-        OptionsError: a group is of another kind.
+        OptionsError: a named group is of another kind.
         CommandError: no names are given, and not all groups could be listed.
     """
     from console.admin.groups import list_groups
@@ -276,8 +283,8 @@ def _reset(kind: Kind, given: argparse.Namespace) -> noun.Statements | noun.Carr
 
 
 def _clauses(kind: Kind, given: argparse.Namespace) -> list[str]:
-    """Return the topics and partitions of the options, ``T`` or ``T:0,1``, as clauses of the language. Raises
-    OptionsError.
+    """Return the topics and partitions in the options (``T`` or ``T:0,1``) as clauses of the language: `` topic T
+    partition 0``. Raises OptionsError.
     """
     found: list[str] = []
     for text in getattr(given, kind.topic.replace("-", "_")):
@@ -290,7 +297,9 @@ def _clauses(kind: Kind, given: argparse.Namespace) -> list[str]:
 
 
 def _check_file(path: str) -> None:
-    """Raise OptionsError for a file without a column of groups: each of several groups would use all its rows."""
+    """Raise OptionsError for a CSV file without a column of groups: its rows would be applied to each of several
+    groups.
+    """
     from console.language.offset_files import read_text
 
     if read_text(path).partition("\n")[0].count(",") == 2:
@@ -305,7 +314,7 @@ def _exported(edits: Sequence[Edit], *, with_group: bool) -> list[str]:
 
 
 def _at(text: str) -> str:
-    """Return a time of --to-datetime in the language's form; UTC without a zone. Raises OptionsError."""
+    """Return the time of --to-datetime in the language's form; a time without a zone is in UTC. Raises OptionsError."""
     try:
         moment = datetime.fromisoformat(text)
         return _time(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
@@ -319,7 +328,9 @@ _DURATION = re.compile(
 
 
 def _ago(text: str) -> str:
-    """Return the present time minus a duration, ``P1DT2H30M``, in the language's form. Raises OptionsError."""
+    """Return the time that lies a duration (as ``P1DT2H30M``) before now, in the language's form. Raises
+    OptionsError.
+    """
     found = _DURATION.fullmatch(text)
     days, with_time, *times = found.groups() if found is not None else ("", "", "", "", "")
     if not (days or any(times)) or with_time in ("T", "t"):
@@ -342,7 +353,7 @@ _PLACES: Mapping[str, Callable[[Any], str]] = {
     "by_duration": _ago,
     "from_file": lambda path: f"file {quote(path)}",
 }
-"""Name of an option for the new position, in the namespace -> a function that returns the position in the language."""
+"""Name of an option for the new position -> a function that returns its value as a position in the language."""
 
 
 # -- the nouns ---------------------------------------------------------------------------------------------------------
@@ -376,7 +387,13 @@ examples:
 
 
 def _noun(kind: Kind, name: str, described: str, deleted: str, examples: str) -> noun.Noun:
-    """Return the command for one kind of groups. described, deleted: the help texts of --describe and --delete."""
+    """Return the command for one kind of groups.
+
+    Args:
+        name: the command's name.
+        described, deleted: the help texts of --describe and --delete.
+        examples: the examples at the end of the help.
+    """
     offsets = "start offsets" if kind is SHARE else "offsets"
     configs = {ALTER: "set or remove configs"} if kind is CONSUMERS else {}
     what = "groups" if kind is CONSUMERS else f"{kind.name} groups"

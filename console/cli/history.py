@@ -1,4 +1,6 @@
-"""``kac history``, ``drift``, ``usage``, ``denied``, ``lake report``: a lake as tables or a page; the local journal."""
+"""``kac history``, ``drift``, ``usage`` and ``denied``, which print rows of a lake as tables; ``kac lake report``,
+which writes them as a page. ``kac history`` also prints the local journal.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,9 @@ if TYPE_CHECKING:
 
 ALL = "all"
 FEW = 5
-"""Maximum number of clusters that are shown in a line each; if there are more, a single line sums them up."""
+"""Maximum number of clusters whose freshness is printed in a line each; for more clusters, one line summarizes all."""
 _COUNT = option(natural_number, highest=10**9)
-"""The type of options for a number of rows: DuckDB takes no more than a Java long."""
+"""The parser of options for a number of rows; its limit is below DuckDB's."""
 _NAMES_A_CLUSTER = ("bootstrap_server", "bootstrap_controller", "context", "command_config")
 _ENVIRONMENT = ("KAC_CONTEXT", "KAC_BOOTSTRAP")
 
@@ -47,7 +49,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def add_window(parser: argparse.ArgumentParser) -> None:
-    """Add the options for a window of time: texts for `window`."""
+    """Add the options ``--since`` and ``--until``, whose texts `window` parses."""
     parser.add_argument(
         "--since", metavar="TIME", help="changes since a time: 2h and 7d (ago), 14:05, 2026-11-20T14:05"
     )
@@ -55,7 +57,10 @@ def add_window(parser: argparse.ArgumentParser) -> None:
 
 
 def window(options: argparse.Namespace, now: datetime) -> tuple[datetime | None, datetime | None]:
-    """Return the times of ``--since`` and ``--until``. Raises ValueError with a message for the operator."""
+    """Return the times of ``--since`` and ``--until``, UTC; None for each that is not given. Raises ValueError, with a
+    message for the operator: a time is invalid, or the first is not before the second. now: the time to which
+    durations relate.
+    """
     from console.plan.amounts import moment
 
     since, until = (None if text is None else moment(text, now) for text in (options.since, options.until))
@@ -65,16 +70,16 @@ def window(options: argparse.Namespace, now: datetime) -> tuple[datetime | None,
 
 
 class Opened(NamedTuple):
-    """An open lake, and the cluster of interest in it."""
+    """An open lake, and the cluster whose rows are wanted."""
 
     tables: Tables
     cluster: str | None
-    """The selected cluster; None for all."""
+    """The id of the wanted cluster; None for all clusters."""
     now: datetime
 
     def fresh(self, table: LakeTable) -> list[str]:
-        """Return lines on the freshness of a table: a line for each cluster, with the last times without a poll; a
-        single line for more than `FEW` clusters.
+        """Return a line for each cluster with the freshness of a table, and with the latest gaps between polls; one
+        line for all if there are more than `FEW` (5) clusters.
         """
         from console.lake.reader import fleet_freshness, freshness, gaps
         from console.present.lake import fleet_text, fresh_text, gap_text
@@ -116,7 +121,9 @@ def read_lake(options: argparse.Namespace, work: Callable[[Opened], int]) -> int
 
 
 def lake_of(options: argparse.Namespace, context: Context | None) -> str:
-    """Return the lake's path or URI from the options, the environment and the context."""
+    """Return the path or URI of the lake: that of ``--lake``, of KAC_LAKE, of the context, or the default
+    (`lake_place`).
+    """
     from console.contexts.context import lake_place
 
     setting = context.lake if context is not None else None
@@ -124,9 +131,11 @@ def lake_of(options: argparse.Namespace, context: Context | None) -> str:
 
 
 def named_context(options: argparse.Namespace) -> Context | int | None:
-    """Return the named context, or the current context; an exit code if the named context can't be used.
+    """Return the context that options or environment name, else the default context. Return an exit code if a named
+    context can't be used.
 
-    None without a context, or if --lake and --cluster make a context needless: a lake can be read without a context.
+    Return None if there is no default context, or if --lake and --cluster are given: a lake can be read without a
+    context.
     """
     if _names_a_cluster(options):
         context = context_of(options)
@@ -146,8 +155,9 @@ def _names_a_cluster(options: argparse.Namespace) -> bool:
 
 
 def _cluster(options: argparse.Namespace, context: Context | None, tables: Tables) -> str | int | None:
-    """Return the id of the cluster that the options name, else of the default context's cluster if the lake has it;
-    None for all clusters. Return an exit code after printing why the id is not known.
+    """Return the id of the cluster whose rows are wanted: the one that the options name, else that of the default
+    context if the lake has it; None for all clusters. If the id can't be determined, print the reason and return an
+    exit code.
     """
     from console.lake.reader import SHOWN
     from console.lake.schema import KRAFT_RECORD
@@ -173,7 +183,9 @@ def _cluster(options: argparse.Namespace, context: Context | None, tables: Table
 
 
 def cluster_id_of(options: argparse.Namespace) -> str | int:
-    """Return the id that the cluster of the options reports; an exit code after printing the reason."""
+    """Return the id that the cluster named by the options reports. If it does not answer, print the reason and return
+    an exit code.
+    """
 
     found: list[str] = []
 
@@ -187,7 +199,9 @@ def cluster_id_of(options: argparse.Namespace) -> str | int:
 
 
 def print_table(table: Table, output: str, notes: Callable[[], Sequence[str]]) -> None:
-    """Print the results in their form; below text also the notes, which are read only after the table was printed."""
+    """Print a table in the form `output`. For text, also print the lines of `notes`, which are read only after the
+    table was printed.
+    """
     if output == "csv":
         from console.answers.data_forms import write
 
@@ -236,10 +250,11 @@ def history_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_history(options: argparse.Namespace) -> int:
-    """Print changes of the lake or the journal; or settle an unknown outcome in the journal, or mend it.
+    """Print the changes in the lake or in the journal; or settle an unknown outcome in the journal, or repair the
+    journal.
 
     Returns:
-        The exit code: 0 shown, settled or mended, 1 failed, 2 no context, or not understood.
+        The exit code: 0 printed, settled or repaired, 1 failed, 2 no context or invalid arguments.
     """
     of_lake = [name for name in _OF_A_LAKE if getattr(options, name, None) is not None]
     if options.settle and options.settle[1] not in _OUTCOMES:
@@ -289,7 +304,7 @@ def _timeline(opened: Opened, options: argparse.Namespace) -> int:
 
 
 def _entity_of(text: str) -> tuple[str, str]:
-    """Return type and key of an entity. Raises ValueError with a message for the operator."""
+    """Return the type and the key in a text ``TYPE:KEY``. Raises ValueError, with a message for the operator."""
     type_, colon, key = text.partition(":")
     if not colon or not key:
         raise ValueError(f"{text!r} is no entity: they look like topic:orders, broker:2, quota:user=alice")
@@ -354,10 +369,11 @@ def drift_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_drift(options: argparse.Namespace) -> int:
-    """Print configs that differ among brokers, among clusters, or from the baseline.
+    """Print the values that differ among brokers, among clusters, or from the baseline.
 
     Returns:
-        The exit code: 0 printed, 1 the lake could not be read, 2 not understood, 3 with --exit-code: something differs.
+        The exit code: 0 printed, 1 the lake could not be read, 2 invalid arguments, 3 with --exit-code: a value
+        differs.
     """
 
     def work(opened: Opened) -> int:
@@ -396,10 +412,10 @@ def usage_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_usage(options: argparse.Namespace) -> int:
-    """Print the users and client ids with usage closest to their quotas.
+    """Print the users and client ids whose usage is the highest share of their quotas.
 
     Returns:
-        The exit code: 0 printed, 1 the lake could not be read, 2 not understood.
+        The exit code: 0 printed, 1 the lake could not be read, 2 invalid arguments.
     """
 
     def work(opened: Opened) -> int:
@@ -436,10 +452,10 @@ def denied_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_denied(options: argparse.Namespace) -> int:
-    """Print the denied accesses, each with its start and the change before it.
+    """Print the denied accesses, each with the first denial and the change that most likely caused it.
 
     Returns:
-        The exit code: 0 printed, 1 the lake could not be read, 2 not understood.
+        The exit code: 0 printed, 1 the lake could not be read, 2 invalid arguments.
     """
 
     def work(opened: Opened) -> int:
@@ -470,10 +486,10 @@ STDOUT = "-"
 
 
 def run_report(options: argparse.Namespace) -> int:
-    """Write the report of a lake as a page.
+    """Write the report on clusters of a lake as an HTML page.
 
     Returns:
-        The exit code: 0 written, 1 the lake could not be read or the file not written, 2 not understood.
+        The exit code: 0 written, 1 the lake could not be read or the file not written, 2 invalid arguments.
     """
     if not getattr(options, "html", None):
         return leave(USAGE, "lake report writes a page: name its file with --html FILE (- is standard output)")

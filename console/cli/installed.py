@@ -18,15 +18,17 @@ _UNTOUCHED, _CHANGED = 0, 1
 
 
 def release() -> str:
-    """Return the version, and in brackets the commit of the build: from the package, else from git."""
+    """Return kac's version, and in brackets the commit of the build: from the package, else from git; only the version
+    if the commit is unknown.
+    """
 
     number, made_of = version(NAME), commit()
     return f"{number} ({made_of})" if made_of else number
 
 
 def commit() -> str:
-    """Return the commit of the build, or of the checkout, which ends in ``-dirty`` if the checkout has changes. Return
-    ``""`` if the commit is unknown.
+    """Return the commit of the build, or of the checkout; it ends in ``-dirty`` if the checkout has changes. ``""`` if
+    the commit is unknown.
     """
     packages = Path(__file__).resolve().parents[1]
     try:
@@ -46,7 +48,9 @@ def commit() -> str:
 
 
 def licences() -> int:
-    """Print the licences that the bundle contains, else those of each package of this environment. Returns 0."""
+    """Print the licences that the bundle contains; without a bundle, those of each package of this Python environment.
+    Return 0.
+    """
     packed = licences_of_bundle()
     if packed.is_file():
         put(packed.read_text())
@@ -83,7 +87,9 @@ def run_self(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every com
 
 
 def _problem(installed: Distribution, file: PackagePath) -> str:
-    """Return the problem of a listed file; ``""`` if it has no problem. Only files with a hash are compared."""
+    """Return the problem of an installed file: missing or changed; ``""`` if it has none. Files without a recorded hash
+    are not checked.
+    """
     path = Path(str(installed.locate_file(file)))
     if file.hash is None:
         return ""

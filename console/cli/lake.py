@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 class Job(NamedTuple):
-    """A job: the module and the function that run it, its help, and its options besides ``--lake``, ``--output`` and
-    those that name a cluster.
+    """A job of `kac lake`: the module and the function that run it, its help, and its options besides ``--lake``,
+    ``--output`` and those that name a cluster.
     """
 
     module: str
@@ -113,7 +113,7 @@ def run_lake(options: argparse.Namespace) -> int:
     """Run a job on a lake.
 
     Returns:
-        The job's exit code: 0 done, 1 failed, 2 not understood.
+        The job's exit code: 0 done, 1 failed, 2 invalid arguments.
     """
     if unwanted := [name for name in _given(options) if name not in JOBS[options.job].options]:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in unwanted)
@@ -134,7 +134,9 @@ def run_lake(options: argparse.Namespace) -> int:
 
 
 def _measured(options: argparse.Namespace, job: Job) -> int:
-    """Return the exit code of a job, and write its metrics also if it fails: alerts read them."""
+    """Run a job and return its exit code; write the file of ``--prometheus`` also if the job fails, because alerts read
+    it.
+    """
     from console.lake.files import LakeError
 
     try:
@@ -148,7 +150,7 @@ def _measured(options: argparse.Namespace, job: Job) -> int:
 
 
 def _write_metrics_of(options: argparse.Namespace) -> None:
-    """Write the file of ``--prometheus``, if there is a lake. Raises LakeError."""
+    """Write the file of ``--prometheus`` if the lake exists. Raises LakeError."""
     from console.lake.lake import NoLake
 
     if hasattr(options, "prometheus"):
@@ -177,7 +179,9 @@ def _conf(text: str) -> tuple[str, str]:
 
 
 def lake_of_options(options: argparse.Namespace) -> str:
-    """Return the lake's path or URI: ``--lake``, KAC_LAKE, the named or current context, else the default folder."""
+    """Return the lake's path or URI: that of ``--lake``, of KAC_LAKE, of the named or default context, or the default
+    folder.
+    """
     from console.contexts import ContextError, load, resolve
     from console.contexts.context import LAKE_VARIABLE, lake_place
 
@@ -193,10 +197,10 @@ def lake_of_options(options: argparse.Namespace) -> str:
 
 
 def open_lake(options: argparse.Namespace, *, create: bool = False) -> Lake:
-    """Open the lake of `lake_of_options`. Raises LakeError.
+    """Return the lake at `lake_of_options`. Raises LakeError.
 
     Args:
-        create: whether to make a missing lake.
+        create: whether to create the lake if there is none.
     """
     from console.contexts.lake_files import lake_files
     from console.lake.lake import Lake
@@ -214,7 +218,7 @@ def run_collect(options: argparse.Namespace) -> int:
     """Poll clusters into the lake, once, or repeatedly with --every.
 
     Returns:
-        The exit code: 0 everything was read, 1 something was not, 2 not understood.
+        The exit code: 0 everything was read, 1 a cluster or a part was not, 2 invalid arguments.
     """
     from console.answers.results import Printer
     from console.cli.lake_progress import shown
@@ -248,7 +252,9 @@ def run_collect(options: argparse.Namespace) -> int:
 
 
 def contexts_of(options: argparse.Namespace) -> Sequence[Context]:
-    """Return the contexts to poll, and print the problems of contexts. Empty after printing why there is none."""
+    """Return the contexts to poll, and print the problems of contexts. If there is no usable context, print the reason
+    and return an empty list.
+    """
     if not hasattr(options, "all"):
         context = context_of(options)
         return () if context is None else (context,)
@@ -274,8 +280,8 @@ def names_of() -> frozenset[str]:
 
 
 def seconds_between(text: str | None) -> float | None:
-    """Parse ``--every`` into seconds; None without the option. Raises ValueError for a text that is not a duration, or
-    is shorter than 5 s (`LEAST_SECONDS`).
+    """Return the interval of ``--every`` in seconds; None without the option. Raises ValueError: the text is not a
+    duration, or is shorter than 5 s (`LEAST_SECONDS`).
     """
     if text is None:
         return None
@@ -291,7 +297,7 @@ def seconds_between(text: str | None) -> float | None:
 
 
 def run_status(options: argparse.Namespace) -> int:
-    """Print the contents of the lake; return 0. Raises the lake's own errors."""
+    """Print the contents of the lake; return 0. Raises LakeError."""
     from console.answers.results import Printer
     from console.collecting.results import status, status_result
 
@@ -300,7 +306,7 @@ def run_status(options: argparse.Namespace) -> int:
 
 
 def write_metrics(options: argparse.Namespace, lake: Lake) -> None:
-    """Write the file of ``--prometheus``, if it is given; print the reason if it can't be written."""
+    """Write the file of ``--prometheus`` if the option is given; if that fails, print the reason."""
     from console.collecting.results import prometheus_text, status
     from console.safe_files import write_whole
 
@@ -315,10 +321,10 @@ def write_metrics(options: argparse.Namespace, lake: Lake) -> None:
 
 
 def run_doctor(options: argparse.Namespace) -> int:
-    """Print the checks of the lake's requirements on this host.
+    """Print the checks whether this host can run a lake.
 
     Returns:
-        The exit code: 0 all requirements are met, 1 something is missing.
+        The exit code: 0 all requirements are met, 1 one is not.
     """
     from console.answers.checks import any_bad, checks_result
     from console.answers.results import Printer
@@ -336,8 +342,10 @@ def run_package(options: argparse.Namespace) -> int:
     """Write the package for a Spark cluster, and print the command that submits it.
 
     Returns:
-        The exit code: 0 written, 1 the file can't be written. Raises NoSpark: no Java runs Spark, or the jars can't be
-        fetched.
+        The exit code: 0 written, 1 the file can't be written.
+
+    Raises:
+        NoSpark: no Java can run Spark, or the jars can't be fetched.
     """
     from console.answers.results import Printer
     from console.collecting.executor_package import submit_lines, write_package

@@ -1,4 +1,4 @@
-"""Progress of a run: a bar with counts and the time left on a terminal, plain lines elsewhere."""
+"""The display of a run's progress: on a terminal a bar with counts and the remaining time, elsewhere plain lines."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from console.lake.runs import Progress
 
 SECONDS_BETWEEN_LINES = 15.0
-"""Seconds between two reports on a long step if there is no terminal."""
+"""Seconds between two lines about the same step, if the output is not a terminal."""
 
 
 @contextmanager
 def shown(stream: TextIO | None = None) -> Iterator[Lines | Bar]:
-    """Yield a display of progress for the duration of the block, on standard error by default."""
+    """Yield a display of progress that is removed at the end of the ``with`` block. stream: its output; None for
+    standard error.
+    """
     stream = stream or drawn_on("stderr")
     if not stream.isatty():
         yield Lines(stream)
@@ -34,7 +36,9 @@ def shown(stream: TextIO | None = None) -> Iterator[Lines | Bar]:
     from rich.text import Text
 
     class TimesColumn(ProgressColumn):
-        """``0:00:12``, and ``0:00:12, 0:00:30 left`` if Rich can estimate it; whole seconds."""
+        """The elapsed time, and the remaining time if Rich can estimate it, in whole seconds: ``0:00:12, 0:00:30
+        left``.
+        """
 
         def render(self, task: Task) -> Text:
             left = task.time_remaining
@@ -56,13 +60,15 @@ def _clock(seconds: float) -> str:
 
 
 def fraction(at: Progress) -> float:
-    """Return the completed part of the job, from 0 to 1: each step has the same weight, and within it Spark's tasks."""
+    """Return the completed part of the job, 0 to 1. All steps have the same weight; within a step, the share of Spark's
+    completed tasks counts.
+    """
     within = 1.0 if at.ended else at.done / at.total if at.total else 0.0
     return min(1.0, (at.number - 1 + within) / max(1, at.steps))
 
 
 class Lines:
-    """Writes a line when a step ends, and at intervals while it lasts."""
+    """A display that writes a line at the end of each step, and at intervals during it."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -71,11 +77,13 @@ class Lines:
         self._at = self._began = time.monotonic()
 
     def say(self, text: str) -> None:
-        """Write a notice."""
+        """Write a line of text."""
         self._write(text, text)
 
     def step(self, at: Progress) -> None:
-        """Write the end of a step with its rows. While it lasts, write the number of its tasks from time to time."""
+        """Write a line with the number of rows when a step ends; while it runs, at intervals, a line with the number of
+        its finished tasks.
+        """
         if at.number != self._number:
             self._number, self._began = at.number, time.monotonic()
         name = f"{at.job} {at.number}/{at.steps} {at.step}"
@@ -88,7 +96,7 @@ class Lines:
             self._said, self._at = name, time.monotonic()
 
     def count(self, what: str, done: int, total: int, text: str) -> None:
-        """Write a line for each item."""
+        """Write a line about the item that was just done: ``WHAT DONE/TOTAL: TEXT``."""
         self._write(f"{what} {done}/{total}: {text}", f"{what} {done}")
 
     def _write(self, text: str, about: str) -> None:
@@ -101,7 +109,7 @@ class Lines:
 
 
 class Bar:
-    """One progress bar, with lines above it."""
+    """A display with one progress bar, and lines above it."""
 
     def __init__(self, bars: Bars) -> None:
         self._bars = bars
@@ -109,11 +117,13 @@ class Bar:
         self._of = ""
 
     def say(self, text: str) -> None:
-        """Show a text with a bar of unknown length."""
+        """Show a text next to a bar without a known end."""
         self._show(text, text, 0.0, None, "")
 
     def step(self, at: Progress) -> None:
-        """Move the bar of the whole job; at the end of a step, write its rows above the bar."""
+        """Set the bar to the completed part of the job; at the end of a step, also write its number of rows above the
+        bar.
+        """
         tasks = f"{at.done}/{at.total} tasks " if at.total else ""
         counts = f"{at.number}/{at.steps} {tasks}"
         self._show(at.job, f"{at.job} {at.step}", fraction(at), 1.0, counts)
@@ -122,7 +132,7 @@ class Bar:
             self._above(f"{at.job} {at.number}/{at.steps} {at.step}: {rows}")
 
     def count(self, what: str, done: int, total: int, text: str) -> None:
-        """Move the bar, with a line above it for each item."""
+        """Set the bar to the completed items, and write a line for this item above it."""
         self._show(what, what, done, total, f"{done}/{total}")
         self._above(f"{what} {done}/{total}: {text}")
 
@@ -139,4 +149,4 @@ class Bar:
 
 
 Shown = Lines | Bar
-"""Shows the progress of a run."""
+"""A display of a run's progress."""

@@ -1,4 +1,4 @@
-"""``kac lake update``, ``run`` and ``demo``: the application on Spark."""
+"""``kac lake update``, ``run`` and ``demo``: the jobs that run the lake's application on Spark."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ DAY = 86_400.0
 
 
 def run_update(options: argparse.Namespace) -> int:
-    """Update the lake once.
+    """Process the new data of the lake once.
 
     Returns:
-        The exit code: 0 done, 1 failed, or the lake has a problem, 2 not understood.
+        The exit code: 0 done, 1 failed, or the lake has a problem, 2 invalid arguments.
     """
     from console.cli.lake_progress import shown
 
@@ -55,11 +55,11 @@ def run_update(options: argparse.Namespace) -> int:
 
 
 class OnSpark(NamedTuple):
-    """The operator's choice of where and how Spark runs.
+    """The options that determine where and how Spark runs.
 
     Attributes:
-        master: URL of a cluster, or ``local[…]``; None for all processors of this machine.
-        conf: values of Spark's settings, by name.
+        master: the URL of a Spark cluster, or ``local[…]``; None for all processors of this machine.
+        conf: Spark's settings, name -> value.
     """
 
     master: str | None
@@ -72,7 +72,9 @@ def on_spark(options: argparse.Namespace) -> OnSpark:
 
 
 def update_once(plan: Plan, where: OnSpark, progress: Shown) -> Report:
-    """Update a lake, and return the report. Spark is not started if there is no new data and no topic to read."""
+    """Process the new data of a lake once, and return the report. Spark is not started if there is no new data and no
+    topic to read.
+    """
     from console.lake.runs import begun_report, news, nothing_done, refusals_recorded, settings_of
 
     with refusals_recorded(plan.lake, begun_report("update")):
@@ -110,10 +112,10 @@ def _session(plan: Plan, where: OnSpark, progress: Shown, *, is_whole: bool = Fa
 
 
 def run_on(options: argparse.Namespace) -> int:
-    """Update the lake repeatedly, and with --every poll clusters at the same time.
+    """Process new data continuously; with --every also poll clusters meanwhile.
 
     Returns:
-        The exit code: 0 ended by Ctrl-C or SIGTERM, 1 failed, 2 not understood.
+        The exit code: 0 ended by Ctrl-C or SIGTERM, 1 failed, 2 invalid arguments.
     """
     from console.cli.lake_progress import shown
 
@@ -146,7 +148,7 @@ def run_on(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _ended_by_signals(stop: threading.Event) -> Iterator[None]:
-    """Set `stop` on SIGTERM and Ctrl-C while the block lasts; a second signal raises KeyboardInterrupt."""
+    """Set `stop` on SIGTERM and Ctrl-C inside the ``with`` block; a second signal raises KeyboardInterrupt."""
 
     def end(*_: object) -> None:
         if stop.is_set():
@@ -165,7 +167,12 @@ def _ended_by_signals(stop: threading.Event) -> Iterator[None]:
 def _polling(
     options: argparse.Namespace, lake: Lake, every: float | None, tell: Callable[[str], None], stop: threading.Event
 ) -> Iterator[None]:
-    """Poll clusters in a thread while the block lasts. every: the interval in seconds; None to poll nothing."""
+    """Poll clusters in a thread inside the ``with`` block.
+
+    Args:
+        every: the interval in seconds; None to poll nothing.
+        tell: called with lines for the operator.
+    """
     if every is None:
         yield
         return
@@ -194,7 +201,7 @@ def _polling(
 
 
 def _plan(options: argparse.Namespace) -> Plan | int:
-    """Return the plan for the options; the exit code after printing their problems."""
+    """Return the plan of a run for the options. If they are invalid, print their problems and return the exit code."""
     from console.collecting.sources import missing
     from console.lake.plans import MAX_BAD_RATIO
     from console.lake.runs import Plan
@@ -230,9 +237,7 @@ def _plan(options: argparse.Namespace) -> Plan | int:
 
 
 def _refused(options: argparse.Namespace, code: int, why: Sequence[str]) -> int:
-    """Return the exit code after printing why the inputs are refused; the lake, if there is one, keeps that as a failed
-    run.
-    """
+    """Print why the inputs are refused and return `code`; if the lake exists, store this as a failed run."""
     from console.lake.files import LakeError
     from console.lake.runs import begun_report, keep_failure
 
@@ -244,7 +249,9 @@ def _refused(options: argparse.Namespace, code: int, why: Sequence[str]) -> int:
 
 
 def inputs_of(where: str) -> Inputs:
-    """Return the inputs in the lake's `sources.yaml`; empty without that file. Raises FileProblems, OSError."""
+    """Return the inputs in the `sources.yaml` of the lake at this location; empty if there is no such file. Raises
+    FileProblems, OSError.
+    """
     from console.collecting.sources import FILE, read_sources
     from console.contexts.lake_files import lake_files
     from console.lake.inputs import Inputs
@@ -259,8 +266,8 @@ def inputs_of(where: str) -> Inputs:
 
 
 def _guarded(job: str, do: Callable[[], Report]) -> Report | None:
-    """Return the report of a job; None after printing the reason of a failure, so that no error ends in a traceback.
-    Raises LakeError, NoSpark and ModuleNotFoundError, which the caller prints, and KeyboardInterrupt.
+    """Call `do` and return its report. If it fails with an unexpected error, print a message without a traceback and
+    return None. LakeError, NoSpark, ModuleNotFoundError and KeyboardInterrupt are raised; the caller prints them.
     """
     from console.collecting.java import NoSpark
     from console.lake.files import LakeError
@@ -283,13 +290,15 @@ def _guarded(job: str, do: Callable[[], Report]) -> Report | None:
 
 
 def _log(job: str, error: Exception) -> None:
-    """Log the traceback of an error without its text, which may hold values of the lines that were read."""
+    """Write the traceback of an error to the log, without the error's text, which may contain values from the data."""
     trace = "".join(traceback.format_tb(error.__traceback__))
     logging.getLogger(__name__).error("the job %s failed: %s\n%s", job, type(error).__name__, trace)
 
 
 def _words(error: Exception) -> str:
-    """Return the problem, and the file with details, in one line."""
+    """Return a message for an error that ended a job: the error's own message if it is one of the lake, of Spark or of
+    a file; otherwise only its class, and the path of the log.
+    """
     from console.collecting.spark_session import spark_log
     from console.lake.runs import SparkFailed, message_of
 
@@ -304,7 +313,7 @@ def _words(error: Exception) -> str:
 
 
 def report_text(options: argparse.Namespace, report: Report) -> str:
-    """Return the report of an update in the form of ``--output``."""
+    """Return the report of a run in the form of ``--output``."""
     from console.collecting.results import report_lines
     from console.present.text import clean
 
@@ -319,10 +328,13 @@ NAME = "demo-lake"
 
 
 def run_lake_demo(options: argparse.Namespace) -> int:
-    """Make the demo's lake and update it.
+    """Create the demo's lake and process its data.
 
     Returns:
-        The exit code: 0 made, 1 failed. Raises the lake's own errors.
+        The exit code: 0 made, 1 failed.
+
+    Raises:
+        LakeError, NoSpark: the lake can't be made.
     """
     from console.cli.lake_progress import shown
     from console.collecting.demo import make
@@ -348,7 +360,9 @@ def run_lake_demo(options: argparse.Namespace) -> int:
 
 
 def place(options: argparse.Namespace) -> str:
-    """Return the lake of ``--lake``, else a lake next to the usual lake: the demo never writes into a lake in use."""
+    """Return the path of ``--lake``, else of a lake next to the default one: the demo never writes into a lake
+    in use.
+    """
     named = getattr(options, "lake", None)
     data: dict[str, Any] = {name: os.environ[name] for name in ("XDG_DATA_HOME",) if name in os.environ}
     return str(named or Path(lake_place(None, data, None, Path.home())).with_name(NAME))

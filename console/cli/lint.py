@@ -1,5 +1,5 @@
-"""``kac lint``: finds risky settings of a cluster before they cause harm; also of the cluster after files
-are applied.
+"""``kac lint``: finds risky settings before they cause harm, in the present state of a cluster, or in the state after
+files are applied.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ def lint_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_lint(options: argparse.Namespace) -> int:
-    """Print the findings of the rules on the cluster, or on the cluster after the wanted state of files.
+    """Print the findings of the rules on the cluster, or on the state that the cluster would have after files are
+    applied.
 
     Returns:
         The exit code: 0 printed, 1 no broker answers, or a part of the files can't be staged, 2 no context, no such
-        rule, or invalid files, 3 with --exit-code: something is found that is not accepted.
+        rule, or invalid files, 3 with --exit-code: there is a finding that is not accepted.
     """
     if options.offline and (not options.file or any(hasattr(options, each) for each in _NAMES_A_CLUSTER)):
         return leave(USAGE, "--offline judges files without a cluster: name files with -f, and no cluster")
@@ -72,9 +73,8 @@ def run_lint(options: argparse.Namespace) -> int:
 
 
 def _described(files: Read, context: str | None) -> DescribedCluster | None:
-    """Return the cluster that files describe, a cluster without settings if they describe none. Add the places of its
-    settings to those of `files`. Return None after printing a problem, or the clusters among which the operator has to
-    choose.
+    """Return the cluster that the files describe; one without settings if they describe none. Add the places of its
+    settings to those in `files`. If they describe several clusters or are invalid, print the reason and return None.
     """
     from console.embedded.config_definitions import checked_value, release_configs
     from console.embedded.spec import RELEASE_NAMES
@@ -107,8 +107,8 @@ def _described(files: Read, context: str | None) -> DescribedCluster | None:
 
 @contextmanager
 def _by_files(options: argparse.Namespace, described: DescribedCluster) -> Iterator[argparse.Namespace]:
-    """Run a cluster in this process, and yield the options that name it. The cluster has the settings and brokers that
-    files describe, else three brokers in three racks with Kafka's defaults.
+    """Run an embedded cluster inside the ``with`` block, and yield the options that name it. It has the settings and
+    brokers that the files describe, else three brokers in three racks with Kafka's defaults.
     """
     from console.embedded.brokers import run_in_thread
     from console.embedded.spec import MOST_BROKERS, RACKS, ClusterSpec
@@ -121,7 +121,7 @@ def _by_files(options: argparse.Namespace, described: DescribedCluster) -> Itera
 
 
 def _looked(options: argparse.Namespace, rules: Sequence[Rule], files: Read | None) -> int:
-    """Read the cluster, print the report, and return the exit code."""
+    """Read the cluster, print the report, and return the exit code of `run_lint`."""
     from console.lint.rules import RULES
     from console.session.lint_reading import read_for_lint
 
@@ -137,7 +137,7 @@ def _looked(options: argparse.Namespace, rules: Sequence[Rule], files: Read | No
 
 
 def _report(seen: Seen, rules: Sequence[Rule], files: Read | None, options: argparse.Namespace) -> int:
-    """Print the report, and return the exit code."""
+    """Print the report of the rules, and return the exit code of `run_lint`."""
     from console.lint.report import can_look, lint, partly
     from console.present.names import target
 
@@ -156,7 +156,9 @@ def _report(seen: Seen, rules: Sequence[Rule], files: Read | None, options: argp
 
 
 def _chosen(options: argparse.Namespace) -> Sequence[Rule] | None:
-    """Return the rules of the options; None after printing a name that no rule has."""
+    """Return the rules that the options name, all rules if they name none. If no rule has a name, print it and return
+    None.
+    """
     from console.answers.lint import did_you_mean
     from console.lint.rules import BY_NAME, RULES
 

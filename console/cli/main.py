@@ -1,4 +1,6 @@
-"""The command line: finds the command and the cluster. A command's module is imported only when the command runs."""
+"""The command line of kac: it finds the command in the arguments and the cluster that they name. A command's module is
+imported only when the command runs.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ class Command(NamedTuple):
     """Whether the module's function `main` parses the arguments itself, as `(arguments, options given before the
     command) -> exit code`."""
     is_noun: bool = False
-    """Whether the module has, instead of these functions, a `console.cli.noun.Noun` by the command's name."""
+    """Whether the module has a `console.cli.noun.Noun` with the command's name instead of these functions."""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the command's own options, and the function that runs it. Imports its module."""
@@ -147,7 +149,7 @@ EXAMPLES = """examples:
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Help as wide as the terminal, without colours.
+    """A formatter of help texts that uses the terminal's whole width and no colours.
 
     argparse's own code for both takes a third of the time of a help: it loads the archives that shutil supports, and
     (3.14) the themes of Python's shell.
@@ -163,7 +165,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class _NoColors:
-    """A theme in which every colour is empty."""
+    """A theme for argparse in which every colour is an empty text."""
 
     def __getattr__(self, name: str) -> str:
         if name.startswith("__"):
@@ -172,7 +174,9 @@ class _NoColors:
 
 
 def _columns() -> int:
-    """Return the width like `shutil.get_terminal_size`: COLUMNS, else the terminal's, else 80."""
+    """Return the width of the terminal in characters, as `shutil.get_terminal_size` does: COLUMNS, else the terminal's,
+    else 80.
+    """
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and int(given) > 0:
         return int(given)
@@ -183,9 +187,10 @@ def _columns() -> int:
 
 
 class _Once(argparse.Action):
-    """The action that stores an option's value, and refuses a second, different value; argparse would keep the last.
+    """An action of argparse that stores an option's value, and refuses a second value that differs; argparse would
+    silently use the last one.
 
-    This also refuses two clusters, one before the command's name and one after it.
+    It also refuses two clusters, one before the command's name and one after it.
     """
 
     def __call__(
@@ -198,16 +203,16 @@ class _Once(argparse.Action):
 
 
 _GIVEN = "values given"
-"""A key in the namespace that can't be the name of an option."""
+"""A key in the namespace under which `_Once` keeps the given values; no option can have this name."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that writes its errors, which repeat the arguments, without control characters, like all output."""
+    """A parser of arguments that prints its errors, which repeat arguments, without control characters."""
 
     meant: Callable[[], str] | None = None
-    """Returns the line that the user probably meant with invalid words; ``""`` if unknown."""
+    """Returns the command line that the user probably meant instead of an invalid one; ``""`` if none is found."""
     words: Sequence[str] = ()
-    """The arguments."""
+    """The arguments to parse."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
@@ -215,7 +220,7 @@ class Parser(argparse.ArgumentParser):
         self.register("action", "store", _Once)
 
     def error(self, message: str) -> NoReturn:
-        """End the process after an error, with the line that the user probably meant."""
+        """Print an error, and the command line that the user probably meant; end the process with exit code 2."""
         refused = any(word in message.replace("'", " ").split() for word in self.words[:1])
         line = self.meant() if self.meant is not None and (refused or self.prog == "kac run") else ""
         if line:  # print this line instead of a screenful of options
@@ -223,7 +228,7 @@ class Parser(argparse.ArgumentParser):
         super().error(message)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """End the process, after the message on standard error."""
+        """Print the message, if there is one, on standard error, and end the process."""
         if message:
             from console.terminal import stderr
 
@@ -282,7 +287,7 @@ def command_parser(command: Command) -> Parser:
 
 
 def add_connection(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name a cluster; the namespace contains only the given ones."""
+    """Add the options that name a cluster. An option that is not given is missing in the namespace."""
     group = parser.add_argument_group("which cluster")
 
     def add(*names: str, **options: Any) -> None:
@@ -308,8 +313,8 @@ def run(argv: Sequence[str]) -> int:
     """Run one command line.
 
     Returns:
-        The exit code: 0 done; 1 failed, or the reader closed the pipe; 2 not understood; 130 ended by Ctrl-C; others as
-        documented by the commands.
+        The exit code: 0 done; 1 failed, or the reader closed the pipe; 2 invalid arguments; 130 ended by Ctrl-C; others
+        as documented by the commands.
     """
     options = parser().parse_args(argv)
     name, arguments = options.command, options.arguments
@@ -350,8 +355,8 @@ def _listing() -> str:
 
 
 def _no_such(name: str, arguments: Sequence[str], options: argparse.Namespace) -> int:
-    """Print that a command is unknown, and the line that the user probably meant, if kac finds one. Return the exit
-    code.
+    """Print that there is no command with this name, and the command line that the user probably meant, if one is
+    found. Return the exit code.
     """
     from difflib import get_close_matches
 
@@ -371,8 +376,8 @@ def _no_such(name: str, arguments: Sequence[str], options: argparse.Namespace) -
 
 
 def _meant(name: str, arguments: Sequence[str], options: argparse.Namespace) -> str:
-    """Return kac's line for an unknown command: a statement of the language, or the equivalent of other tools' words;
-    ``""`` if there is no such line.
+    """Return the command line that the user probably meant with an unknown command: one with a statement of the
+    language, or kac's equivalent for a command of another tool; ``""`` if there is none.
     """
     from itertools import takewhile
 
@@ -397,7 +402,7 @@ def _meant(name: str, arguments: Sequence[str], options: argparse.Namespace) -> 
 
 
 def _statement(words: Sequence[str]) -> str | None:
-    """Return a shell's words as a statement of the language; None if they are not a statement."""
+    """Return words of a shell as the text of a statement of the command language; None if they are not a statement."""
     from console.language.errors import ParseError
     from console.language.grammar import parse
     from console.language.quoting import as_typed

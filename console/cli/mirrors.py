@@ -1,4 +1,4 @@
-"""``kac mirrors``: the flows of MirrorMaker 2 to the cluster."""
+"""``kac mirrors``: lists the flows of MirrorMaker 2 to the cluster, their topics and groups."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _meaning(given: argparse.Namespace, action: str) -> cli_noun.Statements | cl
 
 
 _FILTERS = {"list": (), "groups": ("group", "topic"), "topics": ("topic",)}
-"""Action -> the options that it takes in addition to --mirror; each is the name of a column."""
+"""Action -> the names of the options that it takes in addition to --mirror; each is also the name of a column."""
 
 
 def _lag(source: str, mirror: str | None) -> cli_noun.Carry:
@@ -81,8 +81,8 @@ def _lag(source: str, mirror: str | None) -> cli_noun.Carry:
 
 
 async def _flow(client: Client, context: Context, name: str | None) -> Flow:
-    """Return the flow of a name; without a name, the only flow that copies topics. Raises OptionsError if there is no
-    such flow, or if several copy topics.
+    """Return the flow with a name; for None, the only flow that copies topics. Raises OptionsError: there is no such
+    flow, or several copy topics.
     """
     from console.session.session import Session
 
@@ -98,8 +98,11 @@ async def _flow(client: Client, context: Context, name: str | None) -> Flow:
 
 
 async def _lag_rows(here: Client, there: Client, flow: Flow) -> tuple[list[LagRow], list[Failure]]:
-    """Return the partitions of a flow's copies next to those of the source, and the failures of those that could not be
-    read.
+    """Return a row for each partition that a flow copies, with the offsets of the source and of the copy; and the
+    failures of the partitions that could not be read.
+
+    Args:
+        here, there: the clients of the target cluster and of the source cluster.
     """
     from console.admin.mirror import describe_mirrors
     from console.admin.partitions import log_ranges

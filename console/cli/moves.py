@@ -1,5 +1,5 @@
-"""``kac moves``: plans moves of replicas for a goal, with their cost; starts and continues the operation that moves
-them; lists all operations and moves.
+"""``kac moves``: plans the partition moves for a goal, with their cost; begins and continues the operation that makes
+them; lists operations and moves.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 WAITING = 4
-"""The exit code if some partitions, or an operation, have to wait."""
+"""The exit code if an operation, or some partitions of a plan, have to wait."""
 _ENDED_SHOWN = 5
-"""Maximum number of ended operations in the list."""
+"""Maximum number of ended operations that are listed."""
 
 
 def moves_options(parser: argparse.ArgumentParser) -> None:
@@ -91,8 +91,8 @@ def run_moves(options: argparse.Namespace) -> int:
     """Plan a goal and print the moves, begin or change an operation, or list operations.
 
     Returns:
-        The exit code: 0 planned, listed, or reached; 4 the same, but partitions have to wait, or the operation waits; 1
-        failed; 2 no context or no such goal.
+        The exit code: 0 planned, listed, or the goal is reached; 4 the same, but partitions or an operation have to
+        wait; 1 failed; 2 no context, or no such goal.
     """
     wrong = misused(options)
     if wrong:
@@ -116,8 +116,8 @@ def run_moves(options: argparse.Namespace) -> int:
 
 
 def misused(options: argparse.Namespace) -> str:
-    """Return the reason why the options exclude each other or lack another option or a goal; ``""`` without a
-    reason.
+    """Return the reason why the options exclude each other, or lack another option or a goal; ``""`` if they
+    are valid.
     """
     if options.operation is not None and options.throttle is None and not options.give_up:
         return "--operation changes an operation: add --throttle RATE or --give-up"
@@ -151,7 +151,7 @@ def run_goal(options: argparse.Namespace, front_end: str, goal: Goal, begin: str
     Args:
         options: the options, of which throttle, script, output, begins and yes are used.
         front_end: the command, for the journal.
-        begin: the operator's command to begin the operation.
+        begin: the command line with which the operator begins the operation, for a message.
         moves: the exit code if replicas would move.
 
     Returns:
@@ -181,19 +181,21 @@ def run_goal(options: argparse.Namespace, front_end: str, goal: Goal, begin: str
 
 
 class _Planned(NamedTuple):
-    """A goal with the moves that lead to it, and their cost."""
+    """A goal, the moves that reach it, and their cost."""
 
     goal: Goal
     proposal: Proposal
     forecast: Forecast
     throttle: int | None
-    """Bytes per second; None without a throttle."""
+    """The limit of the moves in bytes per second; None for no limit."""
     problems: tuple[ReadFailure, ...]
     """The reads of the cluster that failed."""
 
 
 def _planned(goal: Goal, known: Snapshot, throttle: int | None) -> _Planned:
-    """Plan a goal. Raises UnknownPlace."""
+    """Return the plan for a goal. throttle: bytes per second; None for no limit. Raises UnknownPlace: the goal names a
+    broker or folder that does not exist.
+    """
     from console.operations.forecast import forecast
     from console.operations.placement import PARTS, placement_of
     from console.operations.planner import check_named, propose
@@ -215,9 +217,11 @@ def _show(planned: _Planned, output: str) -> None:
 
 
 def _show_or_write(planned: _Planned, options: argparse.Namespace, begin: str, moves: int) -> int:
-    """Print the moves in the form of the options, and return the exit code. This is `WAITING` if partitions can't move
-    now or have to wait. Otherwise it is 0 for a script, for Kafka's JSON and if the goal is reached, and else `moves`.
-    begin, moves: see `run_goal`.
+    """Print the moves in the form that the options choose, and return the exit code: `WAITING` if partitions have to
+    wait or can't move now; otherwise 0 for a script, for Kafka's JSON and if the goal is reached; otherwise `moves`.
+
+    Args:
+        begin, moves: see `run_goal`.
     """
     from console.answers.moves import held_lines, moves_json, moves_script
 
@@ -241,8 +245,8 @@ def _show_or_write(planned: _Planned, options: argparse.Namespace, begin: str, m
 
 
 async def _run(session: Session, planned: _Planned, *, yes: bool) -> int:
-    """Ask for confirmation, begin the operation, and work on it; if the goal is reached already, do nothing. Returns
-    the exit code.
+    """Ask for confirmation, begin the operation and work on it, and return the exit code; do nothing if the goal is
+    reached already. yes: whether to skip the question.
     """
     from console.answers.moves import moved_text
     from console.plan.amounts import byte_count
@@ -262,9 +266,10 @@ async def _run(session: Session, planned: _Planned, *, yes: bool) -> int:
 
 
 async def confirmed(context: Context, asked: str, *, yes: bool = False) -> str:
-    """Ask the operator on the terminal. Return ``""`` for consent, else the reason why the operator did not consent.
+    """Ask the operator on the terminal. Return ``""`` for consent, else the reason why there is no consent.
 
     Args:
+        asked: the question.
         yes: whether to skip the plain question. A context that requires its name typed still asks for the name.
     """
     from console.session.apply_flow import Flags
@@ -287,7 +292,7 @@ async def confirmed(context: Context, asked: str, *, yes: bool = False) -> str:
 
 
 def left(operation: Operation) -> int:
-    """Return the exit code for the state in which an operation was left; print if it is stalled."""
+    """Return the exit code for an operation on which this process has stopped working; if it is stalled, print that."""
     from console.operations.operation import State
 
     if operation.ended is not None:
@@ -309,10 +314,11 @@ def _to_go_on(known: Operations) -> Operation | None:
 
 
 async def ask_operation(session: Session, options: argparse.Namespace) -> int:
-    """Request the end of an operation, another throttle, a pause or the pause's end; or go on with the open operation.
-    Return the exit code.
+    """Record the operator's request about the open operation: its end, another throttle, a pause or the end of a pause;
+    or continue the operation. Return the exit code.
 
-    The process that works on the operation carries it out; without such a process, only an end is carried out here.
+    The process that works on the operation carries the request out. If no process does, only the request to end it is
+    carried out here.
     """
     from console.session.operating import ask_of, goes_on_text, read_operations, work_on
 
@@ -348,7 +354,7 @@ _LISTED = frozenset({Part.CLUSTER, Part.REASSIGNMENTS, Part.LOG_DIRS})
 
 
 class _Moves(NamedTuple):
-    """The operations in this host's journal, and the cluster with its moves."""
+    """The operations in this host's journal, and the cluster with the moves that run in it."""
 
     operations: Operations
     cluster: Snapshot
@@ -359,8 +365,8 @@ async def _read_moves(operations: Awaitable[Operations], cluster: Awaitable[Snap
 
 
 def _show_moves(moves: _Moves, output: str) -> int:
-    """Print all open operations and moves, and the last ended operations; return the exit code: `WAITING` if the first
-    open operation waits, else 0.
+    """Print all open operations and running moves, and the last ended operations. Return the exit code: `WAITING` if
+    the first open operation waits, else 0.
     """
     from console.answers.operations import dir_copies_table, operations_table, running_moves_table
     from console.answers.results import Printer

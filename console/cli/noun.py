@@ -1,4 +1,6 @@
-"""A noun: its actions and options as a parser, and their meaning as statements of the command language."""
+"""Commands on one type of entity, such as ``kac topics``, as records: their actions and options, and the statements of
+the command language to which they translate.
+"""
 
 from __future__ import annotations
 
@@ -18,75 +20,76 @@ if TYPE_CHECKING:
 
 Statements = tuple[str, ...]
 OWN_DEFAULTS = "own_defaults"
-"""Name in the namespace for the defaults of a noun's own options."""
+"""The name under which the namespace has the default values of the command's own options."""
 
 
 class Change(NamedTuple):
-    """Statements of the command language that become one plan: the command reads their needs, stages, checks and
-    applies them, and prints the report.
+    """Statements of the command language that become one plan. The command reads the parts of the cluster that they
+    need, stages, checks and applies them, and prints the report.
     """
 
     texts: Statements
     to: Literal["apply", "check", "show"] = "apply"
     """Whether to send the plan, let the brokers only check it, or only show it."""
     lines: Callable[[Sequence[Edit]], Iterable[str]] | None = None
-    """Returns the lines to print, made from the edits, instead of staging them; None to stage the edits."""
+    """Returns lines for the edits of the statements, which are printed instead of staging the edits; None to stage
+    them.
+    """
 
 
 class Answers(NamedTuple):
-    """Queries of the command language, whose answers the command prints after one read for all.
+    """Queries of the command language. The command reads everything that they need together, and prints the answers.
 
-    The exit code is 0 if all are answered, 1 if something could not be read, 3 with --exit-code: something is denied.
+    The exit code is 0 if all are answered, 1 if a part could not be read, 3 with --exit-code if an access is denied.
     """
 
     queries: Sequence[Statement]
     parts: frozenset[str] | None = None
-    """The tables of a description that are shown; None for all."""
+    """The tables of a description to show; None for all."""
 
 
 class Found(NamedTuple):
-    """Results that are already complete, so that no statement has to run. The exit code is 1 if something could not be
-    read, else 0.
-    """
+    """Complete results, which are only printed. The exit code is 1 if a part could not be read, else 0."""
 
     results: Sequence[Result]
 
 
 Carry = Callable[["Client", "Context"], Awaitable[Change | Answers | Found]]
-"""Reads the input of an action, and returns the rest of the command's work."""
+"""A function that reads the input of an action from the cluster, and returns the statements or results that follow."""
 
 
 class OptionsError(Exception):
-    """Options that exclude each other, or a missing option; the text is for the operator."""
+    """The options exclude each other, or one is missing; the text is for the operator."""
 
 
 class Noun(NamedTuple):
-    """A command on one type of entity, such as ``kac topics``."""
+    """A command on one type of entity, such as ``kac topics``; the code calls it a noun."""
 
     name: str
     actions: Mapping[str, str]
     """Name of the option for an action -> its help. The first action is the default."""
     add_options: Callable[[argparse.ArgumentParser], None]
-    """Adds the options besides those of the actions and those that all nouns share."""
+    """Adds the command's own options, besides those of its actions and those that all nouns have."""
     meaning: Callable[[argparse.Namespace, str], Statements | Found | Carry]
-    """Takes the options and the action; returns statements of the command language, the results of an action that needs
-    no cluster, or a function that first reads the input of the statements. kac refuses options that it does not read.
-    Raises OptionsError."""
+    """Takes the options and the action. Returns statements of the command language, the results of an action that needs
+    no cluster, or a function that first reads the input of the statements. An option that it does not read is
+    refused if given. Raises OptionsError.
+    """
     examples: str
     """The examples at the end of the help."""
     destructive: tuple[str, ...] = ()
     """Actions that can't be undone, and need confirmation."""
     aliases: tuple[tuple[str, str], ...] = ()
-    """Alias of the option for an action -> the action."""
+    """Alias of an action's option -> the action."""
     words: Mapping[str, str] = {}
-    """Name of an action that is a word instead of an option, like the subcommands of Kafka's tools -> its help."""
+    """Name of an action that is given as a word instead of an option, as in some of Kafka's tools -> its help."""
     implied: Mapping[str, str] = {}
-    """Name of an option in the namespace -> the action that it implies."""
+    """Name of an option in the namespace -> the action that it implies if it is given."""
     elsewhere: Mapping[str, str] = {}
-    """An option of Kafka's tool that has no effect here -> what to use instead."""
+    """An option of Kafka's tool that this command refuses -> the text that names a replacement."""
 
     def action_of(self, given: argparse.Namespace) -> str:
-        """Return the action that the options name, or the default one. Raises OptionsError for two actions at once."""
+        """Return the action that the options name, or the default action. Raises OptionsError: they name two."""
         said = [given.action] if given.action is not None else []
         said += [given.word] if getattr(given, "word", None) is not None else []
         said += [action for name, action in self.implied.items() if getattr(given, name) is not None]
@@ -95,12 +98,12 @@ class Noun(NamedTuple):
         return said[0] if said else next(iter((*self.actions, *self.words)))
 
     def spelled(self, action: str) -> str:
-        """Return an action as written on the command line."""
+        """Return an action as it is written on the command line: as a word, or as an option with two dashes."""
         return action if action in self.words else f"--{action}"
 
 
 class Asked:
-    """The options of a command, which records those that were read: a given option that is not read would have no
+    """The options of a command, with a record of those that were read: a given option that is never read would have no
     effect.
 
     Attributes:
@@ -108,17 +111,17 @@ class Asked:
     """
 
     def __init__(self, given: argparse.Namespace) -> None:
-        """Wrap the options; none is read yet."""
+        """Wrap the options."""
         self.given = given
         self.asked: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
-        """Return an option, and record that it was read."""
+        """Return the value of an option, and record that it was read."""
         self.asked.add(name)
         return getattr(self.given, name)
 
     def idle(self) -> list[str]:
-        """Return the noun's own options that are given but were not read."""
+        """Return the command's own options, as ``--name``, that were given but not read."""
         given = vars(self.given)
         unset = given[OWN_DEFAULTS].items()
         idle = (name for name, value in unset if given[name] != value and name not in self.asked)
@@ -126,7 +129,9 @@ class Asked:
 
 
 def pair(text: str) -> str:
-    """Return the ``KEY=VALUE`` of an option as one word of the language. Raises OptionsError."""
+    """Return ``KEY=VALUE`` quoted as one word of the command language. Raises OptionsError: the text has
+    another form.
+    """
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise OptionsError(f"'{key[:80]}' is no KEY=VALUE")
@@ -134,19 +139,23 @@ def pair(text: str) -> str:
 
 
 def pairs(texts: Iterable[str]) -> str:
-    """Return several ``KEY=VALUE`` as words of the language. Raises OptionsError."""
+    """Return several ``KEY=VALUE`` quoted as words of the command language. Raises OptionsError: a text has another
+    form.
+    """
     return " ".join(pair(text) for text in texts)
 
 
 def need(value: str | None, option: str, action: str) -> str:
-    """Return the option's value, quoted. Raises OptionsError if it was not given."""
+    """Return the option's value, quoted for the command language. Raises OptionsError: it was not given."""
     if value is None:
         raise OptionsError(f"--{action} needs {option}")
     return quote(value)
 
 
 def alteration(entity: str, given: argparse.Namespace) -> Statements:
-    """Return the ``set`` and ``unset`` of --add-config and --delete-config. Raises OptionsError without either."""
+    """Return a `set` statement for --add-config and an `unset` statement for --delete-config. entity: the entity in the
+    language's words. Raises OptionsError: neither option is given.
+    """
     changes = []
     if given.add_config:
         changes.append(f"set {entity} {pairs(_split(given.add_config))}")
@@ -159,10 +168,11 @@ def alteration(entity: str, given: argparse.Namespace) -> Statements:
 
 
 def _split(texts: Iterable[str]) -> Iterable[str]:
-    """Yield the pairs of options with several pairs each: as in kafka-configs, brackets keep commas together.
+    """Yield each ``KEY=VALUE`` in the values of an option, which may have several, separated by commas; as in
+    kafka-configs, commas within brackets do not separate.
 
     Raises:
-        OptionsError: a part of an option is not a pair.
+        OptionsError: a part of a value is not a pair.
     """
     from console.cli.kafka_configs.command_line import UsageError, parse_added
 
@@ -174,7 +184,7 @@ def _split(texts: Iterable[str]) -> Iterable[str]:
 
 
 def add_config_options(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add the options --add-config and --delete-config. what: the noun for the help of the options."""
+    """Add the options --add-config and --delete-config. what: the name of the configs in the options' help."""
     parser.add_argument(
         "--add-config", "--add", metavar="K=V,K=[V,V]", action="append", default=[], help=f"{what} to set"
     )
@@ -185,7 +195,7 @@ def add_config_options(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def add_noun_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
-    """Add the noun's actions, its own options, and those that all nouns share."""
+    """Add the command's actions, its own options, and those that all nouns have."""
     parser.epilog = noun.examples
     parser.set_defaults(action=None)
     what = parser.add_argument_group("what to do")
@@ -212,8 +222,8 @@ def add_noun_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
 
 
 class _Elsewhere(argparse.Action):
-    """The action that refuses an option, and names its replacement."""
+    """An action of argparse that refuses an option of Kafka's tool, and names its replacement."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_given: object) -> NoReturn:
-        """End the process after the message."""
+        """Print the message and end the process with exit code 2."""
         parser.error(f"there is no {self.option_strings[0]}: {self.const}")

@@ -1,4 +1,4 @@
-"""Runs a noun's command: answers its statements, or stages, checks and applies them in one run."""
+"""Runs a noun's command: answers its queries, or stages, checks and applies its edits."""
 
 from __future__ import annotations
 
@@ -39,30 +39,30 @@ DONE, FAILED, USAGE, DENIED, UNAPPLIED = 0, 1, 2, 3, 3
 
 
 class _NotAccepted(CommandError):
-    """The error that nothing was sent, because warnings are not accepted."""
+    """Nothing was sent, because the plan has warnings that the options do not accept."""
 
 
 class NounCommand(Struct):
-    """One run of a noun's command."""
+    """One run of the command of a noun, such as ``kac topics``."""
 
     noun: nouns.Noun
     given: argparse.Namespace
     operator: Operator = field(default_factory=Terminal)
-    """Answers questions, or reports that there is no terminal."""
+    """Answers the questions of an apply."""
     out: TextIO = field(default_factory=stdout)
     err: TextIO = field(default_factory=stderr)
-    """Receives all output except the results."""
+    """The stream for all output except results."""
 
     def run(self, context: Callable[[], Context | None], connect: Callable[[Context], AdminClient]) -> int:
         """Parse the options, connect, and run the action.
 
         Args:
-            context: returns the context; None after printing the reason. Called only once the options are valid.
+            context: returns the context, or prints the reason and returns None. Called only once the options are valid.
             connect: opens the client, which this method closes.
 
         Returns:
-            The exit code: 0 done, 1 failed, 2 not understood and nothing done, 3 warnings are not accepted and nothing
-            sent, or with --exit-code: something is denied.
+            The exit code: 0 done; 1 failed; 2 invalid arguments, nothing done; 3 warnings are not accepted and nothing
+            was sent, or with --exit-code an access is denied.
         """
         try:
             action = self.noun.action_of(self.given)
@@ -84,16 +84,16 @@ class NounCommand(Struct):
             client.close()
 
     def _refuse(self, text: str) -> int:
-        """Print why the command does nothing, and return the exit code."""
+        """Print the reason why the command does nothing, and return exit code 2."""
         self._complain(text)
         return USAGE
 
     def _meant(self, action: str) -> Found | nouns.Carry:
-        """Return the results, or the function that runs the action.
+        """Return the results of the action, or the function that runs it.
 
         Raises:
             OptionsError: an option is missing, or the action does not use a given one.
-            LanguageError: the options' values are invalid in a statement.
+            LanguageError: the values of options are invalid in a statement.
         """
         given = nouns.Asked(self.given)
         meant = self.noun.meaning(cast("argparse.Namespace", given), action)
@@ -104,7 +104,9 @@ class NounCommand(Struct):
         return meant
 
     def _by_language(self, texts: nouns.Statements, given: nouns.Asked) -> nouns.Carry:
-        """Return the function that runs an action made of statements only. Raises LanguageError."""
+        """Return the function that runs an action that consists only of statements. Raises LanguageError: a statement
+        is invalid.
+        """
         statements = parse("\n".join(texts))
         is_query = any(isinstance(each, QueryStatement) for each in statements)
         # Mark these options as read; `_answer` and `_is_needless` will read them.
@@ -162,7 +164,9 @@ class NounCommand(Struct):
         return FAILED if problems else DONE
 
     def _is_needless(self, topics: Collection[str]) -> bool:
-        """Return whether --if-exists or --if-not-exists makes the statement needless, and print it if so."""
+        """Return whether the action has nothing to do because of --if-exists or --if-not-exists; if so, print that.
+        topics: the names of the topics that exist.
+        """
         (topic,) = self.given.topic
         exists = topic in topics
         if self.given.if_not_exists if exists else self.given.if_exists:
@@ -171,7 +175,11 @@ class NounCommand(Struct):
         return False
 
     async def _changed(self, session: Session, change: Change, *, ask: bool) -> int:
-        """Read the needs of statements, stage, check and apply them; with --validate-only check but do not send them.
+        """Read the parts that the statements need, stage their edits, and check and apply them. With --validate-only
+        they are checked but not sent.
+
+        Args:
+            ask: whether the apply asks for consent.
 
         Returns:
             The exit code.
@@ -244,7 +252,7 @@ class NounCommand(Struct):
         self._show(report, "apply")
 
     def _refused(self, report: StageReport) -> bool:
-        """Return whether edits were refused, and print the reasons."""
+        """Return whether any edit was refused when it was staged; if so, print the reasons."""
         from console.present import names
 
         for refused in report.refused:

@@ -1,4 +1,4 @@
-"""The nouns that need no file of their own: ``kac topics``, ``quotas``, ``brokers``, ``scram`` and others."""
+"""The nouns whose commands need no file of their own: ``kac topics``, ``quotas``, ``brokers``, ``scram`` and others."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ def _is_pattern(name: str) -> bool:
 
 
 def _refuse_regex(text: str) -> None:
-    """Raise OptionsError for an apparent regular expression, which kafka-topics accepts: as a pattern it would match
-    other topics, or none.
+    """Raise OptionsError for a text that looks like a regular expression. kafka-topics accepts regular expressions; as
+    a pattern of kac the text would match other topics, or none.
     """
     if not looks_like_regex(text) and "," not in text:  # a comma means "or" in kafka-topics
         return

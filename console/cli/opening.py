@@ -1,5 +1,5 @@
-"""The start of every command that connects to a cluster: from options to a context, a client and a session; and the
-list of the contexts found.
+"""The steps with which every command that connects to a cluster begins: from options to a context, a client and a
+session; and the list of contexts that ``kac contexts`` prints.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
 
 
 def context_of(options: argparse.Namespace) -> Context | None:
-    """Return the context that flags, environment and files name; None after printing the reason."""
+    """Return the context that flags, environment and files name. If it can't be used, print the reason and
+    return None.
+    """
     from msgspec.structs import replace
 
     from console.contexts import ContextError, load, resolve
@@ -62,15 +64,15 @@ def context_of(options: argparse.Namespace) -> Context | None:
 
 
 SAID_AFTER = 2.0
-"""Seconds without a response after which a command prints the brokers that it waits for."""
+"""Seconds without a response after which a command prints which brokers it waits for."""
 
 
 def client_of(context: Context, recorder: Recorder | None = None, *, ask: bool = True) -> AdminClient:
-    """Return a client of the context's cluster, started on its own thread; the caller closes it.
+    """Return a client for the context's cluster, started on its own thread. The caller closes it.
 
     Args:
-        recorder: receives every response of the brokers; None to record nothing.
-        ask: whether the login at an SSH host on the way may prompt on the terminal.
+        recorder: gets every response of the brokers; None to record nothing.
+        ask: whether the login at an SSH host (`via`) may prompt on the terminal.
     """
     if ask:
         log_in_on_the_way(context)
@@ -89,8 +91,8 @@ def client_of(context: Context, recorder: Recorder | None = None, *, ask: bool =
 
 
 def command_client(context: Context, recorder: Recorder | None = None) -> AdminClient:
-    """Return a client for a command, from `client_of`. A command prints nothing until a broker responds: after
-    `SAID_AFTER` seconds a line names the brokers for which the command waits.
+    """Return a client from `client_of` for a command. If no broker responds within `SAID_AFTER` seconds, it prints a
+    line with the brokers for which the command waits.
     """
     client = client_of(context, recorder)
 
@@ -108,8 +110,9 @@ def command_client(context: Context, recorder: Recorder | None = None) -> AdminC
 
 
 def log_in_on_the_way(context: Context) -> None:
-    """Log in at the context's SSH host or Kubernetes before the screen is drawn, while the terminal is free for a
-    prompt; do nothing without a terminal. The first connection reports a failure.
+    """Log in at the SSH host or Kubernetes through which the context connects, before the screen is drawn, while the
+    terminal is free for a prompt; do nothing without a terminal. A failure is not reported here, but by the first
+    connection.
     """
     if context.settings.via is None:
         return
@@ -124,7 +127,7 @@ def log_in_on_the_way(context: Context) -> None:
 
 
 def recorded_client(context: Context) -> AdminClient:
-    """Return a client from `client_of` whose responses stay in memory for half an hour."""
+    """Return a client from `client_of` that keeps the brokers' responses of the last half hour in memory."""
     from console.flight.recorder import Recorder
     from console.session.kept_record import in_memory
 
@@ -153,15 +156,15 @@ def with_session(
     work: Callable[[Session], Awaitable[T]],
     recorder: Recorder | None = None,
 ) -> T | int:
-    """Run `work` on a session with the cluster of the options.
+    """Connect to the cluster that the options name, call `work` with a session, and close the connection.
 
     Args:
         front_end: the command, for the journal.
-        recorder: receives every response of the brokers; None to record nothing.
+        recorder: gets every response of the brokers; None to record nothing.
 
     Returns:
-        The result of `work`: its data, or the exit code; 1 after printing an AdminError or Refused, 2 without a
-        context.
+        The result of `work`: data, or an exit code. After printing the reason: 1 for AdminError and Refused, 2 without
+        a usable context.
     """
     context = context_of(options)
     if context is None:
@@ -185,7 +188,7 @@ def with_session(
 
 
 def seconds(text: str) -> float:
-    """Return a duration in seconds. Raises ValueError for text that is not a duration."""
+    """Return the number of seconds in the text of a duration. Raises ValueError: the text is not a duration."""
     from console.plan.amounts import parse_duration
 
     return parse_duration(text) / 1000
@@ -197,18 +200,18 @@ def add_duration(
     default: float | None = None,
     read: Callable[[str], float] = seconds,
 ) -> None:
-    """Add ``--for``, a duration in seconds.
+    """Add the option ``--for``, a duration in seconds.
 
     Args:
         what: the help of the option.
-        default: seconds without the option; None for no duration.
-        read: the text -> seconds; raises ValueError.
+        default: seconds without the option; None for no limit.
+        read: parses the text to seconds; raises ValueError.
     """
     parser.add_argument("--for", dest="seconds", metavar="DURATION", type=option(read), default=default, help=what)
 
 
 def throttle_rate(text: str) -> int:
-    """Return the bytes per second of a throttle. Raises ValueError."""
+    """Return the bytes per second in the text of a throttle. Raises ValueError: the text is not a rate."""
     from console.operations.throttle import rate_of
 
     return rate_of(text)
@@ -227,7 +230,7 @@ def add_theme(parser: argparse.ArgumentParser) -> None:
 
 
 def screen_settings(contexts: Contexts, options: argparse.Namespace) -> ConsoleSettings:
-    """Return the settings for a screen, and print their problems."""
+    """Return the settings of the screen from kac's own file and the options; print their problems."""
     from console.contexts.console_settings import with_theme
 
     settings, problem = with_theme(contexts.settings, os.environ, getattr(options, "theme", None))
@@ -252,7 +255,8 @@ NONE_USABLE = "No context can be used. Mend what is named below, or name a clust
 
 
 def listing(contexts: Contexts, width: int | None = None) -> str:
-    """Return the contexts as lines, then the broken contexts and the problems; `*` marks the default context.
+    """Return the lines of ``kac contexts``: the usable contexts, with `*` at the default context, then the broken
+    contexts and the problems.
 
     Args:
         width: the width of the terminal, in cells; None for no limit.

@@ -1,5 +1,6 @@
-"""Elections and deletions of records of `kac topics`, with the JSON files of Kafka's tools for them:
-``{"partitions": [{"topic": …, "partition": …, "offset": …}]}``."""
+"""The options of `kac topics` for elections and for deletions of records, with the JSON files of Kafka's tools for
+them: ``{"partitions": [{"topic": …, "partition": …, "offset": …}]}``.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ LIMIT = 16 << 20
 """Maximum size of a file in bytes."""
 UNCLEAN = "unclean"
 _END = -1
-"""The number for the end of the log in a file of offsets (DeleteRecordsRequest.HIGH_WATERMARK)."""
+"""The offset that means the end of the log in a file of offsets (DeleteRecordsRequest.HIGH_WATERMARK)."""
 
 
 class _Row(Struct, frozen=True):
@@ -38,8 +39,8 @@ class _File(Struct, frozen=True):
 
 
 def _rows(path: str) -> list[_Row]:
-    """Return the partitions of a file, sorted. Raises OptionsError if the file can't be read, has another form, or
-    names no partition or one partition twice.
+    """Return the topic, the partition and the offset of each entry of a file, sorted. Raises OptionsError: the file
+    can't be read, has another form, names no partition, or names a partition twice.
     """
     try:
         with Path(path).expanduser().open("rb") as file:
@@ -59,7 +60,9 @@ def _rows(path: str) -> list[_Row]:
 
 
 def elections(given: argparse.Namespace) -> Statements | Carry:
-    """Return the elections that the options request. Raises OptionsError."""
+    """Return the statements for the elections that the options request; if they depend on the state of the cluster, the
+    function that reads it. Raises OptionsError.
+    """
     kind = given.election_type.lower()
     if kind not in ("preferred", UNCLEAN):
         raise OptionsError("--election-type is preferred or unclean")
@@ -79,7 +82,7 @@ def _election(kind: str, topic: str, partition: int) -> str:
 
 
 async def _elect_leaderless(client: Client, context: Context) -> Change | Found:
-    """Return an unclean election for each partition without a leader; a result that says so if all have one."""
+    """Return an unclean election for each partition without a leader; if all have one, a result that reports this."""
     from console.answers.results import Table
     from console.session.snapshot_reader import SnapshotReader
 
@@ -95,7 +98,7 @@ async def _elect_leaderless(client: Client, context: Context) -> Change | Found:
 
 
 def deletions(path: str) -> Statements:
-    """Return the deletions of the records before the offsets of a file. Raises OptionsError."""
+    """Return the statements that delete the records before the offsets in a file. Raises OptionsError."""
     texts = []
     for row in _rows(path):
         if row.offset is None:

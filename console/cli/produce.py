@@ -1,4 +1,4 @@
-"""``kac produce``: writes the records of files and pipes, in JSON lines as ``kac records`` writes them."""
+"""``kac produce``: writes records from files and pipes to a topic, from JSON lines as ``kac records`` prints them."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def run_produce(options: argparse.Namespace) -> int:
 
     Returns:
         The exit code: 0 written; 1 some were not written, or their outcome is unknown; 2 a file can't be read, a line
-        is not a record, or there is no context, and nothing was done; 3 warnings are not accepted, or --plan: nothing
-        was sent.
+        is not a record, or there is no context, and nothing was done; 3 nothing was sent, because warnings are not
+        accepted or --plan is given.
     """
     from console.answers.results import Printer
     from console.language.statements import Name
@@ -103,7 +103,13 @@ def run_produce(options: argparse.Namespace) -> int:
 
 
 def _read(name: str, by_schema: list[str]) -> tuple[NewRecord, ...]:
-    """Return the records of a file. Raises OSError, NotARecord with the file's name."""
+    """Return the records in a file, in order. Raises OSError: it can't be read; NotARecord: a line is not a record; the
+    message has the file's name.
+
+    Args:
+        name: the path, or ``-`` for standard input.
+        by_schema: the parts, ``key`` and ``value``, that are JSON to encode by a schema.
+    """
     shown = "standard input" if name == STDIN else name
     if name == STDIN:
         data = sys.stdin.buffer.read(MOST_BYTES + 1)

@@ -1,4 +1,4 @@
-"""``kac record``: writes the brokers' responses to a file, for a replay later."""
+"""``kac record``: writes the brokers' responses to a file, a flight record, for a later replay."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 EVERY_SECONDS = 2.0
 MOST_WAITING = 256 << 20
-"""Maximum size in bytes of responses that wait to be written: it is enough for the first poll of a very large
-cluster."""
+"""Maximum size in bytes of the responses that wait to be written: enough for the first poll of a very large cluster."""
 
 
 def record_options(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +74,11 @@ def run_record(options: argparse.Namespace, *, quiet: bool = False) -> int:
 
 
 def _refusal(file: Path, *, append: bool) -> str:
-    """Return the reason why this file can't be recorded into; ``""`` if it can, as far as is known without writing."""
+    """Return the reason why no record can be written into this file; ``""`` if there is none. Writes nothing.
+
+    Args:
+        append: whether to append to an existing record.
+    """
     from console.flight.answer import RecordError
     from console.flight.flight_reader import FlightReader
 
@@ -137,7 +140,9 @@ async def _record(session: Session, options: argparse.Namespace, recorder: Recor
 
 
 def _opened(snapshot: Snapshot, name: str, options: argparse.Namespace) -> tuple[FlightWriter, Sink]:
-    """Return the file, and the sink that writes responses into it. Raises OSError and RecordError."""
+    """Return the opened file, and the function that writes responses into it. Raises OSError, RecordError: it can't be
+    created or continued.
+    """
     from importlib.metadata import version
 
     from console.flight.answer import Header

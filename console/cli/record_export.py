@@ -1,4 +1,4 @@
-"""The manifest next to an exported file of records, complete also on a full disk."""
+"""The manifest next to an exported file of records: a description that is completed even if the disk is full."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from console.language.verbs.records import Records
 
 SAID = 5
-"""Maximum number of partitions whose last offsets a message names."""
+"""Maximum number of partitions whose last offsets the final message names."""
 SPARE = 4 << 10
-"""Bytes that are reserved for the manifest to grow, so that it can be completed on a full disk."""
+"""Number of bytes that the manifest reserves beyond its present size, so that it can be completed on a full disk."""
 
 
 class Manifest(Struct, frozen=True):
-    """The description of an exported file."""
+    """The description of an exported file of records."""
 
     statement: str
     cluster_id: str
@@ -38,23 +38,25 @@ class Manifest(Struct, frozen=True):
     output: str
     began: str
     hidden: bool
-    """Whether keys, values and headers are hidden."""
+    """Whether the contents of keys, values and headers are hidden."""
     masks: tuple[str, ...]
-    """The paths of masked fields."""
+    """The paths of the fields that are masked."""
     ended: str = ""
     finished: bool = False
     why: str = ""
-    """The reason why the file is incomplete."""
+    """The reason why the file is incomplete; empty if it is complete."""
     records: int = 0
     bytes: int = 0
     looked_at: int = 0
     undecodable: int = 0
     ranges: tuple[Mapping[str, Data], ...] = ()
-    """For each partition, the part that was searched, and the last record that was written."""
+    """For each partition, the searched range of offsets, and the offset of the last record that was written."""
 
 
 def ranges_of(progress: Progress, last: Mapping[tuple[str, int], int]) -> tuple[Mapping[str, Data], ...]:
-    """Return the ranges of a manifest."""
+    """Return the ranges of a manifest from the progress of the search. last: topic and partition -> the offset of the
+    last written record.
+    """
     return tuple(
         {
             "topic": each.topic,
@@ -70,8 +72,8 @@ def ranges_of(progress: Progress, last: Mapping[tuple[str, int], int]) -> tuple[
 
 
 class ManifestFile:
-    """A manifest next to an exported file. It is written at the start, longer than needed, and overwritten in place at
-    the end, so that the last write needs no further space on a full disk.
+    """A manifest next to an exported file. It is written at the start, with spare bytes, and overwritten in place at
+    the end, so that the last write needs no further space on the disk.
     """
 
     def __init__(self, exported: Path, manifest: Manifest) -> None:
@@ -89,7 +91,7 @@ class ManifestFile:
         return text.ljust(self._room)
 
     def reserve(self, manifest: Manifest) -> None:
-        """Write the manifest again, with room for the ranges of its partitions. Raises WriteError."""
+        """Write the manifest again, with enough spare bytes for the ranges of its partitions. Raises WriteError."""
         self._write(self._padded(manifest, SPARE))
 
     def finish(self, manifest: Manifest) -> None:
@@ -109,7 +111,7 @@ class ManifestFile:
 
 
 class About(NamedTuple):
-    """The parts of a manifest besides the search."""
+    """The contents of a manifest that do not depend on the search."""
 
     context: str
     cluster_id: str
@@ -121,17 +123,18 @@ class About(NamedTuple):
 
 
 class Export:
-    """The output of a search, and the manifest of a file.
+    """The output of a search of records, and the manifest if the output is a file.
 
     Attributes:
-        progress: the progress of the last portion.
+        progress: the progress of the search after its last portion.
     """
 
     def __init__(self, about: About, statement: Records, search: Search, output: Output, form: str) -> None:
-        """Create the manifest, if the output is a file.
+        """Create the manifest if the output is a file.
 
         Args:
-            form: the form of the output.
+            about: the contents that do not depend on the search.
+            form: the form of the output, such as ``jsonl``.
 
         Raises:
             WriteError: the manifest exists, or can't be created.
@@ -157,7 +160,9 @@ class Export:
             raise
 
     async def write(self, items: Sequence[Record | Undecodable], parts: Sequence[bytes], portion: Portion) -> None:
-        """Write the records of a portion. Raises WriteError, BrokenPipeError."""
+        """Write the records of a portion. parts: the bytes of each item. Raises WriteError; BrokenPipeError: the reader
+        of standard output is gone.
+        """
         self.progress = portion.progress
         self._undecodable += len(portion.undecodable)
         if self._file is not None and not self._is_reserved and portion.progress.scanned:
@@ -169,7 +174,7 @@ class Export:
         """Close the file and complete the manifest.
 
         Args:
-            why: the reason why the search is incomplete; ``""`` if it is complete.
+            why: the reason why the result is incomplete; ``""`` if it is complete.
 
         Raises:
             WriteError: the file or its manifest can't be written.
@@ -181,7 +186,9 @@ class Export:
                 self._file.finish(self._filled(why))
 
     def stands(self) -> str:
-        """Return the number of written records, with the last offsets, for an operator who continues from there."""
+        """Return a line with the number of written records and their last offsets, from which an operator can
+        continue.
+        """
         last = [f"{clean(topic, 120)}-{partition} {offset}" for (topic, partition), offset in self.output.last.items()]
         more = f" and {plural(len(last) - SAID, 'more partition')}" if len(last) > SAID else ""
         written = f"{plural(self.output.count, 'record')} stand in {self.output.name}"

@@ -1,4 +1,4 @@
-"""The outputs of `kac records`: standard output, or a new private file."""
+"""The output of `kac records`: standard output, or a new file that only its owner may read."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from console.terminal import put_bytes, write_all
 
 
 class WriteError(Exception):
-    """The output can't be written any more; the text is for the operator. What was written before stands."""
+    """The output can't be written any more; the text is for the operator. Bytes written before remain in the output."""
 
 
 class BackgroundWriter:
-    """Writes in a thread that does not keep the process alive, so that a slow reader never holds up Ctrl-C."""
+    """Writes in a thread that does not keep the process alive, so that Ctrl-C works while a slow reader blocks
+    a write.
+    """
 
     def __init__(self, write: Callable[[bytes], None]) -> None:
         self._write = write
@@ -62,7 +64,7 @@ class Output:
 
     Attributes:
         count: the number of records written.
-        last: topic and partition -> the offset of the last record written.
+        last: (topic, partition) -> the offset of the last record written.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -86,7 +88,7 @@ class Output:
         write_all(self._file, data)
 
     async def head(self, data: bytes) -> None:
-        """Write the text before the records. Raises WriteError, BrokenPipeError."""
+        """Write bytes before the first record. Raises WriteError, BrokenPipeError."""
         await self._put([data], [])
 
     async def write(self, items: Sequence[Record | Undecodable], parts: Sequence[bytes]) -> None:
@@ -97,7 +99,8 @@ class Output:
             parts: the bytes of each, in the same order.
 
         Raises:
-            WriteError: the disk is full, or the file can't be written. A record that was cut is removed from a file.
+            WriteError: the disk is full, or the file can't be written. The file then ends with the last complete
+                record.
             BrokenPipeError: the reader of standard output is gone.
         """
         await self._put(parts, items)
@@ -129,22 +132,22 @@ class Output:
 
     @property
     def name(self) -> str:
-        """The file's name, or that of standard output."""
+        """The path of the file; a name for standard output."""
         return "standard output" if self.path is None else str(self.path)
 
     @property
     def bytes(self) -> int:
-        """Bytes written."""
+        """Number of bytes written."""
         return self._size
 
     def discard(self) -> None:
-        """Remove the new file, to which no record was written."""
+        """Close and delete the new file, to which the caller has written no record; do nothing for standard output."""
         if self.path is not None and self._file is not None:
             self._file.close()
             self.path.unlink()
 
     def close(self) -> None:
-        """Sync and close the file. Raises WriteError if the data could not be stored."""
+        """Sync the file to disk and close it. Raises WriteError: the data could not be stored."""
         if self._file is None or self._file.closed:
             return
         try:
@@ -164,7 +167,9 @@ def _create(path: Path) -> FileIO:
 
 
 def _whole(parts: Sequence[bytes], written: int) -> tuple[int, int]:
-    """Return the number of parts that are whole in the first bytes written, and their bytes."""
+    """Return the number of parts that are completely within the first `written` bytes, and their total size in
+    bytes.
+    """
     count = size = 0
     for part in parts:
         if size + len(part) > written:
@@ -174,6 +179,6 @@ def _whole(parts: Sequence[bytes], written: int) -> tuple[int, int]:
 
 
 def reason_of(error: OSError) -> str:
-    """Return the reason why a file can't be written, for an operator."""
+    """Return the reason why a file can't be written, as text for an operator."""
     text = (error.strerror or str(error)).lower()
     return f"{text}; free space, or use another disk" if error.errno in (errno.ENOSPC, errno.EDQUOT) else text

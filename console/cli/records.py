@@ -1,4 +1,6 @@
-"""``kac records``: finds records of topics and writes them to a pipe, a file or the terminal, or follows topics."""
+"""``kac records``: finds records in topics and writes them to a pipe, a file or the terminal; with --follow also new
+ones.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +38,11 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 OUTPUTS = ("table", "json", *STREAMS)
 LIVE_LINES = 100
-"""Maximum number of records per second that a terminal shows of a search that follows."""
+"""Default maximum number of records per second that --follow prints on a terminal."""
 SHOWN_EVERY = 0.2
-"""Seconds between two changes of the status line."""
+"""Minimum number of seconds between two changes of the status line."""
 LAST_WRITE = 1.0
-"""Seconds within which the reader of a pipe has to take the last records after Ctrl-C."""
+"""Seconds that the reader of a pipe gets after Ctrl-C to accept the last records."""
 
 _EXAMPLES = """\
 examples:
@@ -133,8 +135,8 @@ def run_records(options: argparse.Namespace) -> int:
     """Find records and write them.
 
     Returns:
-        The exit code: 0 done; 1 a part was not searched, or the output can't be written; 2 not understood, nothing
-            done; 130 ended by Ctrl-C, except with --follow.
+        The exit code: 0 done; 1 a part was not searched, or the output can't be written; 2 the arguments are invalid,
+        nothing done; 130 ended by Ctrl-C, except with --follow.
     """
     from console.language.errors import LanguageError
     from console.language.grammar import parse
@@ -163,7 +165,7 @@ def run_records(options: argparse.Namespace) -> int:
 
 
 def _contradiction(options: argparse.Namespace) -> str:
-    """Return the reason why options do not fit each other; ``""`` if they do."""
+    """Return the reason why options exclude or lack each other; ``""`` if they are valid together."""
     if options.only and options.key is None:
         return "--only goes with --key"
     if options.output != "raw" and (options.field != VALUE or options.separator != r"\n"):
@@ -180,7 +182,9 @@ def _contradiction(options: argparse.Namespace) -> str:
 
 
 def statement_text(options: argparse.Namespace) -> str:
-    """Return the options as a statement of the command language, which checks them."""
+    """Return the `records` statement of the command language for these options; the language's parser checks their
+    values.
+    """
     topics = ",".join(map(quote_pattern, ",".join(options.topics).split(",")))
     words = ["records", "topic" if topics == "topic" else "", topics]
     words.append(f"partition {options.partition}" if options.partition is not None else "")
@@ -209,7 +213,9 @@ def _place(text: str) -> str:
 
 
 def _rate(text: str | None) -> int:
-    """Return bytes a second, 0 for no limit. Raises ValueError."""
+    """Return the bytes per second in a text; 0 for None, which means no limit. Raises ValueError: the text is not a
+    rate.
+    """
     if text is None:
         return 0
     from console.plan.amounts import Unit, parse_amount
@@ -218,7 +224,7 @@ def _rate(text: str | None) -> int:
 
 
 class _Work:
-    """The work of one command."""
+    """One run of ``kac records``."""
 
     def __init__(self, options: argparse.Namespace, statement: Records, rate: int) -> None:
         self._options = options
@@ -237,7 +243,8 @@ class _Work:
         """Search, and write the found records.
 
         Args:
-            read_cluster, cluster_id: functions that read the cluster, and return its id then, for a manifest.
+            read_cluster: reads the cluster, for the manifest.
+            cluster_id: returns the cluster's id after that; ``""`` if it is unknown.
 
         Returns:
             The exit code.
@@ -268,8 +275,8 @@ class _Work:
             return await self._collect(reader, context.mask, stopping, line, masked=masked)
 
     async def _stream(self, reader: RecordReader, about: About, stopping: asyncio.Event, line: StatusLine) -> int:
-        """Write records while they are found, and return the exit code. Raises WriteError, and AdminError or Refused as
-        `_portions`.
+        """Write records as they are found, and return the exit code. stopping: set by Ctrl-C. Raises WriteError;
+        AdminError and Refused as `_portions`.
         """
         from console.answers.record_forms import csv_head, separator_text, stream_form
         from console.cli.record_export import Export
@@ -307,7 +314,7 @@ class _Work:
         return self._ended(export, stopping, cap)
 
     async def _search(self, reader: RecordReader) -> Search:
-        """Return the search of the statement. Raises AdminError, Refused."""
+        """Return the search that the statement describes. Raises AdminError, Refused."""
         from console.session.record_reading import search_of
 
         found = search_of(self._statement, await reader.topics(self._statement), datetime.now(UTC))
@@ -316,8 +323,8 @@ class _Work:
     async def _portions(
         self, reader: RecordReader, wanted: Search, stopping: asyncio.Event
     ) -> AsyncGenerator[Portion, None]:
-        """Yield the portions of a search in the form that may be shown; a set event ends it with the records found so
-        far.
+        """Yield the portions of a search, with hidden and masked contents as the context requires, until the search or
+        its time ends, or `stopping` is set.
 
         Raises:
             AdminError, Refused: as `RecordReader.search`.
@@ -341,7 +348,7 @@ class _Work:
             ending.cancel()
 
     def _ended(self, export: Export, stopping: asyncio.Event, cap: PerSecond) -> int:
-        """Complete the manifest, and print the end of the search. Return the exit code: 130 after Ctrl-C, except with
+        """Complete the manifest, and print how the search ended. Return the exit code: 130 after Ctrl-C, except with
         --follow; 1 after a problem; else 0.
         """
         interrupted = stopping.is_set() and not self._statement.follow
@@ -364,7 +371,12 @@ class _Work:
         *,
         masked: bool,
     ) -> int:
-        """Collect the records, write them at the end, and return the exit code."""
+        """Find all records first, then write them; return the exit code.
+
+        Args:
+            fields: the paths of masked fields.
+            masked: whether contents are hidden.
+        """
         from console.answers.data_forms import write
         from console.answers.records import records_result
         from console.session.record_reading import Collected
@@ -391,7 +403,7 @@ class _Work:
         return FAILED if result.problems else DONE
 
     def _say(self, portion: Portion, line: StatusLine) -> None:
-        """Print the notes and problems of a portion."""
+        """Print the notes and problems of a portion, a line each."""
         told = [*portion.notes, *map(str, portion.undecodable), *(each.told for each in portion.problems)]
         self._problems += len(portion.problems)
         if told:
@@ -400,7 +412,9 @@ class _Work:
             complain(text)
 
     def _show(self, progress: Progress, line: StatusLine, left_out: int = 0) -> None:
-        """Show the progress, at most every `SHOWN_EVERY` seconds; not on a terminal that has records."""
+        """Show the progress in the status line, at most every `SHOWN_EVERY` seconds; not if the terminal shows records.
+        left_out: the number of records that were found but not printed.
+        """
         now = time.monotonic()
         if now - self._shown_at < SHOWN_EVERY or not line.is_terminal:
             return
@@ -412,7 +426,9 @@ class _Work:
 
 
 async def _done(writing: Coroutine[Any, Any, None], stopping: asyncio.Event) -> bool:
-    """Return whether writing ended; False if the event was set and the reader of a pipe takes nothing for a second."""
+    """Wait for a write. Return True once it has ended; False if `stopping` was set and it has not ended `LAST_WRITE` (1
+    s) later.
+    """
     task, stop = asyncio.ensure_future(writing), asyncio.ensure_future(stopping.wait())
     await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
     stop.cancel()

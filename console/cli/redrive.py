@@ -1,4 +1,4 @@
-"""``kac redrive``: shows dead letters by original topic, exception and age; sends them again, each once."""
+"""``kac redrive``: shows dead letters by original topic, exception and age; with --run sends each again, once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from console.session.redriving import Desk
 
 NOT_SENT = 3
-"""The exit code if nothing was sent: warnings are not accepted, or --run is missing."""
+"""The exit code if no letter was sent, because warnings are not accepted or --run is missing."""
 _EXAMPLES = """\
 examples:
   kac redrive -c prod orders.dlt                              what is in it, and what would be sent
@@ -64,10 +64,10 @@ def redrive_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_redrive(options: argparse.Namespace) -> int:
-    """Show the letters of a topic; begin, continue or change the operation that sends them.
+    """Show the letters in a topic; or begin, continue or change the operation that sends them.
 
     Returns:
-        The exit code: 0 all are sent, or shown; 1 failed; 2 not understood; 3 nothing was sent, as warnings are not
+        The exit code: 0 all are sent, or shown; 1 failed; 2 invalid arguments; 3 nothing was sent, as warnings are not
         accepted; 4 the operation waits.
     """
     from console.language.errors import LanguageError
@@ -105,7 +105,7 @@ def run_redrive(options: argparse.Namespace) -> int:
 
 
 def statement_text(options: argparse.Namespace) -> str:
-    """Return the options as a statement of the command language, which checks them."""
+    """Return the statement of the command language for these options; the language's parser checks their values."""
     words = ["redrive topic", quote(options.topic)]
     words += [f"{name} {quote(value)}" for name in ("where", "to", "max") if (value := getattr(options, name))]
     return " ".join(words)

@@ -1,4 +1,6 @@
-"""A flight record instead of a cluster: ``kac triage --replay FILE``, and ``kac replay FILE`` on the screen."""
+"""Commands on a flight record instead of a cluster: ``kac triage --replay FILE``, and ``kac replay FILE`` on the
+screen.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ Tell = Callable[["Verdict", "Observations"], None]
 
 
 def opened(file: Path) -> FlightReader | None:
-    """Open a record; return None after printing why the record can't be read, or that it has no answer."""
+    """Return the opened record. If it can't be read, or has no responses, print the reason and return None."""
     from console.flight.answer import RecordError
     from console.flight.flight_reader import FlightReader
 
@@ -48,15 +50,16 @@ def opened(file: Path) -> FlightReader | None:
 def replay_verdict(
     file: Path, at: str | None, expected: Sequence[Subject], tell: Tell, *, every: bool
 ) -> Verdict | int:
-    """Triage a record up to a time.
+    """Find the problems in a record up to a time.
 
     Args:
-        at: a time of the record; None for its end.
-        expected: the brokers whose outage is announced, such as for a restart.
-        tell: called with each verdict if `every`, else with the last one.
+        at: a time within the record; None for its end.
+        expected: the brokers whose outage is planned, for example for a restart.
+        tell: called with a verdict and the observations on which it is based.
+        every: whether `tell` is called after each poll; otherwise only with the last verdict.
 
     Returns:
-        The last verdict; an exit code after printing the reason.
+        The last verdict. If there is none, the reason is printed and the result is an exit code.
     """
     import asyncio
 

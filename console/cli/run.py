@@ -1,4 +1,4 @@
-"""``kac run`` and ``kac shell``: the command language as a script, and at a prompt."""
+"""``kac run`` and ``kac shell``: run statements of the command language from a script, and at a prompt."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run_run(options: argparse.Namespace) -> int:
     """Run a script.
 
     Returns:
-        The exit code: 0 done, 1 failed, 2 not understood, 3 edits left unapplied.
+        The exit code: 0 done, 1 failed, 2 the script is invalid, 3 edits were staged and not applied.
     """
     from console.session.script_runner import read_script, run_script
 
@@ -47,11 +47,11 @@ def shell_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_shell(options: argparse.Namespace) -> int:
-    """Run the shell; without a terminal run the script on standard input.
+    """Run the shell; if standard input is not a terminal, run it as a script.
 
     Returns:
-        The exit code: 0 done, 1 the last entry failed, 2 no context or a script that is not understood, 3 edits left
-        unapplied.
+        The exit code: 0 done, 1 the last entry failed, 2 no context or an invalid script, 3 edits were staged and not
+        applied.
     """
     if not sys.stdin.isatty():
         from console.session.script_runner import read_script, run_script

@@ -1,4 +1,4 @@
-"""Commands for cron as well as by hand: ``kac due`` reverts changes with a limited duration, ``kac leftovers`` finds
+"""Commands that may run from cron: ``kac due`` reverts changes with a limited duration, ``kac leftovers`` finds
 replication throttles that no reassignment uses.
 """
 
@@ -47,11 +47,11 @@ def due_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_due(options: argparse.Namespace) -> int:
-    """Print the changes with a limited duration; revert those that are due, or keep one.
+    """Print the changes with a limited duration; revert those whose duration has ended, or make one permanent.
 
     Returns:
-        The exit code: 0 done, or nothing was due; 1 something could not be taken back; 2 no context; 3 warnings
-        of something that is due are not accepted.
+        The exit code: 0 done, or nothing was due; 1 a change could not be reverted; 2 no context; 3 warnings about a
+        revert are not accepted.
     """
     from datetime import UTC, datetime
 
@@ -122,28 +122,31 @@ _NEEDS = Needs(
 )
 _NO_OWNERS: Mapping[StaleThrottle, Operation] = {}
 CHANGES = 10_000
-"""Maximum number of changes in the journal, the latest first, that are searched for the one that set a throttle."""
+"""Maximum number of changes in the journal, the latest first, among which the change that set a throttle is
+searched.
+"""
 ENDED = 100
-"""Maximum number of ended operations that are searched for the one that left a throttle."""
+"""Maximum number of ended operations among which the one that left a throttle is searched."""
 _COLUMNS = tuple(map(Column, ("Entity", "Key", "Value", "Why", "Owner")))
 UNKNOWN_OWNER = "unknown"
 
 
 class Leftovers(NamedTuple):
-    """Throttles that no reassignment uses, and the cluster, whose failures contain failed reads."""
+    """Throttles that no reassignment uses, and the snapshot of the cluster, whose failures show which reads failed."""
 
     throttles: tuple[StaleThrottle, ...]
     cluster: Snapshot
     owners: Mapping[StaleThrottle, Operation]
-    """Throttle -> the operation of this host's journal that set it. An open operation will remove its throttles itself;
-    an ended one is here only if it left them."""
+    """Throttle -> the operation in this host's journal that set it. An open operation will remove the throttle itself;
+    an ended one has left it.
+    """
     changes: Mapping[StaleThrottle, int]
-    """Throttle -> the number of the change by which an operator set it."""
+    """Throttle -> the number of the change in this host's journal by which an operator set it."""
 
 
 async def read_leftovers(session: Session) -> Leftovers:
-    """Read the cluster's stale throttles, except those that the context declares, and their origins in this host's
-    journal, if it has one. Raises Refused, AdminError.
+    """Read the cluster's unused throttles, except those that the context keeps on purpose, and their origins in this
+    host's journal, if it has one. Raises Refused, AdminError.
     """
     from console.session.former_changes import any_journal
     from console.session.journal_changes import read_latest
@@ -171,8 +174,10 @@ def _owners(throttles: Iterable[StaleThrottle], known: Operations) -> dict[Stale
 
 
 def _changes(throttles: Iterable[StaleThrottle], latest: Iterator[Change]) -> dict[StaleThrottle, int]:
-    """Return throttle -> the last applied change of its key, if that change set the throttle's present value. latest:
-    the changes, latest first, of which only the first `CHANGES` are searched.
+    """Return throttle -> the last applied change of its key, if that change set the throttle's present value.
+
+    Args:
+        latest: the changes in the journal, the latest first, of which the first `CHANGES` are searched.
     """
     from console.journal.history import State
 
@@ -195,12 +200,12 @@ def stale_throttles_table(
     owners: Mapping[StaleThrottle, Operation] = _NO_OWNERS,
     changes: Mapping[StaleThrottle, int] = MappingProxyType({}),
 ) -> Table:
-    """Return the table of removable throttles, with the reason and the owner, if this host's journal has it; its
-    problems are the failed reads.
+    """Return a table of the throttles that can be removed, each with the reason and its origin, as far as the journal
+    has it. The table's problems are the reads that failed.
 
     Args:
-        owners: throttle -> operation; an open operation removes it itself.
-        changes: throttle -> number of the change that set it by hand.
+        owners: throttle -> the operation that set it; throttles of an open operation are not removable by hand.
+        changes: throttle -> the number of the change by which an operator set it.
     """
     rows = tuple(
         Row(
@@ -237,7 +242,7 @@ def _owner(operation: Operation | None, change: int | None) -> str:
 
 
 def _is_free(throttle: StaleThrottle, owners: Mapping[StaleThrottle, Operation]) -> bool:
-    """Return whether no open operation will remove the throttle."""
+    """Return whether no open operation will remove the throttle itself."""
     return throttle not in owners or owners[throttle].ended is not None
 
 
@@ -247,5 +252,5 @@ def _value(each: StaleThrottle) -> str:
 
 
 def removal_command(each: StaleThrottle) -> str:
-    """Return the statement that stages the throttle's removal."""
+    """Return the statement of the command language that stages the removal of a throttle."""
     return command_of(each.edit)

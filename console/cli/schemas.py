@@ -1,4 +1,4 @@
-"""``kac schemas``: the subjects of the context's schema registry."""
+"""``kac schemas``: lists and changes the subjects of the context's schema registry."""
 
 from __future__ import annotations
 

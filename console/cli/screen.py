@@ -1,4 +1,4 @@
-"""``kac`` without a command: opens the screen, or prints why this terminal can't show it, with an alternative."""
+"""``kac`` without a command: opens the screen; if this terminal can't show it, prints the reason and an alternative."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
 
 
 def no_screen(environ: Mapping[str, str]) -> str:
-    """Return the reason why the screen can't be shown here, with an alternative; ``""`` if it can."""
+    """Return the reason why this terminal can't show the screen, with an alternative; ``""`` if it can."""
     why = not_a_terminal() or dumb(environ) or no_unicode(environ) or plain_window(environ)
     other = "`kac --plain` works here, and so does `kac shell` with the same commands; `kac run` in scripts"
     return f"{why}. {other}" if why else ""
 
 
 def is_plain(options: argparse.Namespace) -> bool:
-    """Return whether the console is to be lines: by ``--plain``, or the settings."""
+    """Return whether the console prints lines instead of a screen: by ``--plain``, or by the settings."""
     from console.contexts import load
 
     return getattr(options, "plain", False) or load(os.environ, Path.home()).settings.accessible
@@ -48,7 +48,7 @@ def not_a_terminal() -> str:
 
 
 def dumb(environ: Mapping[str, str]) -> str:
-    """Return the reason why a terminal of this kind can't be drawn on; ``""`` if it can."""
+    """Return the reason why nothing can be drawn on a terminal of this kind (TERM); ``""`` if it can."""
     term = environ.get("TERM", "")
     if term not in _DUMB:
         return ""
@@ -57,7 +57,8 @@ def dumb(environ: Mapping[str, str]) -> str:
 
 
 def no_unicode(environ: Mapping[str, str]) -> str:
-    """Return the variable that names a locale without UTF-8, as a message; ``""`` if there is no such variable.
+    """Return a message with the environment variable whose locale does not use UTF-8; ``""`` if there is no such
+    variable.
 
     A locale that this host lacks is judged by its name; without any variable, terminals use UTF-8 (PEP 538).
     """
@@ -72,15 +73,15 @@ def no_unicode(environ: Mapping[str, str]) -> str:
 
 
 SCREEN_SECONDS = 2.0
-"""Seconds for GNU screen to describe a window, which takes it some milliseconds."""
+"""Timeout in seconds for the program GNU screen to describe a window, which usually takes some milliseconds."""
 UTF8_WINDOW = "start it as screen -U, or type in it: Ctrl-A :utf8 on on"
 
 
 def plain_window(environ: Mapping[str, str]) -> str:
-    """Return a message if this window of GNU screen does not use UTF-8, even if the locale does.
+    """Return a message if this terminal is a window of GNU screen that does not use UTF-8, even if the locale does.
 
-    Such a window shows each byte of a line as a character. Returns ``""`` for other windows, without an answer from
-    screen, and outside of screen.
+    Such a window shows each byte of a line as a character. Return ``""`` for other windows, outside of GNU screen, and
+    if GNU screen does not answer.
     """
     if not environ.get("STY") or environ.get("TMUX"):
         return ""
@@ -99,7 +100,7 @@ def plain_window(environ: Mapping[str, str]) -> str:
 
 
 _WINDOW = re.compile(r"\(\d+,\d+\)/\(\d+,\d+\)")
-"""Matches the beginning of screen's description of a window: the position of the cursor, and its size."""
+"""Matches the beginning of GNU screen's description of a window: the position of the cursor, and the size."""
 
 
 # ``kac`` without a command: the screen.
@@ -109,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
     """Open the console on the cluster that the options name.
 
     Returns:
-        The console's exit code; 2 without a context, or without a terminal for the screen.
+        The console's exit code; 2 without a usable context, or if the terminal can't show the screen.
     """
     why = no_screen(os.environ)
     if why and not is_plain(options):
@@ -126,7 +127,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _unusable_set(context: Context, name: str) -> str:
-    """Return the reason why the screen can't open on a set of the context; ``""`` if it can."""
+    """Return the reason why the screen can't open with the context's set of watched subjects of this name; ``""`` if it
+    can.
+    """
     from console.cli.watch import no_set
     from console.language.errors import CommandError
     from console.tui.watching import subjects_in
@@ -141,19 +144,20 @@ def _unusable_set(context: Context, name: str) -> str:
 
 
 SWITCH_EVERY = 0.001
-"""Seconds that a computing thread keeps the interpreter while others wait for it. Handling a key needs the interpreter
-a dozen times: with Python's default of 5 ms, a key would wait a tenth of a second for three threads that decode and
-compare a large cluster."""
+"""Seconds after which a computing thread gives the interpreter to waiting threads (`sys.setswitchinterval`). A key
+press needs the interpreter a dozen times: with Python's default of 5 ms it would wait a tenth of a second for three
+threads that decode and compare a large cluster.
+"""
 
 
 def show(options: argparse.Namespace, context: Context, contexts: Choice, tour: Path | None = None) -> int:
-    """Open the console on a context until the operator leaves it, and return its exit code.
+    """Open the console on a context, and return its exit code once the operator has left it.
 
     Args:
         options: `lake`, the path of the cluster's history, and `theme`; both override the environment and the settings;
-            `plain`, for lines instead of a screen; `request_logs`, those of brokers on this host.
-        contexts: the contexts to which the console can switch.
-        tour: the file whose existence means that the tour was seen; None for no tour.
+            `plain`, for lines instead of a screen; `request_logs`, the paths of request logs of brokers on this host.
+        contexts: the contexts to which the operator can switch.
+        tour: the file whose existence means that the tour was shown before; None for no tour.
     """
     from msgspec.structs import replace
 

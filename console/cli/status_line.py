@@ -1,4 +1,4 @@
-"""A status line that is overwritten on a terminal; and signals that end a command's work instead of the process."""
+"""A line on the terminal that is overwritten in place; and signals that end a command's work instead of the process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from console.terminal import drawn_on
 
 
 class StatusLine:
-    """A status line that is overwritten on a terminal, and omitted elsewhere."""
+    """A line of text that is overwritten in place on a terminal; it is not printed elsewhere."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -38,7 +38,7 @@ class StatusLine:
 
 @contextmanager
 def status_line() -> Iterator[StatusLine]:
-    """Yield a status line on standard error, which is removed at the end of the block."""
+    """Yield a status line on standard error, which is removed at the end of the ``with`` block."""
     line = StatusLine(drawn_on("stderr"))
     try:
         yield line
@@ -48,8 +48,8 @@ def status_line() -> Iterator[StatusLine]:
 
 @contextmanager
 def signals_end(stopping: asyncio.Event) -> Iterator[None]:
-    """Set the event on Ctrl-C and SIGTERM, instead of ending the process, while the block lasts. Only the main thread
-    can do this; in another thread, the block does nothing.
+    """Set the event on Ctrl-C and SIGTERM inside the ``with`` block, instead of ending the process. Signals can be
+    handled only in the main thread; in another thread this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""`kac transactions`, with the commands and options of kafka-transactions."""
+"""`kac transactions`, with the actions and options of kafka-transactions."""
 
 from __future__ import annotations
 
@@ -175,7 +175,13 @@ def _found(
     empty: str = "none",
     unread: Iterable[ReadFailure] = (),
 ) -> noun.Found:
-    """Return a table of rows with what could not be read. empty: the text of a table without rows."""
+    """Return a table of rows as the result of an action.
+
+    Args:
+        failures: name -> the error of a read, which becomes a problem of the table.
+        empty: the text for a table without rows.
+        unread: further reads that failed.
+    """
     from console.answers.results import table_of
     from console.model.snapshot import ReadFailure
 

@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 
 DEFAULT_SECONDS = 20.0
 ENDED = 128 + signal.SIGTERM
-"""The exit code of a watch with notifications that SIGTERM ended."""
+"""The exit code of a watch that sends messages if SIGTERM ended it."""
 REFUSED = 6
-"""The exit code of a watch whose login the brokers refuse, or to which another cluster answers: starting it again
-without a change could lock the account."""
+"""The exit code of a watch if brokers refuse its login, or if another cluster answers: a restart without a change could
+lock the account.
+"""
 
 
 def triage_options(parser: argparse.ArgumentParser) -> None:
@@ -115,8 +116,8 @@ def run_triage(options: argparse.Namespace) -> int:
     """Print the verdict on a cluster or a flight record.
 
     Returns:
-        The exit code: 0 if the cluster is healthy, 1 if no broker answered or a part is unread, 2 without a context or
-            for wrong options, 4 if triage names causes, 5 if a symptom has no cause; `REFUSED`, `ENDED`.
+        The exit code: 0 if the cluster is healthy, 1 if no broker answered or a part could not be read, 2 without a
+        context or for invalid options, 4 if there are causes, 5 if a symptom has no known cause; `REFUSED`, `ENDED`.
     """
     if options.replay is not None and options.request_logs:
         return leave(USAGE, "--request-log is of now: a flight record of the past can't be judged with it")
@@ -162,17 +163,21 @@ def run_triage(options: argparse.Namespace) -> int:
 
 
 MEND = "mend the context's login, addresses or cluster_id, and start the watch again"
-"""The next step after brokers refused the login at the start of a watch."""
+"""The recommended step after brokers refused the login at the start of a watch."""
 GOES_ON = "give the user back what it logs in with; for another secret start the watch again: it keeps the first one"
-"""The next step after brokers refused a later login: the watch continues, since a single broker may refuse it."""
+"""The recommended step after brokers refused a later login: the watch continues, since a single broker may
+refuse it.
+"""
 
 
 class CannotListen(Exception):
-    """Triage can't listen at the address of ``--listen``. The text is the line for the operator."""
+    """kac can't listen at the address of ``--listen``. The text is the line for the operator."""
 
 
 def _receivers(names: Sequence[str]) -> Sequence[tuple[str, Deliver]] | None:
-    """Return the deliveries to receivers of the configuration; None after printing the reason why one can't be used."""
+    """Return the name of each receiver in ``--notify`` with the function that delivers to it. If a receiver can't be
+    used, print the reason and return None.
+    """
     if not names:
         return ()
     from console.contexts import ContextError, load
@@ -201,7 +206,9 @@ def _receivers(names: Sequence[str]) -> Sequence[tuple[str, Deliver]] | None:
 async def _speaking(
     context: str, receivers: Sequence[tuple[str, Deliver]], options: argparse.Namespace
 ) -> AsyncIterator[Voice | None]:
-    """Yield the voice of the watch; None without a receiver and an address. Raises CannotListen."""
+    """Yield the sender of messages and metrics of the watch; None if the options name neither a receiver nor an
+    address. Raises CannotListen.
+    """
     listen: Address | None = options.listen
     if not receivers and listen is None:
         yield None
@@ -228,11 +235,11 @@ async def _speaking(
 
 @contextmanager
 def _keeping(keep: Callable[[], Awaitable[str]], *, as_json: bool) -> Iterator[None]:
-    """Write the brokers' answers of the last half hour into a file on SIGUSR1, while the block lasts.
+    """Write the brokers' responses of the last half hour into a file on each SIGUSR1 inside the ``with`` block.
 
     Args:
         keep: writes the file, and returns a line with its path.
-        as_json: whether standard output has objects alone.
+        as_json: whether standard output has JSON objects, so that the line goes to standard error.
     """
     loop, writing = asyncio.get_running_loop(), set[asyncio.Task[None]]()
 
@@ -257,8 +264,8 @@ def _keeping(keep: Callable[[], Awaitable[str]], *, as_json: bool) -> Iterator[N
 
 
 def _replayed(options: argparse.Namespace) -> int:
-    """Print the verdict at the end of a flight record, with --watch each change of the verdict before; return the exit
-    code of `run_triage`.
+    """Print the verdict at the end of a flight record; with --watch also each change of the verdict before. Return the
+    exit code of `run_triage`.
     """
     from console.answers.triage import exit_code
     from console.cli.replay import replay_verdict
@@ -282,10 +289,10 @@ def _replayed(options: argparse.Namespace) -> int:
 
 
 async def _ended(watching: Awaitable[Verdict], options: argparse.Namespace, voice: Voice | None) -> int:
-    """Return the exit code of `watch_verdicts`, after its end. Receivers get a message if brokers refuse the watch.
+    """Wait for `watch_verdicts` and return the exit code. If brokers refuse the watch, receivers get a message.
 
     Raises:
-        AdminError, Refused: as `watch_verdicts`; with --watch, no refusal.
+        AdminError, Refused: as `watch_verdicts`; with --watch, a refusal becomes the exit code `REFUSED` instead.
     """
     from console.answers.triage import exit_code
     from console.session.snapshot_reader import Refused
@@ -302,14 +309,15 @@ async def _ended(watching: Awaitable[Verdict], options: argparse.Namespace, voic
 
 
 async def watch_verdicts(poller: Poller, options: argparse.Namespace, voice: Voice | None = None) -> Verdict:
-    """Poll the cluster for the time of the options, and return the last verdict; with --watch, until interrupted.
+    """Poll the cluster for the time of --for, and return the last verdict; with --watch, until the process is
+    interrupted.
 
     Args:
-        voice: sends each verdict to the receivers and to the readers at ``--listen``; None without either.
+        voice: the sender of messages and metrics, which gets each verdict; None without receivers and ``--listen``.
 
     Raises:
         AdminError: no broker responds at the beginning (if there is no voice), or without --watch at the end.
-        Refused: the cluster is not the context's.
+        Refused: the cluster is not the one that the context declares.
     """
     from console.triage.diagnosis import diagnose
     from console.triage.observations import after, begin
@@ -373,7 +381,11 @@ def _tell_begin(options: argparse.Namespace) -> None:
 
 def _told_again(told: dict[str, str] | None, output: str, asked: str) -> dict[str, str] | None:
     """Print that the brokers or controllers answer again, and return the causes that count as printed. With JSON, print
-    nothing and return None: the next verdict shows it, and is then printed even if it is unchanged.
+    nothing and return None, so that the next verdict is printed even if it is unchanged.
+
+    Args:
+        told: the causes printed so far; None before the first verdict.
+        asked: ``broker`` or ``controller``.
     """
     if output == "json":
         return None
@@ -382,7 +394,7 @@ def _told_again(told: dict[str, str] | None, output: str, asked: str) -> dict[st
 
 
 def _lost(error: AdminError, asked: str) -> tuple[str, str]:
-    """Return the reason why the verdicts stopped, and the next step. asked: broker or controller."""
+    """Return the reason why there is no new verdict, and the recommended step. asked: ``broker`` or ``controller``."""
     from console.telling.news import LOOK
 
     if isinstance(error, AuthenticationFailed):
@@ -391,7 +403,9 @@ def _lost(error: AdminError, asked: str) -> tuple[str, str]:
 
 
 def _tell_lost(text: str, step: str, verdict: Verdict | None, output: str) -> None:
-    """Print the reason why there is no verdict since the last one, in the verdict's form. step: the next step."""
+    """Print that there is no new verdict since `verdict`, with the reason and the recommended step, in the form
+    `output`.
+    """
     now = datetime.now(UTC)
     if verdict is None:
         complain(f"{text}; kac tries again")
@@ -413,12 +427,15 @@ def _tell(verdict: Verdict, observations: Observations, output: str) -> None:
 
 
 _UNREAD = "unread"
-"""The key of unread parts among the causes that were printed."""
+"""The key of the line about unread parts among the printed causes."""
 
 
 def tell_changes(verdict: Verdict, known: dict[str, str] | None, output: str) -> dict[str, str]:
-    """Print the causes that appeared and disappeared since the last verdict, a line each; as JSON, the whole verdict on
-    a line if the causes differ. Return the present causes.
+    """Print the causes that appeared and disappeared since the last verdict, a line each; as JSON, print the whole
+    verdict on one line if the causes differ. Return the present causes.
+
+    Args:
+        known: the causes printed so far, id -> text; None before the first verdict.
     """
     from console.present.triage import cause_id, part_names
 

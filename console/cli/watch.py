@@ -1,4 +1,4 @@
-"""``kac watch``: the rows of the watched subjects, the worst first."""
+"""``kac watch``: prints the rows of the watched subjects, those in the worst state first."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def run_watch(options: argparse.Namespace) -> int:
     """Print the rows of the watched subjects.
 
     Returns:
-        The exit code: 0 done, 1 no broker answered or a part could not be read, 2 no context, no such set, or not
-        understood.
+        The exit code: 0 done, 1 no broker answered or a part could not be read, 2 no context, no such set, or invalid
+        arguments.
     """
     from console.language.quoting import as_typed
     from console.session.script_runner import run_script
@@ -47,7 +47,7 @@ def run_watch(options: argparse.Namespace) -> int:
 
 
 def no_set(name: str, known: tuple[str, ...], context: str) -> str:
-    """Return the message that a context does not have a set."""
+    """Return the message that a context has no set of watched subjects with this name. known: the names of its sets."""
     if known:
         return f"the context {context} has no set {name!r}: it has {', '.join(known)}"
     example = f'[contexts.{context}.watch] with {name} = "topic orders, group billing"'

@@ -1,1 +1,1 @@
-"""`kac configs`: kafka-configs' command line on this client."""
+"""`kac configs`: the command line of Kafka's kafka-configs, run with kac's client."""

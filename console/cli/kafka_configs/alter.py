@@ -1,4 +1,6 @@
-"""Runs --alter: the checks of keys and values (ConfigCommand.alterConfig), the edits, and the apply."""
+"""`kac configs --alter`: the checks of keys and values (as ConfigCommand.alterConfig), the edits, and the wait for
+their effect.
+"""
 
 from __future__ import annotations
 
@@ -36,16 +38,17 @@ _TWICE = "Error due to duplicate config keys"
 def config_changes(
     request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], snapshot: Snapshot
 ) -> tuple[plan_edits.ConfigEdit, ...]:
-    """Return the edits of a resource, or of a broker's loggers.
+    """Return the edits of the configs of a resource, or of the levels of a broker's loggers.
 
     Values are sent as written: only the brokers validate them.
 
     Args:
         added: key -> value.
+        deleted: the keys to delete.
         snapshot: a snapshot with the resource's configs, if they could be read; they show which values are secrets.
 
     Raises:
-        UsageError: an unknown logger, or a key that is given twice.
+        UsageError: a logger is unknown, or a key is given twice.
     """
     resource = resource_of(request)
     if request.type == BROKER_LOGGERS:
@@ -63,7 +66,9 @@ def config_changes(
 
 
 def near_keys(added: Mapping[str, str], known: ConfigSet | None) -> str:
-    """Return hints on unknown keys and on amounts with a unit; ``""`` without any."""
+    """Return a hint for each unknown key that resembles a known one, and for each amount with a unit; ``""`` without
+    such keys and amounts. known: the configs of the resource; None if they could not be read.
+    """
     names = {entry.name for entry in known or ()}
     hints = [_near(key, names) for key in added if names and key not in names]
     hints += [_without_unit(key, value) for key, value in added.items()]
@@ -71,8 +76,8 @@ def near_keys(added: Mapping[str, str], known: ConfigSet | None) -> str:
 
 
 def _without_unit(key: str, value: str) -> str:
-    """Return a hint if a value has a unit, else ``""``: kafka-configs sends values unchanged, whereas `kac set`
-    converts them.
+    """Return a hint if a value has a unit, else ``""``: `kac configs` sends values unchanged, as kafka-configs does,
+    whereas `kac set` converts them.
     """
     try:
         bare = parse_value(key, ConfigType(0), value)
@@ -89,11 +94,11 @@ def _near(key: str, names: Iterable[str]) -> str:
 
 
 def is_scram(request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str]) -> bool:
-    """Return whether the change is of SCRAM credentials; False for quotas.
+    """Return True if the change is about SCRAM credentials, False if it is about quotas.
 
     Raises:
-        UsageError: a key that the entity can't have, SCRAM credentials together with quotas, or SCRAM credentials of
-            the default user.
+        UsageError: the entity can't have one of the keys, SCRAM credentials are given together with quotas, or for the
+            default user.
     """
     if request.type == IPS:
         unknown = [key for key in (*sorted(added), *deleted) if key not in IP_KEYS]
@@ -137,10 +142,11 @@ def quota_changes(
 
     Args:
         added: key -> number as text, in Kafka's unit.
-        known: the entity's current quotas.
+        deleted: the keys to delete.
+        known: key -> the entity's present quota.
 
     Raises:
-        UsageError: not a number, a quota to delete that is not set, or a key that is given twice.
+        UsageError: a value is not a number, a quota to delete is not set, or a key is given twice.
     """
     missing = [key for key in deleted if key not in known]
     if missing:
@@ -155,8 +161,8 @@ def quota_changes(
 
 
 def _quota(key: str, text: str) -> float:
-    """Parse a quota like Java's Double.parseDouble. Raises UsageError: it is not a number, or is NaN, which brokers
-    store, with an undefined effect.
+    """Return the number in a text, which is parsed like Java's Double.parseDouble. Raises UsageError: it is not a
+    number, or it is NaN, which brokers would store with an undefined effect.
     """
     stripped = text.strip()
     if not _DOUBLE.fullmatch(stripped):
@@ -170,7 +176,9 @@ def _quota(key: str, text: str) -> float:
 def scram_changes(
     request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str]
 ) -> tuple[plan_edits.ScramEdit, ...]:
-    """Return the edits of a user's SCRAM credentials. Raises UsageError, which never repeats a password."""
+    """Return the edits of a user's SCRAM credentials. Raises UsageError: a value is invalid; the message never contains
+    a password.
+    """
     user = request.names[0]
     if len({*added, *deleted}) < len(added) + len(deleted):
         raise UsageError(_TWICE, "a mechanism is named twice")
@@ -207,7 +215,7 @@ accepted it."""
 
 
 class Asked(Struct, frozen=True):
-    """The requested change: its edits, and the values before it."""
+    """The requested change: its edits, and the configs before it."""
 
     staged: tuple[Staged, ...]
     known: ConfigSet | None = None
@@ -230,8 +238,8 @@ async def quota_change(
 
 
 def described_with(resource: ConfigResource, known: Snapshot) -> list[ConfigResource]:
-    """Return the resources to describe before a change of one. For the brokers' default also one broker, whose configs
-    show which keys are secrets.
+    """Return the resources to describe before a change of `resource`: itself and, for the brokers' default, one broker,
+    whose configs show which keys are secrets.
     """
     brokers = (
         [broker_resource(node.id) for node in (known.cluster.brokers or known.cluster.controllers)[:1]]
@@ -261,8 +269,8 @@ async def config_change(
 
 
 async def until_described(client: Client, request: ConfigsRequest, change: Asked) -> None:
-    """Wait until a broker describes the change, so that a describe right after this command does not show the old
-    value; at most `_SEEN_TRIES` reads. Loggers need no wait.
+    """Wait until the brokers describe the new values, so that a describe right after this command does not show the old
+    ones; at most `_SEEN_TRIES` reads. A change of loggers is visible at once.
     """
     if request.type in QUOTA_TYPES:
         await _until_quotas_seen(client, request, change.staged)
@@ -275,9 +283,10 @@ async def until_described(client: Client, request: ConfigsRequest, change: Asked
 
 
 def _as_written(edits: Sequence[plan_edits.ConfigEdit], known: ConfigSet | None) -> list[Staged]:
-    """Stage edits without the plan's own rules: values unchanged, and no edit omitted as unneeded.
+    """Return edits as staged, without the plan's own rules: values are unchanged, and an edit without an effect is
+    kept.
 
-    The brokers validate the values, and writing a broker's value again makes it reload a key store.
+    The brokers validate the values, and a broker that gets its own value again reloads a key store.
     """
 
     def was(key: str) -> Was:
@@ -313,9 +322,7 @@ async def _credentials(client: Client, user: str) -> Callable[[plan_edits.ScramE
 
 
 async def _until_seen(client: Client, resource: ConfigResource, edits: Sequence[plan_edits.ConfigEdit]) -> None:
-    """Wait until the describing broker has the change, at most `_SEEN_TRIES` reads: a describe right after the change
-    should not show the old value.
-    """
+    """Wait until the broker that answers describe requests has the new values; give up after `_SEEN_TRIES` reads."""
     for _ in range(_SEEN_TRIES):
         known = (await read_configs(client, [resource])).sets.get(resource)
         if known is None or all(_is_seen(edit, known) for edit in edits):
@@ -333,5 +340,5 @@ async def _until_quotas_seen(client: Client, request: ConfigsRequest, staged: Se
 
 
 def _is_seen(edit: plan_edits.ConfigEdit, known: ConfigSet) -> bool:
-    """Return whether a config has the edit's value. A hidden value counts as the edit's value."""
+    """Return whether the described configs have the value of an edit. A hidden value counts as equal."""
     return wanted(edit, known.get(edit.key)) is not False

@@ -1,4 +1,4 @@
-"""``kac configs`` from its arguments to its exit code: 0 done, 1 anything else, like kafka-configs."""
+"""``kac configs`` from its arguments to its exit code: 0 done, 1 otherwise, as in kafka-configs."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class ConfigsCommand(Struct):
     """One run of `kac configs`."""
 
     context: Callable[[command_line.Arguments], Context | None]
-    """Returns the context that the arguments name; None after printing the reason."""
+    """Returns the context that the arguments name. If it can't be used, prints the reason and returns None."""
     connect: Callable[[Context], AdminClient]
     """Returns a started client of the context."""
     out: TextIO = field(default_factory=stdout)
     err: TextIO = field(default_factory=stderr)
     operator: Operator | None = None
-    """The operator who answers questions; by default the user at the terminal."""
+    """Answers the questions of an apply; None for the user at the terminal."""
     form: str = KAFKA
 
     def run(self, argv: Sequence[str]) -> int:
@@ -136,7 +136,9 @@ class ConfigsCommand(Struct):
         added: dict[str, str],
         deleted: Sequence[str],
     ) -> int:
-        """Alter, or describe for a context with a cluster id: neither may reach another cluster than the context's."""
+        """Alter configs, or describe them for a context that declares a cluster id, and return the exit code. A session
+        is needed, because it refuses a cluster with another id.
+        """
         from console.session.session import Session
         from console.session.snapshot_reader import Refused
 
@@ -205,7 +207,9 @@ class ConfigsCommand(Struct):
                 self._note(f"change {report.change}: outcome unknown; {how_to_settle(report.change)}")
 
     def _say_altered(self, request: ConfigsRequest, report: ApplyReport | None) -> bool:
-        """Print the success of the change. Returns whether the present configs are to be printed next."""
+        """Print kafka-configs' line after a successful change. Return whether the present configs are to be printed
+        next.
+        """
         from console.answers.plan_results import way_back_of
         from console.cli.kafka_configs.output import completed
 
@@ -223,10 +227,10 @@ class ConfigsCommand(Struct):
         return True
 
     async def _apply(self, session: Session, request: ConfigsRequest) -> ApplyReport:
-        """Apply the plan with the flow of all changes.
+        """Apply the plan as every command does, and return the report. Raises UsageError: nothing was sent.
 
-        With --output kafka this replaces kafka-configs, which has no warnings and no questions: warnings are printed
-        without a question. Raises UsageError if nothing was sent.
+        With --output kafka, where the output must be that of kafka-configs, warnings are printed and no question is
+        asked.
         """
         from console.plan.reconcile import ApplyOptions
         from console.plan.risk_rules import accepted
@@ -262,7 +266,7 @@ class ConfigsCommand(Struct):
         self._note(f"{target(outcome.target)}: {outcome.status.value}{why}")
 
     def _tell_conflicts(self, report: ApplyReport) -> None:
-        """Print other clients' changes between the read and the apply."""
+        """Print the values that other clients changed between the read and the apply."""
         from console.answers.plan_results import conflict_tables
         from console.answers.results import render
 
@@ -293,7 +297,7 @@ class ConfigsCommand(Struct):
         self.out.writelines(f"{line.rstrip()}\n" if self.form == TABLE else f"{line}\n" for line in lines)
 
     def _say(self, message: str, hint: str = "") -> None:
-        """Print kafka-configs' own message on its own line, and kac's hint below."""
+        """Print a message in kafka-configs' own words, and kac's hint on the line below it."""
         write_folded(self.err, clean(message, _LONGEST))
         if hint:
             self._note(hint)
@@ -340,10 +344,11 @@ def main(argv: Sequence[str], options: argparse.Namespace) -> int:
     """Run ``kac configs``.
 
     Args:
+        argv: the arguments after the word ``configs``.
         options: the options before the word ``configs``.
 
     Returns:
-        The exit code: 0 done, 1 not done or not understood, like kafka-configs.
+        The exit code: 0 done, 1 not done or invalid arguments, as in kafka-configs.
     """
     if os.environ.get("USE_OLD_COMMAND", "").lower() == "true":
         return _run_old(argv)
@@ -356,7 +361,8 @@ def main(argv: Sequence[str], options: argparse.Namespace) -> int:
 
 
 def connection(arguments: command_line.Arguments, before: argparse.Namespace) -> argparse.Namespace:
-    """Return the options that name a cluster, in the form of every command. Raises UsageError for two clusters.
+    """Return the options that name a cluster, in the form that all commands use. Raises UsageError: they name two
+    clusters.
 
     Args:
         before: the options before the word ``configs``.
@@ -376,8 +382,8 @@ def connection(arguments: command_line.Arguments, before: argparse.Namespace) ->
 
 
 def _run_old(argv: Sequence[str]) -> int:
-    """Replace this process by the kafka-configs on PATH (KIP-248's USE_OLD_COMMAND). If that fails, print the reason
-    and return the exit code.
+    """Replace this process by the kafka-configs on PATH, as KIP-248's USE_OLD_COMMAND requires. If that fails, print
+    the reason and return the exit code.
     """
     name = next(filter(is_found, OLD_COMMANDS), OLD_COMMANDS[0])
     try:

@@ -1,4 +1,6 @@
-"""The options of ``kac configs``: kafka-configs' and those of KIP-248 and KIP-21, parsed like joptsimple."""
+"""The options of ``kac configs``: those of kafka-configs, KIP-248 and KIP-21, parsed as Kafka's library joptsimple
+does.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from console.model import entity_types
 
 
 class UsageError(Exception):
-    """An invalid command line. The text is kafka-configs' own if it has one; `hint` is kac's.
+    """The command line is invalid. The text is kafka-configs' own if it has one; `hint` is a hint of kac.
 
     Attributes:
         usage: whether kafka-configs prints all of its options below the text.
@@ -26,7 +28,9 @@ class UsageError(Exception):
 
 
 class Option(Struct, frozen=True):
-    """An option: its name without dashes, whether a value follows, and the value's placeholder in the help."""
+    """An option of the command: its name without dashes, whether it has a value, and the value's placeholder in the
+    help.
+    """
 
     name: str
     value: str = ""
@@ -36,7 +40,9 @@ class Option(Struct, frozen=True):
 
 
 class Given(Struct, frozen=True):
-    """A given option: its main name, its value (None for an option without one), and its name as typed."""
+    """An option on the command line: its main name, its value (None for an option without a value), and its name as
+    typed.
+    """
 
     name: str
     value: str | None
@@ -44,7 +50,7 @@ class Given(Struct, frozen=True):
 
 
 class Arguments(Struct, frozen=True):
-    """The given options, in order, and the words that belong to no option."""
+    """The options on the command line, in order, and the words that belong to no option."""
 
     given: tuple[Given, ...]
     words: tuple[str, ...] = ()
@@ -71,13 +77,13 @@ def by_spelling(options: Sequence[Option]) -> dict[str, Option]:
 
 
 def read_arguments(argv: Sequence[str], options: Mapping[str, Option]) -> Arguments:
-    """Parse the arguments by the table of `by_spelling`.
+    """Parse the arguments. options: the result of `by_spelling`.
 
-    ``--name value``, ``--name=value``, also with one dash; a value is the next argument, whatever it looks like; after
-    ``--`` there are only words.
+    An option is ``--name value`` or ``--name=value``, also with one dash; its value is the next argument, whatever that
+    looks like; after ``--`` there are only words.
 
     Raises:
-        UsageError: an unknown option, or one without its value.
+        UsageError: an option is unknown, or its value is missing.
     """
     given: list[Given] = []
     words: list[str] = []
@@ -122,14 +128,15 @@ _OTHERS = tuple(each.kafka_type for each in entity_types.listed_alone())
 ENTITY_TYPES = (TOPICS, CLIENTS, USERS, BROKERS, IPS, *_OTHERS, GROUPS, BROKER_LOGGERS)
 """The types of entities, in the order of kafka-configs' own list."""
 TYPE_ALIASES = {each.kafka_word: type_ for type_, each in BY_TYPE.items() if each.kafka_word != type_}
-"""KIP-21's names of types, in the singular -> the types of kafka-configs."""
+"""Name of an entity type in KIP-21, in the singular -> the name in kafka-configs."""
 
 ENTITY_FLAGS = {
     BY_TYPE[type_].kafka_word: type_
     for type_ in (TOPICS, CLIENTS, USERS, BROKERS, BROKER_LOGGERS, IPS, *_OTHERS, GROUPS)
 }
-"""Singular name -> type of entity, in the order in which kafka-configs looks for them: it determines which of two
-entities comes first."""
+"""Singular name of an option -> the entity type, in the order in which kafka-configs looks for these options: it
+determines which of two entities is the first.
+"""
 DEFAULT_FLAGS = {f"{flag}-defaults": type_ for flag, type_ in ENTITY_FLAGS.items() if BY_TYPE[type_].has_default}
 
 OUTPUTS = ("table", "kafka", "json", "yaml", "csv")
@@ -183,7 +190,7 @@ examples:
 
 
 def usage() -> str:
-    """Return the help text."""
+    """Return the help text of the command."""
     lines = ["usage: kac configs (--describe | --alter) ENTITY [options]", ""]
     others = ", ".join(each.spoken for each in entity_types.listed_alone())
     lines.append(f"Show or change configs of topics, brokers, users, clients, ips, groups, {others} and loggers.")
@@ -216,7 +223,7 @@ NOT_PAIRS = (
 
 
 def _outside_brackets(text: str, separator: str) -> list[str]:
-    """Split at each separator that is followed by no bracket, or by an opening one."""
+    """Split a text at each separator that is outside of brackets: the next bracket after it opens, or there is none."""
     pieces, begins, at = [], 0, 0
     ends = [(found.start(), found[0]) for found in _BRACKETS.finditer(text)]
     for end, bracket in (*ends, (len(text), "[")):
@@ -228,10 +235,11 @@ def _outside_brackets(text: str, separator: str) -> list[str]:
 
 
 def parse_added(text: str) -> dict[str, str]:
-    """Parse ``k1=v1,k2=[v1,v2]`` into key -> value, without brackets; the last value of a key wins.
+    """Parse ``k1=v1,k2=[v1,v2]`` into key -> value, without the brackets; the last value of a key counts.
 
     Raises:
-        UsageError: a part is not a pair. It names the part by its number, since its text may be a piece of a secret.
+        UsageError: a part is not KEY=VALUE. The message names the part by its number, since its text may be a piece of
+            a secret.
     """
     parts = _outside_brackets(text, ",")
     while len(parts) > (0 if "," in text else 1) and not parts[-1]:
@@ -247,14 +255,14 @@ def parse_added(text: str) -> dict[str, str]:
 
 
 def check_keys(added: dict[str, str]) -> None:
-    """Raise UsageError for a key with characters that are invalid in keys of configs."""
+    """Raise UsageError for a key with characters that no config's key may have."""
     for key in added:
         if not _KEY.fullmatch(key):
             raise UsageError(f"Invalid character found for config key: {key}")
 
 
 def parse_deleted(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Parse ``k1, k2`` into the keys, in order, with repetitions."""
+    """Parse texts like ``k1, k2`` into the keys, in order; a repeated key stays repeated."""
     keys: list[str] = []
     for text in texts:
         tokens = [token for token in text.split(",") if token]

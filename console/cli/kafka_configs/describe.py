@@ -1,4 +1,4 @@
-"""Reads the configs for --describe. It needs no plan, and so no session: a describe starts sooner."""
+"""The reads of `kac configs --describe`. They need no plan, and therefore no session, so the command starts sooner."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class ResourceConfigs(Struct, frozen=True):
-    """All configs of a topic, broker, group or other resource, or a broker's loggers."""
+    """All configs of a topic, broker, group or other resource, or the levels of a broker's loggers."""
 
     type: str
-    """The value of --entity-type."""
+    """The entity type, as the value of --entity-type."""
     name: str
     """The name as given; ``""`` for the brokers' default."""
     resource: ConfigResource
@@ -37,7 +37,7 @@ class ResourceConfigs(Struct, frozen=True):
 
     @property
     def own(self) -> tuple[ConfigEntry, ...]:
-        """The entries that the resource itself sets; for loggers all, since they inherit nothing."""
+        """The entries whose values are set on the resource itself; for loggers all entries."""
         if self.type == "broker-loggers":
             return self.entries
         source = own_source(self.resource)
@@ -45,7 +45,7 @@ class ResourceConfigs(Struct, frozen=True):
 
 
 class Absent(Struct, frozen=True):
-    """An entity that does not exist and has no configs."""
+    """An entity that does not exist, so that it has no configs."""
 
     type: str
     name: str
@@ -59,14 +59,14 @@ class QuotaConfigs(Struct, frozen=True):
 
 
 class ScramConfigs(Struct, frozen=True):
-    """A user's SCRAM credentials, as far as brokers describe them: mechanism and iterations."""
+    """A user's SCRAM credentials, as brokers describe them: only mechanism and iterations."""
 
     user: str
     credentials: tuple[ScramCredential, ...]
 
 
 class Unread(Struct, frozen=True):
-    """A part that could not be read, with the reason."""
+    """A part that could not be read, and the reason."""
 
     what: str
     failure: Failure
@@ -80,7 +80,7 @@ Described = ResourceConfigs | Absent | QuotaConfigs | ScramConfigs | Unread
 
 
 def singular(type_: str) -> str:
-    """Return a type's singular in kafka-configs' form: without the last letter, hence a ``client-metric``."""
+    """Return the singular of an entity type as kafka-configs prints it: without its last letter."""
     return type_[:-1]
 
 
@@ -95,10 +95,10 @@ async def describe(client: Client, request: ConfigsRequest) -> list[Described]:
     """Read all requested configs.
 
     Returns:
-        The read parts and, as `Unread`, the failures.
+        The configs that were read, and an `Unread` for each part that was not.
 
     Raises:
-        UsageError: a name that topics can't have, without --all.
+        UsageError: a name is not valid for a topic, and --all is not given.
         AdminError: no broker could be reached.
     """
     if request.type in QUOTA_TYPES:
@@ -120,7 +120,7 @@ async def describe(client: Client, request: ConfigsRequest) -> list[Described]:
 
 
 def topic_name_problem(name: str) -> str:
-    """Return the reason why Topic.validate rejects a name, in its words; ``""`` if it does not."""
+    """Return the reason why Kafka's Topic.validate rejects a name, in its words; ``""`` for a valid name."""
     why = ""
     if not name:
         why = "the empty string is not allowed"
@@ -134,23 +134,24 @@ def topic_name_problem(name: str) -> str:
 
 
 async def read_configs(client: Client, resources: Sequence[ConfigResource]) -> ConfigListing:
-    """Return the configs that brokers describe. Raises AdminError if no broker can be reached."""
+    """Return the configs of these resources as brokers describe them. Raises AdminError: no broker can be reached."""
     from console.admin import configs
 
     return await client.run(configs.describe_configs, resources)
 
 
 async def read_quotas(client: Client, filter_: QuotaFilter) -> dict[QuotaEntity, QuotaValues]:
-    """Return the quotas that match a filter. Raises AdminError."""
+    """Return entity -> quotas for the entities that match a filter. Raises AdminError."""
     from console.admin import quotas
 
     return await client.run(quotas.describe_quotas, filter_)
 
 
 async def _named(client: Client, type_: str, name: str, all_: bool) -> list[Described]:
-    """Read an entity by its name.
+    """Read the configs of an entity by its name.
 
     Args:
+        type_: the entity type, as the value of --entity-type.
         all_: whether --all was given, with which kafka-configs does not check that the entity exists.
     """
     resource = named_resource(type_, name)
@@ -182,8 +183,8 @@ def _found(listing: ConfigListing, type_: str, name: str, resource: ConfigResour
 
 
 async def _all_names(client: Client, type_: str) -> tuple[str, ...]:
-    """Return the names of all entities of a type, sorted; for brokers, or controllers on a connection to those, the
-    default comes last.
+    """Return the names of all entities of a type, sorted. For brokers (or controllers, on a connection to controllers),
+    ``""`` for the default comes last.
     """
     from console.admin import cluster, groups, topics
     from console.admin.configs import list_config_resources
@@ -228,8 +229,8 @@ async def _quotas_and_credentials(client: Client, request: ConfigsRequest) -> li
 
 
 def quota_filter(request: ConfigsRequest) -> QuotaFilter:
-    """Return the filter for the entities with exactly these types, and with the given names; a type without a name
-    matches any name.
+    """Return the filter for the quotas of entities that have exactly the requested types, with the given names; a type
+    without a name matches any name.
     """
     components = []
     for type_, name in zip_longest(request.types, request.names):
@@ -244,5 +245,5 @@ def quota_filter(request: ConfigsRequest) -> QuotaFilter:
 
 
 def _order(entity: QuotaEntity) -> tuple[tuple[str, bool, str], ...]:
-    """Return the sort key of an entity: by name, a default after the names."""
+    """Return the sort key of a quota's entity: by name, defaults after names."""
     return tuple((part.type, part.name is None, part.name or "") for part in entity.parts)

@@ -1,4 +1,4 @@
-"""Descriptions and changes as text: as KIP-248's table, in kafka-configs' own lines, and as JSON, YAML and CSV."""
+"""The output of `kac configs`: as KIP-248's table, in kafka-configs' own lines, and as JSON, YAML and CSV."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLACES = {USER: "user", CLIENT_ID: "client", IP: "ip"}
 
 
 class Line(NamedTuple):
-    """A config and its value, for any form of output."""
+    """A config and its value, in the form from which every output is made."""
 
     name: str
     value: str | None
@@ -35,16 +35,18 @@ class Line(NamedTuple):
 
 
 class Block(NamedTuple):
-    """An entity and its configs, for any form of output."""
+    """An entity and its configs, in the form from which every output is made."""
 
     entity: tuple[tuple[str, str | None], ...]
-    """The kind and name of each part of the entity; the name None is the default."""
+    """The type and the name of each part of the entity, as (user, alice); the name None means the default."""
     lines: tuple[Line, ...]
     exists: bool = True
 
 
 def blocks(described: Sequence[describe.Described]) -> tuple[Block, ...]:
-    """Return a block for each entity, without failed reads; a user's quotas and credentials are two blocks."""
+    """Return a block for each entity, without those that could not be read; a user's quotas and credentials are two
+    blocks.
+    """
     return tuple(block for each in described if (block := _block(each)) is not None)
 
 
@@ -124,7 +126,7 @@ def _to(text: str, width: int) -> str:
 
 
 def as_data(blocks_: Sequence[Block]) -> list[dict[str, object]]:
-    """Return the blocks for JSON and YAML: a list of entities, with a null name for the default."""
+    """Return the blocks for JSON and YAML: a list of entities; the name of a default is null."""
     return [
         {
             "entity": dict(block.entity),
@@ -146,7 +148,9 @@ def as_data(blocks_: Sequence[Block]) -> list[dict[str, object]]:
 
 
 def csv_text(blocks_: Sequence[Block]) -> str:
-    """Return a row for each config; the default's name is ``<default>``, a hidden value is empty."""
+    """Return the blocks as CSV, a row for each config; the name of a default is ``<default>``, a hidden value
+    is empty.
+    """
     from console.answers.data_forms import csv_text as write_csv
 
     rows = [("entity", "name", "value", "sensitive", "read_only", "default", "source")]
@@ -161,12 +165,12 @@ def csv_text(blocks_: Sequence[Block]) -> str:
 # Results in kafka-configs' own lines. Its order is that of Java's hash tables; kac's is by name.
 
 _WIDEST = 40_000
-"""Maximum length of a line in characters: a value has at most 32,767."""
+"""Maximum length of a printed line in characters: a config's value has at most 32,767."""
 _QUOTA_WORDS = {USER: "user-principal", CLIENT_ID: "client-id", IP: "ip"}
 
 
 def kafka_lines(described: Sequence[describe.Described], *, all_: bool) -> Iterator[str]:
-    """Yield kafka-configs' lines of --describe, without failed reads.
+    """Yield the lines that kafka-configs prints for --describe, without the parts that could not be read.
 
     Args:
         all_: whether --all was given, which adds inherited entries.
@@ -213,7 +217,7 @@ def _entity(entity: QuotaEntity) -> str:
 
 
 def completed(request: ConfigsRequest) -> str:
-    """Return kafka-configs' line after a change."""
+    """Return the line that kafka-configs prints after a successful change."""
     if request.name:
         return _safe(f"Completed updating config for {describe.singular(request.type)} {request.name}.")
     return f"Completed updating default config for {request.type} in the cluster."

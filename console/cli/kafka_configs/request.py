@@ -1,4 +1,6 @@
-"""From arguments to a request: the checks of kafka-configs before it connects, in its order and words."""
+"""The conversion of arguments to a request, with the checks that kafka-configs makes before it connects, in its order
+and words.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,17 @@ _AT_BROKER = tuple(type_ for type_, each in command_line.BY_TYPE.items() if each
 
 
 class ConfigsRequest(Struct, frozen=True):
-    """A request, checked as far as possible without a cluster. `types` and `names` are parallel, in kafka-configs'
-    order.
+    """A request of `kac configs`, with all checks passed that need no cluster. `types` and `names` are parallel, in
+    kafka-configs' order.
     """
 
     alter: bool
     types: tuple[str, ...]
     """The values of --entity-type, in kafka-configs' order."""
     names: tuple[str, ...]
-    """The names of the entities, ``""`` for the default. A description may have fewer names than types."""
+    """The names of the entities, ``""`` for a default. If --describe is for all entities of a type, that type has no
+    name here.
+    """
     all: bool = False
     added: str | None = None
     """The text of --add-config; None if it is not given."""
@@ -37,22 +41,24 @@ class ConfigsRequest(Struct, frozen=True):
     validate_only: bool = False
     force: bool = False
     accept: str = ""
-    """The text of --accept."""
+    """The text of --accept; empty if it is not given."""
     output: str | None = None
 
     @property
     def type(self) -> str:
-        """The first entity's type, which kafka-configs uses in its messages."""
+        """The type of the first entity, which kafka-configs names in its messages."""
         return self.types[0]
 
     @property
     def name(self) -> str | None:
-        """The first entity's name; None for all entities."""
+        """The name of the first entity; None if all entities are requested."""
         return self.names[0] if self.names else None
 
 
 def resolvable(host: str) -> bool:
-    """Return whether a host is an address or a name that resolves, like InetAddress.getByName."""
+    """Return whether a host is an IP address or a name that can be resolved, as Java's InetAddress.getByName
+    decides.
+    """
     try:
         socket.getaddrinfo(host or "localhost", None)
     except (OSError, UnicodeError):
@@ -61,9 +67,10 @@ def resolvable(host: str) -> bool:
 
 
 def request_of(arguments: command_line.Arguments, *, is_host: Callable[[str], bool] = resolvable) -> ConfigsRequest:
-    """Return the request of the arguments. Raises UsageError.
+    """Return the request in the arguments. Raises UsageError: they are invalid.
 
-    The arguments need not name a cluster: a context may do that.
+    The arguments need not name a cluster, since a context may do that. is_host: returns whether a text is the address
+    of a host.
     """
     if arguments.has("alter") == arguments.has("describe"):
         raise command_line.UsageError("Command must include exactly one action: --describe, --alter", usage=True)
@@ -194,9 +201,9 @@ def _check_alter(arguments: command_line.Arguments, types: tuple[str, ...], name
 
 
 def _check_words(arguments: command_line.Arguments) -> None:
-    """Raise UsageError for words without an option.
+    """Raise UsageError if the arguments have words that belong to no option.
 
-    kafka-configs ignores such words, and so the ``b`` of ``--delete-config a, b``.
+    kafka-configs ignores such words, for example the ``b`` in ``--delete-config a, b``.
     """
     if arguments.words:
         raise command_line.UsageError(
@@ -220,18 +227,20 @@ QUOTA_TYPES = {command_line.USERS: USER, command_line.CLIENTS: CLIENT_ID, comman
 
 
 def resource_of(request: ConfigsRequest) -> ConfigResource:
-    """Return the named resource; ``""`` is the brokers' default."""
+    """Return the config resource of a request's entity; the name ``""`` is the brokers' default."""
     return named_resource(request.type, request.name or "")
 
 
 def named_resource(type_: str, name: str) -> ConfigResource:
-    """Return an entity of one of `RESOURCE_TYPES`; a broker's id may be in Java's forms, ``+1`` or ``01``."""
+    """Return the config resource for an entity of one of `RESOURCE_TYPES`. A broker's id may have Java's forms of an
+    integer, ``+1`` or ``01``.
+    """
     if type_ in _AT_BROKER and is_int(name):
         name = str(int(name))
     return ConfigResource(RESOURCE_TYPES[type_], name)
 
 
 def entity_of(request: ConfigsRequest) -> QuotaEntity:
-    """Return the quota's entity; ``""`` is the default."""
+    """Return the quota entity of a request; a name ``""`` is the default."""
     pairs = zip(request.types, request.names, strict=True)
     return QuotaEntity.of({QUOTA_TYPES[type_]: name or None for type_, name in pairs})

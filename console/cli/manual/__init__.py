@@ -1,1 +1,3 @@
-"""The man page, completion for shells and the language's page: made from the commands' own parsers and verbs."""
+"""The man page, the completion scripts for shells and the pages in docs/, made from the commands' parsers and the
+verbs.
+"""

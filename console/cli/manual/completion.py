@@ -1,9 +1,10 @@
-"""``kac __complete``: answers the shells' completion scripts, with argcomplete and with names from the cluster.
+"""``kac __complete``: returns the candidates to the shells' completion scripts, with the library argcomplete and with
+names from the cluster.
 
-argcomplete parses the half-typed line and finds the option whose value is being typed. Its output is not safe for
-every name (its bash script expands its own answer once more, its quoting leaves ``~``, ``#`` and newlines unescaped),
-so the scripts and the quoting are kac's own: a name is first cut to the part that the shell replaces, then quoted.
-Names come from the cluster that the line names, and from the contexts; a failed read gives no names.
+argcomplete parses the incomplete line and finds the option whose value is typed. Its output is not safe for every name:
+its bash script expands the candidates once more, and its quoting leaves ``~``, ``#`` and newlines unescaped. So the
+scripts and the quoting are kac's own: a name is first cut to the part that the shell replaces, then quoted. Names come
+from the cluster that the line names, and from the contexts; if a read fails, there are no names.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """The kinds of word that the cluster or the contexts can complete."""
+    """The kinds of words whose names kac reads from the cluster or from the contexts."""
 
     FILE = "a file"
     TOPIC = "a topic"
@@ -59,11 +60,11 @@ class Kind(Enum):
 
 
 Named = Kind | EntityType
-"""The kind of a completion. A type whose names only ListConfigResources returns is a kind of its own."""
+"""The kind of names to complete. An entity type whose names only ListConfigResources returns is a kind of its own."""
 
 
 def _names_of(type_: EntityType) -> Named:
-    """Return the kind of the names of a type."""
+    """Return the kind of names for an entity type."""
     match type_.lister:
         case Lister.RESOURCES:
             return type_
@@ -74,7 +75,7 @@ def _names_of(type_: EntityType) -> Named:
 
 
 ENTITY_KINDS = {each.kafka_type: _names_of(each) for each in of_kafka()}
-"""Type of entity as kafka-configs spells it -> the kind of its names."""
+"""Entity type as kafka-configs spells it -> the kind of its names."""
 
 PATIENCE = 2.0
 """The timeout of a completion in seconds."""
@@ -83,10 +84,11 @@ _ENTITIES = {f"--{each.kafka_word}": each.kafka_word for each in of_kafka()}
 
 
 def names(kind: Named, words: Sequence[str], command: str) -> list[str]:
-    """Return all names of a kind, sorted.
+    """Return all names of a kind, sorted; empty if they can't be read within `PATIENCE` (2 s).
 
     Args:
-        words: the line so far, which determines the cluster and the entity.
+        words: the words of the line so far, which name the cluster and the entity.
+        command: the command of the line.
     """
     if kind is Kind.CONTEXT:
         from console.contexts import load
@@ -112,7 +114,7 @@ def _quota_keys(words: Sequence[str], command: str) -> Sequence[str]:
 
 
 def _entity(typed: Sequence[str], command: str) -> tuple[str, str]:
-    """Return the entity of the line: its type in the singular, and its name if given."""
+    """Return the entity that a line names: its type in the singular, and its name, ``""`` if it is not given."""
     split = [part for each in typed for part in (each.split("=", 1) if each.startswith("--") else [each])]
     pairs = list(zip(split, [*split[1:], ""], strict=True))
     for word, value in pairs:
@@ -173,7 +175,7 @@ def _connection(words: Sequence[str]) -> argparse.Namespace:
 
 
 async def _in_time(read: Awaitable[Iterable[str]]) -> Iterable[str]:
-    """Return the result of a read within `PATIENCE` seconds. Raises TimeoutError."""
+    """Return the result of `read`. Raises TimeoutError: it takes more than `PATIENCE` (2) seconds."""
     async with asyncio.timeout(PATIENCE):
         return await read
 
@@ -224,7 +226,7 @@ async def _read(session: Session, kind: Named, about: tuple[str, str]) -> Iterab
 
 
 def _resource(about: tuple[str, str], known: Snapshot) -> ConfigResource:
-    """Return the resource with the keys to complete; any broker for a broker's keys."""
+    """Return the config resource whose keys complete a line: the entity `about`; for a broker, any broker."""
     from console.model.codes import GROUP, ResourceType
 
     kind, name = about
@@ -237,7 +239,7 @@ def _resource(about: tuple[str, str], known: Snapshot) -> ConfigResource:
 
 
 FILES = ":files"
-"""The only line of the answer if the shell should complete names of files itself."""
+"""The only line that kac prints if the shell itself should complete names of files."""
 
 MOST = 500
 
@@ -258,10 +260,10 @@ _VALUE_KINDS: dict[str, Named] = {
     "delete-config": Kind.KEY,
     "deleted-config": Kind.KEY,
 }
-"""Option -> the kind of its value."""
+"""Option -> the kind of names for its value."""
 
 _EXPLAINED = {"--explain": Kind.PRINCIPAL, "topic": Kind.TOPIC, "group": Kind.GROUP}
-"""A word of `--explain` -> the kind of the next word."""
+"""A word in the value of `--explain` -> the kind of names for the next word."""
 
 Names = Callable[[Named, Sequence[str], str], Iterable[str]]
 
@@ -285,11 +287,13 @@ def main(argv: Sequence[str], _options: argparse.Namespace) -> int:
 
 
 def candidates(shell: str, line: str, word: str, names: Names) -> list[str]:
-    """Return the lines for the shell's script: only `FILES`, or the completions of the word. Empty for a line that is
+    """Return the lines for the shell's script: only `FILES`, or the candidates for the last word. Empty if the line is
     invalid in the shell.
 
     Args:
-        word: in bash, the part of the line to replace, as typed.
+        line: the command line up to the cursor.
+        word: in bash, the part of the line that it will replace, as typed; ``""`` for other shells.
+        names: returns the names of a kind.
     """
     try:
         before = split_line(line)[3]
@@ -313,7 +317,9 @@ def candidates(shell: str, line: str, word: str, names: Names) -> list[str]:
 
 @contextmanager
 def _as_completed(line: str, shell: str) -> Iterator[None]:
-    """Set the environment variables that argcomplete reads while the block lasts, and restore the former ones."""
+    """Set the environment variables from which argcomplete reads the line, inside the ``with`` block; restore the
+    former ones afterwards.
+    """
     former = dict(os.environ)
     # Remove argcomplete's variables from the environment: they belong to another program's completion.
     for name in [name for name in os.environ if name.startswith(("_ARGCOMPLETE", "_ARC_DEBUG"))]:
@@ -335,19 +341,19 @@ def _as_completed(line: str, shell: str) -> Iterator[None]:
 
 
 class _Finder(CompletionFinder):
-    """argcomplete's finder for a line. Offers only names that a shell reads back unchanged."""
+    """argcomplete's finder of candidates for a line. It offers only names that a shell reads back unchanged."""
 
     line: _Line
     shell: str
     replaced: str
 
     def _init_debug_stream(self) -> None:
-        """Open no stream for debugging: the base class uses file descriptor 9, even if it is in use."""
+        """Open no stream for debugging: the base class would use file descriptor 9, even if it is in use."""
 
     def collect_completions(
         self, active_parsers: list[argparse.ArgumentParser], parsed_args: argparse.Namespace, cword_prefix: str
     ) -> list[str]:
-        """Remember the word, and collect its completions with the base class."""
+        """Remember the word to complete, and return the base class's candidates for it."""
         self.line.typed = cword_prefix
         return super().collect_completions(active_parsers, parsed_args, cword_prefix)
 
@@ -357,8 +363,8 @@ class _Finder(CompletionFinder):
         cword_prequote: str,
         last_wordbreak_pos: int | None,  # noqa: ARG002  # bash says itself what it replaces
     ) -> list[str]:
-        """Return the replacements of the word, at most `MOST`; for bash only its own part of the word, quoted, while
-        zsh and fish quote names. Names that are not harmless, or that the shell would expand, are left out.
+        """Return at most `MOST` replacements of the word. For bash each is the part that bash replaces, quoted; zsh and
+        fish quote names themselves. Names that are not safe, or that the shell would expand, are left out.
         """
         found = [each for each in completions if is_harmless(each)][:MOST]
         if self.shell == "fish":
@@ -375,7 +381,7 @@ class _Finder(CompletionFinder):
 
 
 class _Line:
-    """A half-typed line: its command, as a parser with the kinds of its options' values.
+    """An incomplete command line: its command, as a parser that knows the kind of names of each option's value.
 
     Attributes:
         typed: the last word.
@@ -391,8 +397,8 @@ class _Line:
         self.listed = tuple(c for option in self._help.options if _is_positional(option) for c in option.choices)
 
     def parser(self) -> argparse.ArgumentParser:
-        """Return one parser of all options, without subcommands, so that it also recognises options before a mistake in
-        the line.
+        """Return one parser with all options and without subcommands, so that it also recognises options before an
+        error in the line.
         """
         made = argparse.ArgumentParser(prog="kac", add_help=False, allow_abbrev=False, conflict_handler="resolve")
         positional = made.add_argument("command", help=argparse.SUPPRESS)
@@ -412,7 +418,7 @@ class _Line:
         return made
 
     def _topics(self, prefix: str, **_: Any) -> list[str]:
-        """Return the topics that complete the last of several, parted by commas."""
+        """Return candidates for the last topic in a list separated by commas."""
         before, comma, last = prefix.rpartition(",")
         return [f"{before}{comma}{name}" for name in self._named(Kind.TOPIC, last)]
 
@@ -469,7 +475,9 @@ def _is_positional(option: OptionHelp) -> bool:
 
 
 def _command(typed: Sequence[str]) -> tuple[str, CommandHelp]:
-    """Return the command of a line, and its options; without a command the options before it."""
+    """Return the name of the command in a line, and its options; without a command, ``""`` and the options before a
+    command.
+    """
     takes_value = {name for option in top().options if option.value for name in option.names}
     skip = False
     for given in typed:
@@ -484,7 +492,7 @@ def _command(typed: Sequence[str]) -> tuple[str, CommandHelp]:
 
 
 def _skipped(typed: str, replaced: str, quote: str) -> int | None:
-    """Return the number of characters of the word that stay on the line, because bash also splits words at ``=`` and
+    """Return the number of characters of the typed word that bash keeps, because it also splits words at ``=`` and
     ``:``.
 
     Args:
@@ -493,7 +501,7 @@ def _skipped(typed: str, replaced: str, quote: str) -> int | None:
         quote: the open quote; ``""`` if no quote is open.
 
     Returns:
-        None if the two do not belong together.
+        None if `typed` does not end with `replaced`.
     """
     try:
         parts = shlex.split(f"{quote}{replaced}{quote}")
@@ -504,7 +512,9 @@ def _skipped(typed: str, replaced: str, quote: str) -> int | None:
 
 
 def _for_bash(text: str, quote: str) -> str:
-    """Return the text in a form for bash after this open quote, or none; ``""`` if it can't be written there."""
+    """Return the text as it must be written in bash after this open quote (``""`` for none); ``""`` if that is
+    impossible.
+    """
     if quote == "'":
         return "" if "'" in text else text
     if quote == '"':

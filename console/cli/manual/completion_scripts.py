@@ -1,4 +1,4 @@
-"""``kac completion SHELL``: a script that completes commands, options and the names in a cluster."""
+"""``kac completion SHELL``: prints a script with which the shell completes commands, options and names in a cluster."""
 
 from __future__ import annotations
 
@@ -105,7 +105,9 @@ def completion_options(parser: argparse.ArgumentParser) -> None:
 
 
 def script(shell: str) -> str:
-    """Return a shell's script, with the names of the commands, so that completing these starts no Python."""
+    """Return the completion script for a shell. It contains the names of the commands, so that their completion starts
+    no Python.
+    """
     from console.cli.main import COMMANDS
 
     shown = [command for command in COMMANDS if command.help]

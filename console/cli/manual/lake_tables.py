@@ -39,8 +39,8 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _key(table: Table) -> Iterator[str]:
-    """Yield the line on the key. It promises one row for each key only in silver and gold, because rows as kac read
-    them may repeat a key; in other layers, there is no line for a key with structs.
+    """Yield the line about the key of a table. Only for silver and gold it promises one row for each key, because rows
+    in other layers may repeat a key; there, a table whose key is in structs gets no line.
     """
     if table.layer in ("silver", "gold"):
         yield f"One row for each {_names(table.key)}."

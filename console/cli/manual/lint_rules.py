@@ -97,7 +97,9 @@ def _table(rules: tuple[Rule, ...]) -> Iterator[str]:
 
 
 def _source(text: str) -> str:
-    """Return the source of a rule: a link to Kafka's documentation, a KIP, or a class as code."""
+    """Return the source of a rule in Markdown: a link to Kafka's documentation or a KIP, or the name of a class as
+    code.
+    """
     if re.fullmatch(r"KIP-\d+", text):
         return text
     if text[0].isupper():

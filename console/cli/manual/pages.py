@@ -1,8 +1,7 @@
-"""Generates the pages from the parsers and the registry of verbs.
+"""Generates pages of docs/ from the commands' parsers, the verbs and other records.
 
-``python -m console.cli.manual.pages commands > docs/commands.md``, and ``… man > docs/kac.1``,
-``… tables > docs/lake-tables.md``, ``… lint > docs/lint.md``,
-``… causes > docs/causes.md``.
+``python -m console.cli.manual.pages commands > docs/commands.md``, and ``… man > docs/kac.1``, ``… tables >
+docs/lake-tables.md``, ``… lint > docs/lint.md``, ``… causes > docs/causes.md``.
 """
 
 from __future__ import annotations
@@ -130,7 +129,7 @@ class OptionHelp(Struct, frozen=True):
 
 
 class CommandHelp(Struct, frozen=True):
-    """A command; ``""`` is `kac` without a command."""
+    """A command as the help shows it; the name ``""`` means `kac` without a command."""
 
     name: str
     help: str
@@ -140,19 +139,19 @@ class CommandHelp(Struct, frozen=True):
 
 
 def top() -> CommandHelp:
-    """Return the options before a command."""
+    """Return the help of `kac` without a command: the options before a command."""
     made = parser()
     return CommandHelp("", made.description or "", tuple(_options(made)))
 
 
 def commands() -> tuple[Command, ...]:
-    """Return the commands for operators."""
+    """Return the commands that operators use, without internal ones."""
     return tuple(command for command in COMMANDS if not command.name.startswith("_"))
 
 
 def help_of(command: Command) -> CommandHelp:
-    """Return a command with its options; without any if it has its own parser, except for `kac configs`. Imports the
-    command's module.
+    """Return the help of a command with its options; a command with its own parser has no options here, except for `kac
+    configs`. Imports the command's module.
     """
     if command.name == "configs":
         from console.cli.kafka_configs.command_line import EXAMPLES
@@ -211,7 +210,7 @@ _EXITS = (
 
 
 def page() -> str:
-    """Return the man page, in roff's man macros."""
+    """Return the man page docs/kac.1, in roff with the man macros."""
     return "\n".join(_lines()) + "\n"
 
 
@@ -273,7 +272,9 @@ def _verbatim(text: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Escape a text for roff: its own characters, and a dot or quote that would begin a request."""
+    """Return a text escaped for roff: its special characters, and a dot or quote at the beginning, which would be a
+    request.
+    """
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("…", "...").replace("'", "\\(aq")
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
 

@@ -1,1 +1,1 @@
-"""``kac mcp``: an agent's questions about a cluster, and its proposals for it. No code here can change a cluster."""
+"""``kac mcp``: serves an agent, which may read a cluster and propose changes. No code here can change a cluster."""

@@ -1,4 +1,6 @@
-"""Bounds of answers: the number of rows and characters, no secrets, no invisible characters. Pure."""
+"""Limits of the answers to an agent: the number of rows and characters; secrets hidden, invisible characters escaped.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -15,39 +17,44 @@ ROWS, MOST_ROWS = 100, 1_000
 LONGEST_TEXT = 2_000
 """Maximum length of one text in an answer in characters."""
 LARGEST = 200_000
-"""Maximum length of an answer in characters of JSON. A longer answer gets fewer rows, then shorter texts, until it
-fits."""
+"""Maximum length of an answer as JSON, in characters. A longer answer gets fewer rows, then shorter texts, until it
+fits.
+"""
 SEARCHED = 1 << 15
-"""Maximum length in characters of a text that is searched for secrets: a config's value has no more."""
+"""Number of characters at the beginning of a text that are searched for secrets and may be shown: a config's value has
+no more.
+"""
 FIELDS = 64
-"""Number of a mapping's entries that always stay: rows have fewer fields, but there may be more values by broker."""
+"""Number of entries of a mapping that are never cut: the fields of a row are fewer, but a mapping by broker may have
+more.
+"""
 HIDDEN: Final = "[hidden]"
-"""Text in place of a value that is or may be a secret."""
+"""The text that replaces a value which is or may be a secret."""
 _NAMES = ("key", "name")
 _BESIDE = ("source", "hidden", "known")
-"""Fields that accompany the value on one side of a change."""
+"""Names of fields next to a secret value that are shown."""
 _VALUES = frozenset({"value", "values", "left", "right", "was", "became", "old", "new", "theirs", "mine"})
 
 
 class LeftOut(NamedTuple):
-    """A list of an answer that was shortened."""
+    """A list or mapping of an answer that was shortened: its path, and the numbers of shown and of all entries."""
 
     where: str
-    """The fields that lead to the list, such as ``topics`` or ``configs.synonyms``."""
+    """The path of fields to the list, such as ``topics`` or ``configs.synonyms``."""
     shown: int
     of: int
 
 
 class Fitted(NamedTuple):
-    """An answer within its bounds."""
+    """An answer within the limits."""
 
     data: Data
     left_out: tuple[LeftOut, ...]
-    """The shortened lists; if several have the same place, the longest of them."""
+    """The shortened lists; one for each path, the longest of its lists."""
 
 
 def fitted(data: Data, rows: int = ROWS) -> Fitted:
-    """Return an answer within its bounds: secrets hidden, texts escaped and cut, lists of at most `rows` rows."""
+    """Return an answer within the limits: secrets hidden, texts escaped and cut, lists of at most `rows` rows."""
     left_out: dict[str, LeftOut] = {}
     kept = _shown(data, "", rows, left_out)
     longest = LONGEST_TEXT
@@ -69,7 +76,13 @@ def _note(where: str, rows: int, of: int, left_out: dict[str, LeftOut]) -> None:
 
 
 def _shown(data: Data, where: str, rows: int, left_out: dict[str, LeftOut]) -> Data:
-    """Return the shown part of an answer. The search for secrets, which takes time by length, covers only this part."""
+    """Return the part of an answer that is shown, with secrets hidden: only this part is searched for secrets, which
+    takes time.
+
+    Args:
+        where: the path of `data` in the answer.
+        left_out: path -> the shortened list; it is extended.
+    """
     if isinstance(data, str):
         # Search for secrets before cutting: half a secret is a secret, too.
         return _cut(without_secrets(data[:SEARCHED], HIDDEN), LONGEST_TEXT, max(0, len(data) - SEARCHED))
@@ -90,7 +103,12 @@ def _shown(data: Data, where: str, rows: int, left_out: dict[str, LeftOut]) -> D
 
 
 def _shortened(data: Data, where: str, rows: int, longest: int, left_out: dict[str, LeftOut]) -> Data:
-    """Return the shown part with fewer rows and shorter texts."""
+    """Return an answer with at most `rows` rows in each list, and at most `longest` characters in each text.
+
+    Args:
+        where: the path of `data` in the answer.
+        left_out: path -> the shortened list; it is extended.
+    """
     if isinstance(data, str):
         return data if len(data) <= longest else f"{data[:longest]}…"
     if isinstance(data, Mapping):
@@ -111,10 +129,11 @@ def _inner(where: str, key: str) -> str:
 
 
 def _cut(text: str, longest: int, beyond: int = 0) -> str:
-    """Return a text with invisible characters escaped, of at most `longest` characters of its own.
+    """Return a text with invisible characters escaped, cut to at most `longest` characters, and a note of how many are
+    missing.
 
     Args:
-        beyond: the number of characters cut off before.
+        beyond: the number of characters that were cut off before.
     """
     more = max(0, len(text) - longest) + beyond
     return clean(text[:longest]) + (f"… ({plural(more, 'more character')})" if more else "")
@@ -124,7 +143,7 @@ def _cut(text: str, longest: int, beyond: int = 0) -> str:
 
 
 def _masked(data: Data) -> Data:
-    """Return a value, or both sides of a change, with set values masked: that a value is unset may be known."""
+    """Return `HIDDEN` in place of a value, or of each side of a change; a value that is not set stays None."""
     if isinstance(data, Mapping):
         sides = data if "value" not in data else {"value": data["value"]}
         masked = {key: _masked(value) for key, value in islice(sides.items(), MOST_ROWS)}

@@ -39,7 +39,7 @@ def mcp_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_mcp(options: argparse.Namespace) -> int:
-    """Serve an agent until standard input ends, or the client stops reading.
+    """Serve an agent over standard input and output, until the input ends or the client stops reading.
 
     Returns:
         The exit code: 0 served, 1 the package is missing, 2 no context, standard input is a terminal, or the folder for
@@ -83,21 +83,23 @@ def run_mcp(options: argparse.Namespace) -> int:
 
 
 def client_has_gone(error: BaseException) -> bool:
-    """Return whether an error only means that the client no longer reads."""
+    """Return whether an error only means that the client does not read any more."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(client_has_gone, error.exceptions))
     return isinstance(error, BrokenPipeError | ConnectionResetError)
 
 
 def reading_client(context: Context) -> AdminClient:
-    """Return a client whose link refuses to send changes, even if the context allows them; the caller closes it."""
+    """Return a started client that refuses to send any change, even if the context allows changes. The caller closes
+    it.
+    """
     from msgspec.structs import replace
 
     return opening.client_of(replace(context, read_only=True), ask=False)
 
 
 def _quiet() -> None:
-    """Keep the per-message logging of the protocol's package out of the log."""
+    """Keep the log lines that the protocol's package writes for each message out of kac's log."""
     import logging
 
     logging.getLogger("mcp").setLevel(logging.WARNING)
@@ -107,7 +109,7 @@ CONTROLLERS = "--bootstrap-controller"
 
 
 def connection_of(options: argparse.Namespace, context: Context) -> tuple[str, ...]:
-    """Return the options of kac that name the same cluster in a person's shell."""
+    """Return the command-line options with which a person's kac connects to the same cluster."""
     from console.contexts.context import COMMAND_LINE, format_bootstrap
 
     given: list[str] = []

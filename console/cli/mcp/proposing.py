@@ -1,8 +1,8 @@
-"""Proposals of an agent: statements, staged and forecast in a temporary session, and written as a plan file, which a
-person may apply.
+"""An agent's proposals: statements that are staged and forecast in a temporary session, and written as a plan file,
+which a person may apply.
 
-The brokers check the plan as for `kac plan`, by requests in their validate-only form, which change nothing; the
-client's link refuses every other request that would change something.
+The brokers check the plan as for `kac plan`, by validate-only requests, which change nothing; the client refuses every
+other request that would change the cluster.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ LONGEST, MOST_STATEMENTS, MOST_EDITS = 20_000, 200, 2_000
 """Maximum length of a proposal in characters, its maximum number of statements, and the maximum number of edits that
 these stage: a person has to read them."""
 LONGEST_LINE = 1_000
-"""Maximum length in characters of a script in a command line for a person."""
+"""Maximum length in characters of a script within a command line that is shown for a person."""
 MOST_FILES = 200
 """Maximum number of plan files that one server writes."""
 
 
 class NotProposed(Exception):
-    """The reason why a proposal was not kept. data: the brokers' responses, if the plan was checked."""
+    """A proposal was not written; the text is the reason. data: the brokers' responses, if they checked the plan."""
 
     def __init__(self, failure: Failure, data: Mapping[str, Data] | None = None) -> None:
         super().__init__(str(failure))
@@ -63,11 +63,15 @@ class NotProposed(Exception):
 
 
 class Proposals:
-    """Turns statements into plan files in one folder, which is chosen when the server starts."""
+    """Makes plan files from statements, all in one folder, which is chosen when the server starts."""
 
     def __init__(self, queries: Queries, folder: Path | None, connection: Sequence[str]) -> None:
-        """Create proposals that are written into a folder; None for kac's own folder. connection: the options of kac
-        that name this cluster.
+        """Create the maker of plan files.
+
+        Args:
+            queries: the queries of the same cluster.
+            folder: the folder for the plan files; None for kac's own folder.
+            connection: the command-line options that name this cluster.
         """
         self._queries = queries
         self._named = folder
@@ -75,12 +79,12 @@ class Proposals:
         self._numbers = count(1)
 
     async def propose(self, text: str) -> Answered:
-        """Return the changes that statements would make, with the path of the plan file.
+        """Write a plan file for the changes that statements would make, and return the changes with the file's path.
 
         Raises:
-            NotProposed: the text is not understood, contains a statement that can't be proposed, or stages nothing; the
-            brokers refuse it; or no file can be written. Its data repeats the statements, and its remedy names a
-            command for a person.
+            NotProposed: the text is invalid, contains a statement that can't be proposed, or stages nothing; the
+                brokers refuse the plan; or the file can't be written. Its data repeats the statements, and its remedy
+                names a command for a person.
             Refused, AdminError: as for reads.
         """
         try:
@@ -94,7 +98,7 @@ class Proposals:
         raise NotProposed(replace(failure, remedy=remedy), {"asked": text, **(data or {})})
 
     async def _proposed(self, text: str) -> Answered:
-        """Return the result of `propose`. Raises LanguageError, and the errors of `propose`."""
+        """Do the work of `propose`. Raises LanguageError in addition to the errors of `propose`."""
         from console.plan.risks import risks
         from console.session.checking import checked
         from console.session.plan_facts import read_for_risks
@@ -158,12 +162,13 @@ class Proposals:
 
 
 def line_of_person(text: str, connection: Sequence[str]) -> str:
-    """Return the line that shows a person the answers or changes of statements.
+    """Return a command line that shows the answers or the planned changes of these statements to a person.
 
-    It never applies anything: for a statement that is neither an edit nor a query it is the line that opens the
-    console.
+    The command applies nothing. If the text contains a statement that is neither an edit nor a query, the line only
+    opens the console.
 
     Args:
+        text: statements of the command language.
         connection: the options of kac that name the cluster.
     """
     reading = read(text) if len(text) <= LONGEST else None
@@ -179,12 +184,12 @@ def line_of_person(text: str, connection: Sequence[str]) -> str:
 
 
 def edits_of(text: str) -> tuple[EditStatement, ...]:
-    """Return the statements of a proposal, without reading the cluster or any file.
+    """Return the statements of a proposal. Reads neither the cluster nor any file.
 
     Raises:
-        LanguageError: the text is not understood, has more than 20,000 characters (`LONGEST`) or 200 statements
-            (`MOST_STATEMENTS`), or has a statement that stages nothing, needs a secret, reads a file, or holds only for
-            a time.
+        LanguageError: the text is invalid, has more than 20,000 characters (`LONGEST`) or 200 statements
+            (`MOST_STATEMENTS`), or has a statement that stages no edit, needs a secret, reads a file, or makes a change
+            of limited duration.
     """
     if len(text) > LONGEST:
         long = f"it has {len(text):,} characters; a proposal has at most {LONGEST:,}"
@@ -197,7 +202,7 @@ def edits_of(text: str) -> tuple[EditStatement, ...]:
 
 
 def _edit(statement: Statement) -> EditStatement:
-    """Return a statement that can be proposed. Raises CommandError for other statements."""
+    """Return the statement if it can be proposed. Raises CommandError: it can't."""
     text = _text_of(statement)
     if isinstance(statement, QueryStatement):
         raise CommandError(f"'{text}' only looks", "ask with the tools that look", statement.span)
@@ -227,8 +232,8 @@ def _text_of(statement: Statement) -> str:
 
 
 def _staged(statements: Iterable[EditStatement], snapshot: Snapshot) -> tuple[Plan, list[str], list[str]]:
-    """Return the plan of statements, the edits that are not needed, and a remark for each value that a later statement
-    replaced.
+    """Return the plan for statements, a line for each edit that would change nothing, and a line for each value that a
+    later statement replaced.
 
     Args:
         snapshot: a snapshot with the parts that the statements need.
@@ -269,8 +274,10 @@ def _refusal(refused: Sequence[Refusal]) -> Failure:
 
 
 def _forecast(plan: Plan, snapshot: Snapshot, risks: Iterable[Risk], deletions: Deletions) -> dict[str, Data]:
-    """Return the effects of a plan: the fields of `kac plan --output json`, and more. deletions: edit -> the data that
-    it deletes.
+    """Return the effects of a plan as JSON: the fields of `kac plan --output json`, with the deleted data.
+
+    Args:
+        deletions: edit -> the data that it deletes.
     """
     from console.answers.plan_results import effect_lines, loss_lines, plan_table
     from console.plan.risks import effects
@@ -310,8 +317,8 @@ def _checks(results: Iterable[StepResult]) -> list[Data]:
 
 
 def _refusals(results: Iterable[StepResult]) -> list[str]:
-    """Return a line for each change that brokers refuse, except those for which this principal lacks the rights: a
-    person with the rights applies them.
+    """Return a line for each change that brokers refuse. A refusal because this principal lacks the right is not
+    counted: a person with the right may apply the change.
     """
 
     return [

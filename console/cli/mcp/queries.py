@@ -1,6 +1,6 @@
-"""An agent's view of the cluster: the answers of kac's own commands, in their JSON.
+"""An agent's queries of a cluster; the answers are those of kac's own commands, as JSON.
 
-Each query reads its parts again, in its own session, and holds no plan.
+Each query reads what it needs again, in a new session, and has no plan.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 FRONT_END = "mcp"
 NEWEST_WITHIN = 20.0
-"""Seconds for reading the times of a topic's newest records; times that are not read by then are null."""
+"""Seconds within which the times of a topic's newest records are read; a time that is not read by then is null."""
 
 
 class Answered(NamedTuple):
-    """An answer: the JSON of kac's commands, and remarks that the JSON does not have."""
+    """An answer: the JSON that kac's command prints, and remarks that are not in the JSON."""
 
     data: Mapping[str, Data]
     notes: tuple[str, ...] = ()
@@ -55,39 +55,41 @@ class Answered(NamedTuple):
 class Queries:
     """Queries of one cluster.
 
-    pinned: the first id that the cluster reported; later answers with another id are refused.
+    pinned: the id that the cluster reported first; an answer from a cluster with another id is refused.
 
-    Methods raise LanguageError for a question that is not understood, Refused for another cluster, AdminError if the
-    connection to the cluster is lost.
+    Methods raise LanguageError for an invalid question, Refused for another cluster, AdminError if the connection to
+    the cluster is lost.
     """
 
     def __init__(self, client: Client, context: Context) -> None:
-        """Query through a client whose link refuses to send changes."""
+        """Create queries. client: a client that refuses to send changes."""
         self.client = client
         self.context = context
         self.pinned = context.cluster_id
 
     def session(self) -> Session:
-        """Return an empty session that is bound to the pinned cluster."""
+        """Return a new session that accepts only the pinned cluster."""
         return Session(self.client, replace(self.context, cluster_id=self.pinned), FRONT_END)
 
     def pin(self, cluster_id: str | None) -> None:
-        """Keep the id that a session has read, if it is the first one."""
+        """Remember the cluster id that a session has read, unless one is pinned already."""
         self.pinned = self.pinned or cluster_id
 
     async def _with_cluster(self) -> Session:
-        """Return a session that has read the cluster's brokers; it raises if no broker responds at all."""
+        """Return a new session that has read the cluster's brokers. Raises AdminError: no broker responds."""
         session = self.session()
         await session.read_cluster()
         self.pin(session.snapshot.cluster.cluster_id)
         return session
 
     async def list_(self, kind: str, filters: str) -> Answered:
-        """Return the entities of a kind. filters: the filters of the command `list`."""
+        """Return the entities of a kind. filters: the filters of the statement `list`, as text."""
         return await self._queried(f"list {kind} {filters}", List)
 
     async def describe(self, entity: str, keys: Sequence[str]) -> Answered:
-        """Return everything about an entity, or about some of its keys. entity: the words of the command `describe`."""
+        """Return everything about an entity, or only some of its keys. entity: the words that follow `describe` in a
+        statement.
+        """
         return await self._queried(" ".join(["describe", entity, *map(quote, keys)]), Show)
 
     async def effective_quota(self, user: str, client: str, key: str | None) -> Answered:
@@ -96,7 +98,9 @@ class Queries:
         return await self._queried(f"effective user {quote(user)} client {quote(client)} {named}", EffectiveQuota)
 
     async def explain(self, principal: str, operations: str, resource: str, host: str | None) -> Answered:
-        """Return the decisions of ACLs. operations, resource: the words of the command `explain`."""
+        """Return whether ACLs allow operations, and which ACLs decide. operations, resource: the words of the statement
+        `explain`. host: the client's address; None for any.
+        """
         origin = f"from {quote(host)}" if host is not None else ""
         return await self._queried(f"explain {quote(principal)} {operations} on {resource} {origin}", Explain)
 
@@ -104,8 +108,8 @@ class Queries:
         """Return the answer to a query.
 
         Args:
-            text: a statement of the language that includes the agent's input.
-            kind: the expected query. Any other statement in the text is refused before anything is read.
+            text: a statement of the language, which includes the agent's input.
+            kind: the expected query. If the text is any other statement, it is refused before anything is read.
         """
         from console.answers.queries import answer
 
@@ -117,10 +121,10 @@ class Queries:
         return Answered(to_data(result), notes_of(result))
 
     async def verdict(self, seconds: float, expected: Sequence[int]) -> Answered:
-        """Return the problems and their causes, after watching for `seconds` seconds.
+        """Watch the cluster for `seconds`, and return its problems and their causes.
 
         Args:
-            expected: the brokers announced to be down.
+            expected: the ids of brokers whose outage is planned.
         """
         from console.answers.triage import verdict_data
         from console.session.triage_polls import Poller
@@ -165,7 +169,7 @@ class Queries:
         return Answered(report_data(report, [*partly(seen)], lambda _found: ""))
 
     async def events(self, seconds: float) -> Answered:
-        """Return the changes in the cluster within `seconds` seconds, and the unwatched parts."""
+        """Watch the cluster for `seconds`, and return the changes in it and the parts that are not watched."""
         from console.present.events import EVENTS
         from console.session.event_feed import EventFeed, run_for
         from console.session.event_reads import EventReads, gaps, unseen_since
@@ -182,10 +186,11 @@ class Queries:
         return Answered({"events": [EVENTS.data(each) for each in found]}, (*unwatched, *unknown))
 
     async def offsets(self, topic: str, at: str | None) -> Answered:
-        """Return the offsets of a topic's partitions, and the time of each partition's newest record; no contents.
+        """Return the offsets of a topic's partitions, and the time of each partition's newest record; no contents of
+        records.
 
         Args:
-            at: time, as ``2h`` or ``2026-11-20T14:05``; the answer then also has each partition's first offset at or
+            at: a time, as ``2h`` or ``2026-11-20T14:05``. The answer then also has each partition's first offset at or
                 after that time, null if there is none. None to leave these offsets out.
 
         Raises:
@@ -239,10 +244,10 @@ class Queries:
         """Return the changes from this host in its journal, the latest first.
 
         Args:
-            entity: the only entity whose changes to return, written as for the command `describe`; None for all.
+            entity: the only entity whose changes to return, written as for the statement `describe`; None for all.
             text: a text that the returned changes have; empty for all.
-            since: start time, inclusive, as ``2h``, ``14:05`` or ``2026-11-20T14:05``.
-            until: end time, exclusive, in the same forms.
+            since: start time, inclusive, as ``2h``, ``14:05`` or ``2026-11-20T14:05``; None for no limit.
+            until: end time, exclusive, in the same forms; None for no limit.
 
         Raises:
             CommandError: a time or the entity is invalid.
@@ -262,8 +267,8 @@ class Queries:
         return Answered(to_data(table), table.notes)
 
     async def compare_entities(self, left: str, right: str) -> Answered:
-        """Return the keys that differ between two entities with configs. left, right: the entities in the words of the
-        command `describe`. Raises CommandError: the configs of one could not be read.
+        """Return the config keys that differ between two entities. left, right: the entities as words that follow
+        `describe` in a statement. Raises CommandError: the configs of one could not be read.
         """
         from console.files.compare import entity_table
 
@@ -279,8 +284,11 @@ class Queries:
         return Answered(to_data(table), table.notes)
 
     async def compare_brokers(self, every: bool) -> Answered:
-        """Return the keys that differ between brokers, and the brokers whose values differ from those of the others.
-        every: whether to include keys that differ between brokers by nature.
+        """Return the config keys that differ between brokers, each with the brokers whose values differ from the
+        majority's.
+
+        Args:
+            every: whether to include keys that differ between brokers by nature.
         """
         from console.files.compare import broker_table
         from console.model.broker_matrix import broker_matrix
@@ -303,10 +311,10 @@ def _time(milliseconds: int) -> str | None:
 
 
 def one_statement(text: str, kind: type[QueryStatement]) -> QueryStatement:
-    """Return the only query of a text.
+    """Return the query if the text is exactly one query of this kind.
 
     Raises:
-        LanguageError: the text is not understood, is another statement, or has several statements.
+        LanguageError: the text is invalid, is another statement, or has several statements.
     """
     found: tuple[Statement, ...] = parse(text)
     if len(found) == 1 and isinstance(only := found[0], kind):
@@ -317,7 +325,7 @@ def one_statement(text: str, kind: type[QueryStatement]) -> QueryStatement:
 
 
 def named_entity(text: str) -> Entity:
-    """Return the entity of a text, as ``topic orders``.
+    """Return the entity that a text like ``topic orders`` names.
 
     Raises:
         LanguageError: the text names no entity.
@@ -337,7 +345,7 @@ def _with_configs(text: str) -> ConfigResource:
 
 
 def notes_of(result: Result) -> tuple[str, ...]:
-    """Return the remarks below an answer's rows, which its JSON does not have."""
+    """Return the remarks that the text output has below the rows of a result, and its JSON does not have."""
     if isinstance(result, Table):
         return result.notes
     return tuple(note for part in (result.parts or {}).values() for each in _parts(part) for note in notes_of(each))

@@ -1,4 +1,4 @@
-"""The tools for an agent: their arguments with types and bounds, their descriptions, and their functions."""
+"""The tools for an agent: their arguments with types and limits, their descriptions, and their functions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from console.language.verbs import VERBS
 from console.language.verbs.listing import KINDS
 
 READ_SECONDS = 60.0
-"""Seconds for the reads of a tool, in addition to the time that it watches."""
+"""Maximum duration in seconds of a tool's reads, in addition to the time for which it watches."""
 
 _ENTITY = (
     "an entity as TYPE NAME: topic orders, broker 2, broker <default>, group app, user alice, user alice client app"
 )
 _NAME = 500
-"""Maximum length of a text in characters."""
+"""Maximum length in characters of a text argument."""
 
 
 def _text(description: str) -> Meta:
@@ -30,7 +30,7 @@ def _text(description: str) -> Meta:
 
 
 class Arguments(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The arguments that every tool has."""
+    """The arguments that all tools have."""
 
     rows: Annotated[
         int, Meta(ge=1, le=MOST_ROWS, description="rows of each list of the answer; left_out says what is cut")
@@ -38,16 +38,16 @@ class Arguments(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def watches(self) -> float:
-        """Seconds that the tool watches the cluster before it answers."""
+        """The number of seconds for which the tool watches the cluster before it answers; 0 for most tools."""
         return 0.0
 
 
 class Watching(Arguments, frozen=True):
-    """Arguments of a tool that watches the cluster for a time."""
+    """The arguments of a tool that watches the cluster before it answers."""
 
     @property
     def watches(self) -> float:
-        """Seconds that the tool watches the cluster before it answers."""
+        """The number of seconds for which the tool watches the cluster before it answers."""
         return float(getattr(self, "seconds", 0.0))
 
 
@@ -155,7 +155,7 @@ class ProposeArguments(Arguments, frozen=True, kw_only=True):
 
 
 class Offer(NamedTuple):
-    """The objects that the tools use."""
+    """The objects with which the tools of one server work: queries and proposals."""
 
     queries: Queries
     proposals: Proposals
@@ -169,11 +169,11 @@ class AgentTool(NamedTuple):
     description: str
     arguments: type[Arguments]
     carried: Callable[[Offer, Any], Awaitable[Answered]]
-    """Runs the tool."""
+    """Runs the tool with its arguments and returns the answer."""
     narrow: str = "ask for more rows"
-    """The hint with a shortened answer."""
+    """The hint that is added to a shortened answer."""
     writes: bool = False
-    """Whether it writes a file on this host; no tool changes a cluster."""
+    """Whether the tool writes a file on this host; no tool changes a cluster."""
 
 
 def _compared(offer: Offer, given: CompareArguments) -> Awaitable[Answered]:
@@ -185,7 +185,7 @@ def _compared(offer: Offer, given: CompareArguments) -> Awaitable[Answered]:
 
 
 def _language() -> str:
-    """Return the statements that can be proposed, a line each."""
+    """Return the forms of statements that can be proposed, a line each."""
     lines = (
         usage.replace("[ENTITY]", "ENTITY").replace(" [for DURATION]", "")
         for verb in VERBS.values()
