@@ -1,1 +1,3 @@
-"""Text to statements, statements to edits, and back: tokenizer, grammar, verbs, completion, quoting. Pure."""
+"""The command language: from text to statements and from statements to edits, and back; with completion and quoting.
+Pure.
+"""

@@ -1,4 +1,4 @@
-"""Shared parts of statements about ACLs: parsing, checking and writing of principals, operations and resources."""
+"""Parsing, checks and text of principals, operations and resources, for all statements about ACLs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from console.present.text import clean
 
 ACL_CLUSTER = codes.ACL_TYPES["cluster"]
 ACL_TYPES = {word: type_ for word, type_ in codes.ACL_TYPES.items() if type_ != ACL_CLUSTER}
-"""Word of the language -> the type of resource; without the cluster, which has no name."""
+"""Word of the language -> the type of an ACL's resource; without the cluster, which has no name."""
 
 OPERATIONS = tuple(name for name in AclOperation.NAMES.values() if name != "ANY")
 
@@ -31,13 +31,14 @@ def operations_of(type_: AclResourceType) -> tuple[str, ...]:
 
 
 def acl_target(reader: Reader, *, existing: bool) -> tuple[AclResourceType, str | None, PatternType]:
-    """Read the target of an ACL: ``cluster``, or a type, a name and a pattern type.
+    """Read the target of an ACL: ``cluster``, or a type, a name and a pattern type. Raises ParseError.
 
     Args:
-        existing: whether the ACL may exist already: old brokers accepted an empty name, newer releases have more codes.
+        existing: whether the ACL may be one that exists already: then the name may be empty, which old brokers
+            accepted, and types and pattern types may be numbers that only newer releases know.
 
     Returns:
-        The type, the name, which is None for the cluster, and the pattern type.
+        The type, the name (None for the cluster), and the pattern type.
     """
     # An existing ACL may have a code of a newer release, and must be revocable; no new ACL can have one.
     newer = newer_code(reader, AclResourceType) if existing else None
@@ -60,7 +61,9 @@ _Code = TypeVar("_Code", bound=Code)
 
 
 def newer_code(reader: Reader, of: type[_Code]) -> _Code | None:
-    """Read a code without a word in the language, in the form of rows: ``unknown(9)``. Returns None for other words."""
+    """Read a number for which the language has no word, written as ``unknown(9)``. For any other word, return None and
+    leave it unread.
+    """
     word = reader.word
     if word is None or not word.bare or not word.text.lower().startswith("unknown("):
         return None
@@ -75,7 +78,9 @@ def newer_code(reader: Reader, of: type[_Code]) -> _Code | None:
 
 
 def acl_resource(reader: Reader) -> tuple[AclResourceType, str | None]:
-    """Read the one resource of a question about ACLs: ``cluster``, or a type and a name."""
+    """Read the resource in a question about ACLs: ``cluster``, or a type and a name. The name is None for the cluster.
+    Raises ParseError.
+    """
     kind = _acl_type(reader)
     if kind == "cluster":
         return ACL_CLUSTER, None
@@ -91,10 +96,11 @@ def _acl_type(reader: Reader) -> str:
 
 
 def principal(reader: Reader, *, existing: bool) -> str:
-    """Read a principal.
+    """Read a principal. Raises ParseError.
 
     Args:
-        existing: whether the ACL may exist already: old brokers accepted a principal without a type.
+        existing: whether the ACL may be one that exists already: then the principal may lack a type, which old brokers
+            accepted.
     """
     expected = Expected(What.PRINCIPAL, "a principal such as User:alice")
     word = reader.take(expected)
@@ -107,10 +113,10 @@ def principal(reader: Reader, *, existing: bool) -> str:
 
 
 def operations(reader: Reader, *, existing: bool) -> tuple[tuple[AclOperation, ...], Word]:
-    """Read operations, separated by commas, in one word.
+    """Read one word with operations, separated by commas. Raises ParseError.
 
     Args:
-        existing: whether to accept operations of newer releases also: ``UNKNOWN(17)``.
+        existing: whether to accept operations that only newer releases know, as ``UNKNOWN(17)``.
 
     Returns:
         Each operation once, and the word.
@@ -139,8 +145,8 @@ def _unknown_operation(reader: Reader, word: Word, name: str) -> None:
 
 
 def require_checked(type_: AclResourceType, operations: Iterable[AclOperation], span: Span) -> None:
-    """Raise CommandError for an operation that brokers never check on the resource type. span: the place of the
-    operations.
+    """Raise CommandError if brokers never check one of the operations on this type of resource. span: the place of the
+    operations in the script.
     """
     legal = operations_of(type_)
     for operation in operations:
@@ -151,7 +157,7 @@ def require_checked(type_: AclResourceType, operations: Iterable[AclOperation], 
 
 
 def operations_text(operations: Iterable[AclOperation]) -> str:
-    """Return operations as one word of the language."""
+    """Return operations as one word of the language, separated by commas."""
     return ",".join(operation.name for operation in operations)
 
 

@@ -1,4 +1,6 @@
-"""The arguments of statements: names, entities, numbers, ``KEY=VALUE``, secrets, patterns and the filters of `list`."""
+"""Parsing of the arguments that statements have in common: names, entities, numbers, ``KEY=VALUE``, secrets, patterns
+and the filters of `list`. Functions that read words raise ParseError if the next word is missing or invalid.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ INT_MAX = 2**31 - 1
 
 
 def _name_of(type_: entity_types.EntityType) -> language_reader.Expected:
-    """Return the expectation for the word after an entity type."""
+    """Return what is valid after the word for an entity type."""
     match type_.lister:
         case entity_types.Lister.BROKERS:
             return language_reader.Expected(
@@ -46,11 +48,14 @@ _SECOND_WORDS = {
     first: tuple(word.removeprefix(f"{first} ") for word in _NAME_OF if word.startswith(f"{first} "))
     for first in {word.partition(" ")[0] for word in _NAME_OF if " " in word}
 }
-"""First word of the types with two words -> their possible second words."""
+"""First word of an entity type that is written in two words -> its possible second words."""
 
 
 def entity(reader: language_reader.Reader) -> statements.Entity | None:
-    """Read an entity. Returns None if the next word is not an entity keyword: then the selected entity is used."""
+    """Read an entity, such as ``topic orders``. If the next word is not an entity type, return None and leave it
+    unread: the statement is then about the selected entity. Raises ParseError: the entity's name is missing or
+    invalid.
+    """
     first = reader.word
     keyword = reader.take_keyword(
         *ENTITY_WORDS, label="an entity (topic, broker, user, …)", what=language_reader.What.ENTITY
@@ -80,7 +85,9 @@ def _subject(reader: language_reader.Reader, keyword: str) -> statements.Subject
 
 
 def _resource_name(reader: language_reader.Reader, type_: entity_types.EntityType) -> str:
-    """Read the name of a resource; the name of the default is empty."""
+    """Read the name of a resource of this type; return ``""`` for the unquoted ``<default>``. Raises ParseError: the
+    name is missing or invalid.
+    """
     expected, word = _NAME_OF[type_.word], reader.word
     if type_.at_broker:
         word = reader.take(expected)
@@ -100,7 +107,16 @@ def _resource_name(reader: language_reader.Reader, type_: entity_types.EntityTyp
 def plain_name(
     reader: language_reader.Reader, expected: language_reader.Expected, plural: str, *, may_be_empty: bool = False
 ) -> statements.Name:
-    """Read a name; refuse the unquoted ``<default>`` of these entities, and ``""`` unless `may_be_empty`."""
+    """Read the name of an entity of a type that has no default.
+
+    Args:
+        expected: what the word is, for completion and errors.
+        plural: the noun for these entities, for errors.
+        may_be_empty: whether ``""`` is a valid name.
+
+    Raises:
+        ParseError: the name is missing, empty, or the unquoted ``<default>``.
+    """
     word = reader.take(expected)
     if word.is_bare(DEFAULT_NAME):
         reader.fail(f"{plural} have no {DEFAULT_NAME}", word, f"quote a name that is spelled so: '{DEFAULT_NAME}'")
@@ -110,7 +126,9 @@ def plain_name(
 
 
 def quota_name(reader: language_reader.Reader, keyword: str) -> str | None:
-    """Read the name of a user, client or ip. Returns None for the unquoted ``<default>``."""
+    """Read the name of a user, client or ip; return None for the unquoted ``<default>``. Raises ParseError: the name is
+    missing or empty.
+    """
     word = reader.take(_NAME_OF[keyword])
     if word.is_bare(DEFAULT_NAME):
         return None
@@ -127,7 +145,7 @@ def _broker_number(reader: language_reader.Reader, word: Word, label: str) -> in
 
 
 def whole_number(text: str, lowest: int = 0, highest: int = INT_MAX) -> int | None:
-    """Return the number if the text is plain digits and within the bounds, else None."""
+    """Return the number in a text of digits; None if the text is anything else or the number is out of the bounds."""
     if not is_natural(text):
         return None
     number = int(text)
@@ -139,23 +157,27 @@ A_TOPIC = language_reader.Expected(language_reader.What.TOPIC, "the NAME of a to
 GROUP = language_reader.Expected(language_reader.What.GROUP, "the NAME of a group")
 BROKER = language_reader.Expected(language_reader.What.BROKER, "the number of a broker")
 NUMBER_MAX = 2**63 - 1
-"""The maximum of an offset, a producer id, or the number of an operation."""
+"""The highest value of an offset, of a producer id, and of the number of an operation."""
 
 
 def topic_name(reader: language_reader.Reader, expected: language_reader.Expected = TOPIC) -> statements.Name:
-    """Read ``topic NAME``."""
+    """Read ``topic NAME`` and return the name. Raises ParseError: a word is missing, or the name is invalid."""
     reader.need_keyword("topic")
     return plain_name(reader, expected, "topics")
 
 
 def group_name(reader: language_reader.Reader) -> statements.Name:
-    """Read ``group NAME`` of an existing group. Its name may be empty: brokers store offsets for it also."""
+    """Read ``group NAME`` of an existing group and return the name. It may be empty, since brokers store offsets for
+    the empty name, too. Raises ParseError: a word is missing.
+    """
     reader.need_keyword("group")
     return plain_name(reader, GROUP, "groups", may_be_empty=True)
 
 
 def topic_of_group(reader: language_reader.Reader) -> tuple[statements.Name | None, int | None]:
-    """Read ``[topic NAME [partition N]]`` of a group's offsets; return None for a part that is missing."""
+    """Read ``[topic NAME [partition N]]``; return None in place of what the statement leaves out. Raises ParseError: a
+    name or number is missing or invalid.
+    """
     if reader.take_keyword("topic") is None:
         return None, None
     topic = plain_name(reader, A_TOPIC, "topics")
@@ -165,7 +187,7 @@ def topic_of_group(reader: language_reader.Reader) -> tuple[statements.Name | No
 def need_number(
     reader: language_reader.Reader, expected: language_reader.Expected, highest: int, lowest: int = 0
 ) -> int:
-    """Read a whole number."""
+    """Read a whole number. Raises ParseError: it is missing, or not from `lowest` to `highest`."""
     word = reader.take(expected, language_reader.Role.VALUE)
     number = whole_number(word.text, lowest, highest)
     if number is None:
@@ -174,7 +196,7 @@ def need_number(
 
 
 def partition_number(reader: language_reader.Reader, topic: statements.Name) -> int:
-    """Read the number of a topic's partition."""
+    """Read the number of a topic's partition. Raises ParseError: it is missing or invalid."""
     expected = language_reader.Expected(
         language_reader.What.PARTITION, "the number of a partition", detail=topic.text or ""
     )
@@ -182,19 +204,23 @@ def partition_number(reader: language_reader.Reader, topic: statements.Name) -> 
 
 
 def optional_partition(reader: language_reader.Reader, topic: statements.Name) -> int | None:
-    """Read ``[partition N]``; return None if it is missing."""
+    """Read ``[partition N]`` and return the number; None if the statement leaves it out. Raises ParseError: the number
+    is missing or invalid.
+    """
     return partition_number(reader, topic) if reader.take_keyword("partition") is not None else None
 
 
 def schema_subject(reader: language_reader.Reader) -> str:
-    """Read the subject of a schema."""
+    """Read the subject of a schema in the schema registry. Raises ParseError: it is missing or empty."""
     return named(
         reader, language_reader.Expected(language_reader.What.RESOURCE, "the SUBJECT of a schema", detail="schema")
     )
 
 
 def optional_version(reader: language_reader.Reader) -> int | None:
-    """Read ``[version N]``; return None if the statement leaves it out."""
+    """Read ``[version N]`` and return the number; None if the statement leaves it out. Raises ParseError: the number is
+    missing or invalid.
+    """
     if reader.take_keyword("version") is None:
         return None
     word = reader.take(language_reader.Expected(language_reader.What.ARGUMENT, "the number of a version"))
@@ -205,7 +231,7 @@ def optional_version(reader: language_reader.Reader) -> int | None:
 
 
 def pair_count(reader: language_reader.Reader, key: Word, value: Word, highest: int = INT_MAX) -> int:
-    """Return the value of a ``KEY=N``. Raises ParseError unless it is a whole number from 1 to `highest`."""
+    """Return the number N of a ``KEY=N``. Raises ParseError: it is not a whole number from 1 to `highest`."""
     number = whole_number(value.text, 1, highest)
     if number is None:
         # An empty value has no width that could be marked: mark the key.
@@ -215,7 +241,7 @@ def pair_count(reader: language_reader.Reader, key: Word, value: Word, highest: 
 
 
 def filter_text(reader: language_reader.Reader) -> str:
-    """Read the filter of a view; return ``""`` if the statement has no filter."""
+    """Read the filter of a pane to the end of the statement; return ``""`` if the statement has no filter."""
     expected = language_reader.Expected(language_reader.What.FILTER, "a FILTER", detail=reader.verb)
     if reader.ended:
         reader.expect(expected)
@@ -230,7 +256,16 @@ def named(
     *,
     may_be_empty: bool = False,
 ) -> str:
-    """Read a word; refuse the unquoted ``<default>``, and ``""`` unless `may_be_empty`."""
+    """Read a word that is a name.
+
+    Args:
+        expected: what the word is, for completion and errors.
+        role: the role of the word, for its colour.
+        may_be_empty: whether ``""`` is a valid name.
+
+    Raises:
+        ParseError: the name is missing, empty, or the unquoted ``<default>``.
+    """
     word = reader.take(expected, role)
     if word.is_bare(DEFAULT_NAME):
         reader.fail(
@@ -248,17 +283,23 @@ _GLOB_SPECIAL = "*?["
 
 
 def key_of(reader: language_reader.Reader, word: Word) -> statements.Key:
-    """Return the key in a word."""
+    """Return the key that a word denotes."""
     return statements.Key(word.text, not word.bare, reader.span(word))
 
 
 def key_expected(reader: language_reader.Reader, subject: statements.Subject | None) -> language_reader.Expected:
-    """Return the expectation of an entity's key, without a value."""
+    """Return what is valid at the place of a key without a value. subject: the entity of the key; None for the selected
+    one.
+    """
     return language_reader.Expected(language_reader.What.KEY, "a KEY", subject=subject, detail=reader.verb)
 
 
 def key(reader: language_reader.Reader, subject: statements.Subject | None) -> statements.Key:
-    """Read a key without a value."""
+    """Read a key without a value. Raises ParseError: it is missing, empty, or has a value.
+
+    Args:
+        subject: the entity whose key it is; None for the selected one.
+    """
     word = reader.take(key_expected(reader, subject), language_reader.Role.KEY)
     if not word.text:
         reader.fail("a key can't be empty", word)
@@ -268,7 +309,12 @@ def key(reader: language_reader.Reader, subject: statements.Subject | None) -> s
 
 
 def keys(reader: language_reader.Reader, subject: statements.Subject | None) -> tuple[statements.Key, ...]:
-    """Read all keys up to the end of the statement, and record that another key can follow."""
+    """Read keys up to the end of the statement. For completion, record that one more may follow. Raises ParseError: a
+    key is empty or has a value.
+
+    Args:
+        subject: the entity whose keys they are; None for the selected one.
+    """
     found = []
     while not reader.ended:
         found.append(key(reader, subject))
@@ -277,7 +323,9 @@ def keys(reader: language_reader.Reader, subject: statements.Subject | None) -> 
 
 
 def assign(reader: language_reader.Reader, subject: statements.Subject | None) -> statements.Assign:
-    """Read one ``KEY=VALUE``; the value may be the source of a secret."""
+    """Read one ``KEY=VALUE``; the value may be the source of a secret. Raises ParseError also for a secret in plain
+    text.
+    """
     expected = language_reader.Expected(language_reader.What.ASSIGN, "KEY=VALUE", subject=subject, detail=reader.verb)
     return assigned(reader, *reader.take_pair(expected))
 
@@ -295,7 +343,9 @@ def offered_durations(_snapshot: Snapshot) -> list[language_reader.Candidate]:
 
 
 def duration(reader: language_reader.Reader) -> int:
-    """Read a duration, in milliseconds."""
+    """Read a duration, such as ``30min``, and return it in milliseconds. Raises ParseError: it is missing or
+    invalid.
+    """
     word = reader.take(
         language_reader.Expected(language_reader.What.ARGUMENT, "a DURATION such as 30min", offers=offered_durations),
         language_reader.Role.VALUE,
@@ -307,7 +357,7 @@ def duration(reader: language_reader.Reader) -> int:
 
 
 def secret_source(reader: language_reader.Reader, value: Word) -> statements.SecretSource | None:
-    """Return the source of a secret that ``@FILE`` or ``?`` names; None for a plain value."""
+    """Return the source of a secret if the value is ``@FILE`` or ``?``; None for a plain value."""
     # In quotes, both are ordinary values.
     if value.is_bare("?"):
         return statements.Asked()
@@ -320,7 +370,7 @@ def secret_source(reader: language_reader.Reader, value: Word) -> statements.Sec
 
 
 def need_secret(reader: language_reader.Reader, key: Word, value: Word) -> statements.SecretSource:
-    """Return the source of a secret. Raises ParseError for a plain value, without repeating it."""
+    """Return the source of a secret. Raises ParseError for a plain value; the message does not contain it."""
     source = secret_source(reader, value)
     if source is not None:
         return source
@@ -328,7 +378,7 @@ def need_secret(reader: language_reader.Reader, key: Word, value: Word) -> state
 
 
 def bare_secret(reader: language_reader.Reader, key: Word, value: Word) -> NoReturn:
-    """Raise ParseError for a secret that is written in the statement."""
+    """Raise ParseError because a secret is written in plain text; the message does not contain it."""
     where = value if value.end > value.start else key
     name = quote_beside_equals(key.text)
     reader.fail(
@@ -337,7 +387,9 @@ def bare_secret(reader: language_reader.Reader, key: Word, value: Word) -> NoRet
 
 
 def pattern(word: Word) -> str | None:
-    """Return the word as an `fnmatch` pattern, with its quoted characters literal; None for ``<default>``."""
+    """Return a word as a pattern of `fnmatch`, in which quoted characters match only themselves; None for the unquoted
+    ``<default>``.
+    """
     if word.is_bare(DEFAULT_NAME):
         return None
     return "".join(piece.text if not piece.quote else literal_pattern(piece.text) for piece in word.pieces)
@@ -349,7 +401,7 @@ def is_glob(pattern: str) -> bool:
 
 
 def regex_hint(pattern: str | None) -> str:
-    """Return a hint for a pattern that looks like a regular expression of Kafka's own tools; ``""`` for others."""
+    """Return a hint if a pattern looks like a regular expression, as Kafka's own tools take; else ``""``."""
     if pattern is None or not looks_like_regex(pattern):
         return ""
     meant = " and ".join(globs_of(pattern))
@@ -357,13 +409,14 @@ def regex_hint(pattern: str | None) -> str:
 
 
 def literal_pattern(text: str) -> str:
-    """Return a pattern that matches exactly this text."""
+    """Return a pattern of `fnmatch` that matches exactly this text."""
     return "".join(f"[{char}]" if char in _GLOB_SPECIAL else char for char in text)
 
 
 def list_filter(reader: language_reader.Reader, kind: str) -> statements.Glob | statements.FieldFilter:
-    """Read a glob over names, or a comparison of a column: ``KEY=VALUE``, ``KEY!=VALUE``, ``KEY>N``, ``KEY>=N``,
-    ``KEY<N``, ``KEY<=N``."""
+    """Read one filter of `list`: a glob that names must match, or a comparison of a column: ``KEY=VALUE``,
+    ``KEY!=VALUE``, ``KEY>N``, ``KEY>=N``, ``KEY<N``, ``KEY<=N``. Raises ParseError: it is missing or invalid.
+    """
     expected = language_reader.Expected(language_reader.What.LIST_FILTER, "a GLOB or KEY=VALUE", detail=kind)
     word = reader.word
     found = _compared(word) if word is not None else None
@@ -394,7 +447,7 @@ _MEANT = {"=>": ">=", "=<": "<=", "==": "=", "=!": "!=", "<>": "!=", "!": "!=", 
 
 
 def _compared(word: Word) -> tuple[Word, str, Word] | None:
-    """Split a word into key, operator and value. Returns None for ``<default>`` and for a word without an operator."""
+    """Split a word into key, operator and value. Return None for ``<default>`` and for a word without an operator."""
     if word.is_bare(DEFAULT_NAME):
         return None
     best: tuple[Word, str, Word] | None = None
@@ -414,7 +467,7 @@ def _compared(word: Word) -> tuple[Word, str, Word] | None:
 
 
 def _wrong_comparison(reader: language_reader.Reader, key: Word, operator: str, value: Word) -> NoReturn:
-    """Raise ParseError for an unknown operator, with a hint that names the operator probably meant."""
+    """Raise ParseError for an unknown operator; the hint names the operator that was probably meant."""
     while value.first_bare and value.first_bare in _OPERATORS and not value.is_bare(DEFAULT_NAME):
         operator, value = operator + value.first_bare, value.without_first()
     if "~" in operator:

@@ -1,4 +1,4 @@
-"""Candidates of a completion: their form, how typed text selects them, and the legal values of a key."""
+"""Candidates for completion: their form, the selection by the typed text, and the values to offer for a key."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from console.present.values import config_value
 from widgets.cells import ELLIPSIS
 
 LIMIT = 80
-"""Maximum number of candidates that are shown: high enough for all verbs if nothing is typed."""
+"""Maximum number of candidates that are returned: enough for all verbs if nothing is typed."""
 
 
 class Completion(NamedTuple):
-    """A completion: `text`, quoted if necessary, replaces ``[start, end)``."""
+    """A completion: `text`, quoted if necessary, replaces the characters from `start` up to `end`."""
 
     start: int
     end: int
@@ -34,15 +34,14 @@ class Completion(NamedTuple):
     display: str = ""
     """The text for a list, without control characters."""
     meta: str = ""
-    """A remark that is shown with it."""
+    """A short remark that a list shows next to it."""
     help: str = ""
     """One line of documentation."""
 
 
 def matching(candidates: Iterable[Candidate], typed: str) -> list[Candidate]:
-    """Return the candidates that begin with the typed text, then those that contain it. If no candidate contains it,
-    return those that have its letters in order. Without a typed text, return all candidates. Each group keeps the given
-    order.
+    """Return the candidates that begin with the typed text, then those that contain it. If there are none, return those
+    that contain its letters in order. Without a typed text, return all. Candidates of equal rank keep their order.
     """
     folded = typed.casefold()
     if not folded:
@@ -103,7 +102,7 @@ VALUES: Mapping[str, Mapping[str, str]] = {
     "sasl.enabled.mechanisms": _MECHANISMS,
     "sasl.mechanism.inter.broker.protocol": _MECHANISMS,
 }
-"""Key without a listener's prefix -> value -> its meaning; ``""`` if the value explains itself."""
+"""Key, without a listener's prefix -> value -> its meaning; ``""`` if the value needs no explanation."""
 
 LEVELS: Mapping[str, str] = MappingProxyType(dict.fromkeys(LOG_LEVELS, ""))
 
@@ -115,7 +114,7 @@ SAMPLES: Mapping[Unit, tuple[str, ...]] = {
     Unit.BYTES: ("1MiB", "16MiB", "128MiB", "1GiB", "10GiB", "100GiB"),
     Unit.BYTES_PER_SECOND: ("1MB/s", "10MB/s", "100MB/s"),
 }
-"""Unit of a key -> the values that completion offers first."""
+"""Unit of a key -> values that completion offers."""
 
 UNITS: Mapping[Unit, tuple[str, ...]] = {
     Unit.MILLISECONDS: ("d", "h", "min", "s", "ms"),
@@ -125,19 +124,19 @@ UNITS: Mapping[Unit, tuple[str, ...]] = {
     Unit.BYTES: ("GiB", "MiB", "KiB", "GB", "MB", "kB"),
     Unit.BYTES_PER_SECOND: ("MB/s", "GB/s", "kB/s", "MiB/s", "GiB/s", "KiB/s"),
 }
-"""Unit of a key -> the units that completion offers after a number."""
+"""Unit of a key -> the suffixes of units that completion offers after a number."""
 
 # -- values to offer for a key: legal ones with their meaning, the present one, the default ----------------------------
 
 BOOLEAN = ConfigType(1)
 _BEGINNING = 400
-"""Number of characters of the documentation in which the end of the first sentence is searched."""
+"""Number of characters at the beginning of a documentation in which the end of the first sentence is searched."""
 _NUMBER = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([A-Za-z/]*)")
 
 
 @lru_cache(maxsize=4096)
 def first_sentence(html: str) -> str:
-    """Return the first sentence of a key's documentation, as plain text."""
+    """Return the first sentence of a key's documentation in HTML, as plain text."""
     paragraphs = plain_text(html[:_BEGINNING])
     sentence, stop, _ = paragraphs[0].partition(". ") if paragraphs else ("", "", "")
     if stop:
@@ -146,7 +145,12 @@ def first_sentence(html: str) -> str:
 
 
 def key_help(entry: ConfigEntry | None, key: str, html: str) -> str:
-    """Return the help of a key: ``long, ms, default 7 d. How long a log is kept…``. Displays may truncate it."""
+    """Return a line about a key: ``long, ms, default 7 d. How long a log is kept…``. It may be longer than a display.
+
+    Args:
+        entry: the broker's description of the key; None if there is none.
+        html: the key's documentation.
+    """
     default = default_of(entry)
     words = (
         entry.type.name.lower() if entry is not None and entry.type.known else "",
@@ -158,7 +162,7 @@ def key_help(entry: ConfigEntry | None, key: str, html: str) -> str:
 
 
 def default_of(entry: ConfigEntry | None) -> str | None:
-    """Return Kafka's default of a key, in the key's own unit; None if the broker does not report it."""
+    """Return Kafka's default of a key as text, in the key's own unit; None if the broker does not report it."""
     if entry is None:
         return None
     if entry.is_default:
@@ -217,7 +221,7 @@ def _meta(meaning: str, value: str, now: str | None, default: str | None) -> str
 
 
 def _amounts(unit: Unit, typed: str, known: Iterable[str | None]) -> Iterator[str]:
-    """Yield the typed number with each unit of the key, then the known values, then samples."""
+    """Yield the typed number with each suffix of the unit, then the known values, then sample values."""
     texts: list[str] = []
     number = _NUMBER.fullmatch(typed)
     if number is not None:
@@ -230,7 +234,9 @@ def _amounts(unit: Unit, typed: str, known: Iterable[str | None]) -> Iterator[st
 
 
 def spelled(unit: Unit, value: str) -> str:
-    """Return a value in the largest exact unit, as an operator would type it; unchanged if no unit is exact."""
+    """Return an amount with the largest unit in which it is a whole number, as an operator would type it: ``7d``;
+    unchanged if there is none.
+    """
     if not value.isascii() or not value.isdigit() or len(value) > 19 or int(value) == 0:
         return value
     count = int(value)
@@ -245,7 +251,7 @@ def spelled(unit: Unit, value: str) -> str:
 
 
 def quota_candidates(key: str, values: QuotaValues, typed: str) -> Iterator[Candidate]:
-    """Yield the values to offer for a quota's key.
+    """Yield the values to offer for a key of a quota.
 
     Args:
         values: the entity's current quotas, key -> number in Kafka's unit (bytes/s, percent or per second).

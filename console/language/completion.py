@@ -1,4 +1,6 @@
-"""Completion: the candidates at the cursor from the grammar and a snapshot, and the parts to read first."""
+"""Completion of text in the command language: the candidates at the cursor, from the grammar and a snapshot; and the
+parts of the snapshot that have to be read for them.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,13 @@ ABOUT = {
     "size": "bytes of key and value",
     "schema": "the schema of its value",
 }
-"""Variable of a condition -> its meaning."""
+"""Variable that the condition of `records` may use -> its meaning."""
 _IN_NAMES = ascii_letters + digits + "_."
 _PAIRS = (What.ASSIGN, What.PAIR, What.LIST_FILTER)
 
 
 class Completer:
-    """Completes half-typed text. Keeps indexes of names between calls; not thread-safe."""
+    """Completes unfinished text. It caches indexes of names between calls, and is not thread-safe."""
 
     def __init__(
         self,
@@ -51,8 +53,9 @@ class Completer:
         """Create the completer.
 
         Args:
-            contexts: names that ``context`` completes.
-            fields: returns the names of fields seen, for the condition of ``records``.
+            where: the prompt at which the text is typed, which determines the verbs.
+            contexts: the names that ``ctx`` completes.
+            fields: returns the names of fields in records that were seen, for the condition of ``records``.
         """
         self.where = where
         self._contexts = tuple(contexts)
@@ -60,7 +63,7 @@ class Completer:
         self._names = KnownNames()
 
     def prepare(self, snapshot: Snapshot) -> None:
-        """Build the index of topics, so that the first key after a refresh is as quick as the others."""
+        """Build the index of topics, so that the next call of `complete` does not have to."""
         self._names.topics(snapshot).make_ready()
 
     def complete(self, text: str, cursor: int, snapshot: Snapshot, selected: Subject | None = None) -> list[Completion]:
@@ -72,8 +75,8 @@ class Completer:
             selected: the entity of a statement that names no entity; None if no entity is selected.
 
         Returns:
-            At most `LIMIT`; empty within a comment. Each replaces all or a part of the word that the cursor is in or
-            after.
+            At most `LIMIT` (80); empty within a comment. Each replaces all or a part of the word that contains the
+            cursor or ends at it.
         """
         reading = read(text, self.where)
         if any(mark.role is Role.COMMENT and mark.start < cursor <= mark.end for mark in reading.marks):
@@ -94,7 +97,9 @@ class Completer:
         return list(found.values())[:LIMIT]
 
     def _in_condition(self, expected: Expected, typed: Word) -> list[Completion]:
-        """Return completions of the last name of a condition, which may be half of a word in quotes."""
+        """Return completions for the last name in a condition; the condition may be a quoted word that is not
+        finished.
+        """
         rest = typed.text[len(typed.text.rstrip(_IN_NAMES)) :]
         begun = rest.lstrip(digits + ".")
         seen = self._fields()
@@ -108,12 +113,16 @@ class Completer:
 
 
 def complete(text: str, cursor: int, snapshot: Snapshot, selected: Subject | None = None) -> list[Completion]:
-    """Complete a text once, in the command bar. For repeated calls use a `Completer`, which keeps its indexes."""
+    """Return the completions of a text in the command bar. For repeated calls use a `Completer`, which caches its
+    indexes.
+    """
     return Completer().complete(text, cursor, snapshot, selected)
 
 
 def _at_cursor(statement: StatementReading, cursor: int) -> tuple[int, Word]:
-    """Return the index of the word that the cursor is in or right after, and the word; an empty word between words."""
+    """Return the word that contains the cursor or ends at it, and its index in the statement; an empty word if the
+    cursor is between words.
+    """
     for number, word in enumerate(statement.words):
         if word.start < cursor <= word.end:
             return number, word
@@ -123,7 +132,7 @@ def _at_cursor(statement: StatementReading, cursor: int) -> tuple[int, Word]:
 
 
 def _typed(text: str, word: Word, cursor: int) -> Word:
-    """Return the part of the word before the cursor, scanned separately, because quotes may be open in it."""
+    """Return the part of the word before the cursor. It is scanned again, because a quote may be open there."""
     # Leave out the rest of the word, which may close a quote that is open at the cursor.
     words = scan(text[word.start : cursor]).statements[0].words if cursor > word.start else ()
     return _moved(words[0], word.start) if words else Word((), cursor, cursor)
@@ -166,7 +175,9 @@ def _values(expected: Expected, source: Candidates, key: Word, value: Word, end:
 
 
 def _items(candidates: list[Candidate], typed: Word, end: int) -> list[Completion]:
-    """Return completions of the last item of a comma-separated list, without the items already in it."""
+    """Return completions for the last item of a list separated by commas, without the items that the list has
+    already.
+    """
     before, comma, last = typed.text.rpartition(",")
     taken = set(before.split(","))
     start = typed.start + len(before) + len(comma)
@@ -207,11 +218,11 @@ _PARTS = {
     What.HOST: Part.ACLS,
     What.GROUP: Part.GROUPS,
 }
-"""Expectation -> the part of the snapshot with the expected names."""
+"""Kind of expected word -> the part of the snapshot with the names."""
 
 
 def completion_needs(text: str, where: Where, snapshot: Snapshot, selected: Subject | None = None) -> Needs:
-    """Return the parts to read before completing a half-typed text, without those already read.
+    """Return the parts of the snapshot that the completion of an unfinished text needs and that were not read yet.
 
     Args:
         snapshot: the parts read so far.
@@ -243,10 +254,10 @@ def _for_expected(expected: Expected, selected: Subject | None) -> Needs:
 
 
 def _is_documented(resource: ConfigResource, snapshot: Snapshot) -> bool:
-    """Return whether the resource was read, with documentation for at least half of its keys.
+    """Return whether the configs of the resource were read with documentation for at least half of the keys.
 
-    Brokers have no documentation for keys of plugins, and the dynamic default of a type documents only the keys set
-    there.
+    Brokers have no documentation for keys of plugins, and the dynamic default of a type has documentation only for the
+    keys that are set there.
     """
     keys = snapshot.configs.get(resource)
     if keys is None:
@@ -256,7 +267,7 @@ def _is_documented(resource: ConfigResource, snapshot: Snapshot) -> bool:
 
 
 def _not_yet(wanted: Needs, snapshot: Snapshot) -> Needs:
-    """Return the needs that were not read yet, so that no key press repeats a read."""
+    """Return those of the wanted parts that were not read yet, so that each is read only once."""
     unread = frozenset(
         resource
         for resource in wanted.resources

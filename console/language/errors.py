@@ -1,8 +1,7 @@
-"""Errors of commands: a message for the operator, with its location in the text.
+"""Errors of commands: messages for the operator with a place in the text.
 
-LanguageError
-├── ParseError      the text is not valid in the language; nothing was done
-└── CommandError    the statement is valid, but can't be carried out here
+LanguageError ├── ParseError      the text is not valid in the language; nothing was done └── CommandError    the
+statement is valid, but can't be carried out here
 """
 
 from __future__ import annotations
@@ -13,9 +12,10 @@ from console.language.tokenizer import Span
 
 
 class LanguageError(Exception):
-    """An error with a message, a hint (the next step, may be empty) and its span in the script.
+    """An error of a command: a message, a hint (the next step for the operator, ``""`` without one), and the place in
+    the script.
 
-    A hint that needs a search is passed as a function, which is called when the hint is first read.
+    If finding the hint takes time, it may be given as a function, which is called when the hint is first read.
     """
 
     def __init__(self, message: str, hint: str | Callable[[], str] = "", span: Span | None = None) -> None:
@@ -43,7 +43,7 @@ class LanguageError(Exception):
 
     @property
     def searches(self) -> bool:
-        """Whether the hint still needs a search."""
+        """Whether the hint was given as a function that was not called yet."""
         return not isinstance(self._hint, str)
 
     @property
@@ -65,12 +65,12 @@ class ParseError(LanguageError):
 
 
 class CommandError(LanguageError):
-    """A valid statement that can't be carried out: an unknown key, a value of the wrong type, an unknown entity."""
+    """A valid statement can't be carried out: it has an unknown key, a value of the wrong type, an unknown entity …"""
 
 
 def is_one_slip(wrong: str, right: str) -> bool:
-    """Return whether the words are equal, or differ by one inserted, missing or wrong letter, or by two swapped
-    letters.
+    """Return whether the words are equal, or differ by one inserted, missing or wrong letter, or by two adjacent
+    letters that are swapped.
     """
     if abs(len(wrong) - len(right)) > 1 or wrong == right:
         return wrong == right
@@ -81,7 +81,9 @@ def is_one_slip(wrong: str, right: str) -> bool:
 
 
 def did_you_mean(wrong: str, right: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return ``did you mean 'set'?`` with the nearest of the right words; ``""`` if no right word is near."""
+    """Return ``did you mean 'set'?`` with the most similar of the right words; ``""`` if none is similar. cutoff: the
+    minimum similarity, 0 to 1.
+    """
     import difflib
 
     near = difflib.get_close_matches(wrong[:200], list(right), n=1, cutoff=cutoff)

@@ -1,4 +1,4 @@
-"""Turns the grammar's expectations into candidates: names from the snapshot, documented keys, legal values."""
+"""Candidates for the words that the grammar expects: names from the snapshot, keys with documentation, valid values."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from console.present.kinds import filter_names
 from console.present.values import human_or_text
 
 Names = Callable[[KnownNames, Snapshot], NameIndex]
-"""Returns the index of the names in a part of the snapshot."""
+"""Returns the index of the names in one part of a snapshot."""
 _DEFAULT = Candidate(DEFAULT_NAME, "the default", "what holds for all that have nothing of their own", Form.BARE)
 
 
 class Candidates:
-    """The candidates for one statement of a text."""
+    """The candidates for the words of one statement."""
 
     def __init__(
         self,
@@ -54,6 +54,7 @@ class Candidates:
         """Return the candidates for a word, or for the key of a ``KEY=VALUE``.
 
         Args:
+            expected: what is valid at the place of the word.
             typed: the part of the word before the cursor.
 
         Returns:
@@ -97,7 +98,7 @@ class Candidates:
         return self._names.acl_names(self._snapshot, ACL_TYPES.get(kind, AclResourceType(0)))
 
     def _beside(self, expected: Expected) -> list[Candidate]:
-        """Return the valid candidates besides names, such as ``*`` and ``<default>``."""
+        """Return the valid words that are not names from the snapshot, such as ``*`` and ``<default>``."""
         match expected.what:
             case What.USER | What.CLIENT | What.IP:
                 return [_DEFAULT]
@@ -148,7 +149,9 @@ class Candidates:
         return [Candidate(column.replace("_", "-"), "column", "", Form.KEY) for column in filter_names(kind)]
 
     def _operations(self) -> tuple[str, ...]:
-        """Return the operations of the resource type that the statement names; without a type, all operations."""
+        """Return the operations that ACLs on the statement's resource type can have; all operations if the statement
+        has no type.
+        """
         words = self._statement.words
         for place, word in enumerate(words[:-1]):
             if word.is_bare("on"):
@@ -175,7 +178,9 @@ class Candidates:
         yield from (Candidate(key, form=form) for key in keys if key not in taken)
 
     def _documented(self, expected: Expected, candidate: Candidate) -> Candidate:
-        """Return a key's candidate with its value and documentation; called only for keys that are shown."""
+        """Return the candidate for a key, extended by the key's value and documentation. This is only called for the
+        candidates that are returned, because it takes time.
+        """
         subject, key = self._subject(expected), candidate.text
         if isinstance(subject, QuotaEntity):
             values = self._snapshot.quotas.get(subject, {})
@@ -208,7 +213,7 @@ class Candidates:
     # -- values ----------------------------------------------------------------------------------------------------
 
     def takes_list(self, expected: Expected, key: str) -> bool:
-        """Return whether a key's value is a list, which is completed item by item."""
+        """Return whether the value of a key is a list, whose items are completed one by one."""
         subject = self._subject(expected)
         if not isinstance(subject, ConfigResource) or expected.what is not What.ASSIGN:
             return False
@@ -219,6 +224,7 @@ class Candidates:
         """Return the candidates for the value of a ``KEY=VALUE``, the best match first.
 
         Args:
+            expected: what is valid at the place of the pair.
             typed: the part of the value before the cursor; for a list, of its last item.
         """
         if expected.what is What.LIST_FILTER:
@@ -284,7 +290,7 @@ _FIXED = {
     "state": ("Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "Dead"),
     "type": ("consumer", "classic", "share", "streams"),
 }
-"""Column -> the values that it can have."""
+"""Column of a list -> the only values that it can have."""
 
 
 def _of(names: Iterable[str], form: Form) -> list[Candidate]:

@@ -1,4 +1,6 @@
-"""The filters of `list`: globs over names, comparisons of columns and configs, Kafka's own filters of ACLs."""
+"""Tests for the filters of `list`: globs on names, comparisons of columns and configs, and Kafka's own filters
+of ACLs.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,10 @@ from console.present.columns import ABSENT, Column
 from console.present.values import is_unlimited
 
 Test = Callable[[str | None], bool]
-"""Returns whether a name matches. None stands for the default, which ``<default>`` and match-all patterns match."""
+"""Returns whether a name passes; None means the default entity, which ``<default>`` and patterns like ``*`` match."""
 R = TypeVar("R")
 FieldTest = Callable[[object], bool]
-"""Returns whether the value of a column matches."""
+"""Returns whether the value of a column passes."""
 
 _EQUALITY = ("=", "!=")
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {"=": eq, "!=": ne, ">": gt, ">=": ge, "<": lt, "<=": le}
@@ -36,8 +38,8 @@ _GLOB_OF_DIGITS = re.compile(r"\A(?=.*[*?\[])[-0-9.*?\[\]!]+")
 
 
 def glob_test(patterns: Collection[str | None], *, fold: bool = False) -> Test:
-    """Return a function that says whether a name matches one of the patterns; None means ``<default>``. Without
-    patterns, every name matches. fold: whether to ignore case.
+    """Return a test whether a name matches one of the patterns; a pattern of None matches only the default entity.
+    Without patterns, every name passes. fold: whether to ignore case.
     """
     if not patterns:
         return lambda _text: True
@@ -48,16 +50,17 @@ def glob_test(patterns: Collection[str | None], *, fold: bool = False) -> Test:
 
 
 def row_test(statement: List, columns: Collection[Column[R]], more: str = "") -> Callable[[R], bool | None]:
-    """Return a test whether a row passes all filters of the statement; a row without the column fails.
+    """Return a test whether a row passes all comparisons of the statement. A row that has no value in a column fails.
 
     Args:
-        more: further legal keys, as text for the operator.
+        columns: the columns of the list.
+        more: further valid keys, as text for an error.
 
     Returns:
-        A function of a row, which returns None if the values that decide are unknown.
+        A function of a row. It returns None if the result depends on a value that is unknown.
 
     Raises:
-        CommandError: an unknown column, or a comparison or value that is invalid for the column.
+        CommandError: there is no such column, or the comparison or value is invalid for the column.
     """
     tests: list[Callable[[R], bool | None]] = []
     for field in statement.fields:
@@ -77,7 +80,9 @@ def row_test(statement: List, columns: Collection[Column[R]], more: str = "") ->
 
 
 def _value_test(field: FieldFilter, column: Column[R]) -> Callable[[R], bool | None]:
-    """Return the test of a row's value. It returns None if the value, or the part of it that decides, is unknown."""
+    """Return a test of a row's value in a column. It returns None if the value is unknown, or if only a part of it is
+    known and the rest could change the result.
+    """
     test = _column_test(field, column)
 
     def passes(row: R) -> bool | None:
@@ -97,11 +102,13 @@ def _value_test(field: FieldFilter, column: Column[R]) -> Callable[[R], bool | N
 
 
 _ORDERED = (">", ">=", "<", "<=")
-"""Operators whose result holds for a whole range if it holds for both ends."""
+"""Operators with which a comparison holds for all values of a range if it holds for both ends."""
 
 
 def require_names(statement: List, columns: Collection[Column[R]]) -> None:
-    """Raise CommandError for a quoted filter: the grammar reads it as a name, which can't exist."""
+    """Raise CommandError if a pattern looks like a quoted comparison, such as ``"lag>5"``: in quotes it is a pattern of
+    a name, and no entity can have that name.
+    """
     names = {column.name for column in columns}
     for glob in statement.globs:
         found = _QUOTED_FILTER.match(glob.pattern or "")
@@ -116,7 +123,7 @@ def require_names(statement: List, columns: Collection[Column[R]]) -> None:
 
 _QUOTED_FILTER = re.compile(r"\A([A-Za-z][A-Za-z_.-]*)([=<>!]+)")
 _PLAIN_NAMES = frozenset({"topics", "brokers"})
-"""Kinds whose entities' names can't contain a comparison operator."""
+"""Kinds of entities whose names can't contain a comparison operator."""
 
 
 def _column_test(field: FieldFilter, column: Column[R]) -> FieldTest:
@@ -161,8 +168,8 @@ def _negated(field: FieldFilter, test: Test) -> FieldTest:
 
 
 def _number_test(field: FieldFilter, unit: Unit) -> FieldTest:
-    """Return a test of numbers and of texts that are numbers; a glob matches the digits. Other values fail. Raises
-    CommandError if the filter's value is not a number.
+    """Return a test of numbers, also of texts that are numbers; a glob in the filter is compared with the digits. Other
+    values fail. Raises CommandError: the filter's value is not a number.
     """
     pattern = field.pattern or ""
     if field.operator in _EQUALITY and _GLOB_OF_DIGITS.fullmatch(pattern):
@@ -182,7 +189,7 @@ def _number_test(field: FieldFilter, unit: Unit) -> FieldTest:
 
 
 def _amount(text: str, unit: Unit) -> float:
-    """Parse an amount in the column's unit. Raises ValueError with a message for the operator."""
+    """Return the number in an amount, in the column's unit. Raises ValueError, with a message for the operator."""
     if unit is not Unit.NONE and has_unit(text):
         return parse_amount(text, unit)
     return decimal_number(text.removesuffix("%"))
@@ -202,7 +209,7 @@ def _write(field: FieldFilter, example: str, operator: str = "") -> str:
 
 
 def as_text(value: object) -> str | None:
-    """Return a value in the form that filters use: ``true``, ``12``, ``1048576``; None for null."""
+    """Return a value in the notation of filters: ``true``, ``12``, ``1048576``; None for None."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -213,14 +220,16 @@ def as_text(value: object) -> str | None:
 
 
 def split_fields(statement: List) -> tuple[List, tuple[FieldFilter, ...]]:
-    """Return the statement with its column filters only, and its filters of configs (keys with a dot)."""
+    """Return the statement without the filters on configs (keys with a dot), and these filters."""
     configs = tuple(field for field in statement.fields if "." in field.key)
     columns = tuple(field for field in statement.fields if "." not in field.key)
     return List(statement.kind, statement.globs, columns, span=statement.span), configs
 
 
 class ConfigFilter:
-    """Filters of config values, for many resources. Numbers may have units; "unlimited" is greater than any number."""
+    """Filters on config values, for many resources. A number in a filter may have a unit; "unlimited" counts as higher
+    than any number.
+    """
 
     def __init__(self, fields: tuple[FieldFilter, ...]) -> None:
         self._fields = fields
@@ -230,17 +239,15 @@ class ConfigFilter:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys, each once."""
+        """The keys of the filters, each once."""
         return tuple(dict.fromkeys(field.key for field in self._fields))
 
     def values(self, snapshot: Snapshot, resource: ConfigResource) -> dict[str, str | None] | None:
-        """Return the filtered keys of a resource with their values.
-
-        Returns:
-            None for a resource that fails a filter. A hidden value fails.
+        """Return the values of a resource for the keys of the filters, or None if it fails one of them. A hidden value
+        fails.
 
         Raises:
-            CommandError: a comparison or a value that is invalid for the key.
+            CommandError: a comparison or a value is invalid for the key.
         """
         entries = snapshot.configs.get(resource)
         if entries is None:
@@ -265,7 +272,9 @@ class ConfigFilter:
         return known
 
     def require_known(self, kind: str) -> None:
-        """Raise CommandError for a key that no tested resource has; not if none was tested."""
+        """Raise CommandError if no tested resource has one of the keys; do nothing if no resource was tested. kind: the
+        noun for the resources.
+        """
         for field in self._fields:
             if self._was_asked and field.key not in self._seen:
                 raise CommandError(f"no {kind} have a config '{field.key}'", "", field.span)
@@ -275,7 +284,7 @@ _NUMERIC = frozenset({INT, LONG, SHORT, DOUBLE})
 
 
 def _config_text_test(field: FieldFilter) -> FieldTest:
-    """Return a test of texts, which may be empty, and of numbers whose type is unknown."""
+    """Return a test of texts, which may be empty, and of numbers in configs whose type is unknown."""
     if field.operator in _EQUALITY:
         return _negated(field, glob_test([field.pattern]))
     return _number_test(field, unit_of(field.key)) if unit_of(field.key) is not Unit.NONE else _text_test(field)
@@ -298,11 +307,14 @@ _LITERAL, _PREFIXED = 3, 4
 
 
 def without_acl_filters(statement: List) -> tuple[List, Callable[[Acl], bool] | None]:
-    """Return the statement without ANY and MATCH, and a test of ACLs for MATCH; None if the statement has no MATCH.
+    """Return the statement without filters that have Kafka's values ANY and MATCH; and for MATCH a test of ACLs, None
+    if the statement has no MATCH.
 
-    MATCH finds ACLs that affect the resource_name of the statement (AclBindingFilter, KIP-290): the literal name, the
-    literal ``*`` and each prefix of it. Raises CommandError for an unknown code of a column, and for MATCH with a
-    pattern as the name.
+    MATCH selects the ACLs that affect a resource with the statement's resource_name (AclBindingFilter, KIP-290): those
+    on the literal name, on the literal ``*`` and on each prefix of it.
+
+    Raises:
+        CommandError: a value is no name of Kafka's enumeration, or MATCH is given with a pattern as the name.
     """
     kept = tuple(field for field in statement.fields if not _is(field, "ANY"))
     for field in kept:
@@ -346,8 +358,8 @@ def _require_code(field: FieldFilter) -> None:
 
 
 def _plain(pattern: str) -> str | None:
-    """Return the only name that a pattern matches: [*], [?] and [[] are the characters themselves. None if the pattern
-    has other wildcards.
+    """Return the only name that a pattern matches, with [*], [?] and [[] read as the characters themselves. None if the
+    pattern has wildcards.
     """
     text = pattern
     for char in "*?[":

@@ -1,4 +1,4 @@
-"""Statements that name files: the contents of the files become a part of the statements."""
+"""Reading of the files that statements name; the contents become a part of the statements."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ S = TypeVar("S", bound=Statement)
 
 
 def with_file(statement: S) -> S:
-    """Return a statement with the contents of the file that it names; other statements unchanged.
+    """Return a statement together with the contents of the file that it names; any other statement unchanged.
 
-    Raises CommandError for a file that can't be read.
+    Raises CommandError: the file can't be read, or has invalid contents.
     """
     found: Any = statement
     match statement:
@@ -41,8 +41,8 @@ def with_file(statement: S) -> S:
 
 
 def _with_config(statement: CreateConnector) -> CreateConnector:
-    """Return a statement with the config in the file that it names, or unchanged if it names none. Raises CommandError
-    if the file can't be read or parsed.
+    """Return a statement together with the config in the file that it names; unchanged if it names none. Raises
+    CommandError: the file can't be read or parsed.
     """
     if not statement.path:
         return statement
@@ -57,8 +57,8 @@ def _with_config(statement: CreateConnector) -> CreateConnector:
 
 
 def _with_offsets(statement: ResetConnector) -> ResetConnector:
-    """Return a statement with the offsets in the file that it names, or unchanged if it names none. Raises CommandError
-    if the file can't be read or parsed.
+    """Return a statement together with the offsets in the file that it names; unchanged if it names none. Raises
+    CommandError: the file can't be read or parsed.
     """
     if not statement.path:
         return statement
@@ -74,8 +74,8 @@ def _bad(what: str, path: str, error: ValueError, statement: CreateConnector | R
 
 
 def _with_lines(statement: Produce) -> Produce:
-    """Return a statement with the records in the file that it names; unchanged if it names no file, or has its records.
-    Raises CommandError if they can't be read.
+    """Return a statement together with the records in the file that it names; unchanged if it names none, or has its
+    records already. Raises CommandError: they can't be read.
     """
     if not statement.path or statement.records is not None:
         return statement

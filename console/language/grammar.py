@@ -30,7 +30,7 @@ from console.language.verbs.listing import KINDS
 
 
 class StatementReading(Struct, frozen=True):
-    """One statement of a script, or its error."""
+    """One statement of a script, or the error in it."""
 
     words: tuple[Word, ...]
     start: int
@@ -38,16 +38,18 @@ class StatementReading(Struct, frozen=True):
     statement: Statement | None
     error: ParseError | None
     expected: tuple[tuple[int, Expected], ...]
-    """The valid continuations, each with the index of its word; the index after the last word means the end."""
+    """What was valid at each word: pairs of the index of the word and the valid continuation; the index after the last
+    word means the end.
+    """
 
 
 class Reading(Struct, frozen=True):
-    """A whole script, valid or not."""
+    """The result of reading a whole script, valid or not."""
 
     text: str
     statements: tuple[StatementReading, ...]
     marks: tuple[Mark, ...]
-    """The marks in order, each with the role of a part of the text; white space and unread text have none."""
+    """Parts of the text with their roles, in order. White space and text that was not parsed are in no mark."""
     errors: tuple[ParseError, ...]
 
 
@@ -55,7 +57,7 @@ def parse(text: str, where: Where = Where.RUN) -> tuple[Statement, ...]:
     """Parse a script into its statements, without comments and empty statements.
 
     Args:
-        where: the prompt that the script is entered at, which determines the verbs.
+        where: the prompt at which the script is entered, which determines the verbs.
 
     Raises:
         ParseError: the first error, with its line and column. Nothing else is raised, whatever the text.
@@ -67,14 +69,14 @@ def parse(text: str, where: Where = Where.RUN) -> tuple[Statement, ...]:
 
 
 def read(text: str, where: Where = Where.RUN) -> Reading:
-    """Read a script as far as it is valid; never raises. Half-typed text is read like any other.
+    """Parse a script as far as it is valid; never raises. The script may be unfinished.
 
     Args:
-        where: the prompt that the script is entered at, which determines the verbs.
+        where: the prompt at which the script is entered, which determines the verbs.
 
     Returns:
-        Every statement or its error, the roles of all stretches, and all errors in the order of the text. An invalid
-        statement does not affect those after it.
+        Every statement or the error in it, the roles of the parts of the text, and all errors in the order of the text.
+        An invalid statement does not affect those after it.
     """
     scanned, places = scan(text), Places(text)
     statements: list[StatementReading] = []
@@ -132,12 +134,12 @@ def _names(where: Where) -> tuple[str, ...]:
 
 @cache
 def _verbs_by_word(where: Where) -> Mapping[str, Verb]:
-    """Return the verbs of a prompt by their names and by their aliases from other prompts."""
+    """Return word -> verb: the verbs of a prompt by their names, and by the names that they have at other prompts."""
     return {word: verb for verb in verbs_for(where) for word in (verb.name, *verb.also)}
 
 
 def _written(line: str) -> str:
-    """Return the hint that names kac's command for another tool's."""
+    """Return a hint with kac's own command, for a line in the words of another tool."""
     if not line:
         return NO_RECORDS
     return f"in a shell: {line}" if line.startswith("kac") else f"write: {line}"

@@ -1,4 +1,4 @@
-"""Edits that statements about groups stage: positions and times become the offsets that were read. Pure."""
+"""The edits of statements about groups: they turn positions and times into offsets that were read. Pure."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def shown(name: Name) -> str:
 
 
 def position_of(snapshot: Snapshot, group: Name) -> GroupPosition:
-    """Return a group's position; the group may not exist.
+    """Return the position of a group, which may not exist.
 
-    Raises CommandError if the position was not read completely: a missing offset would not be changed.
+    Raises CommandError: the position was not read completely, so that a missing offset would not be changed.
     """
     name = group.text or ""
     position = snapshot.group_positions.get(name)
@@ -44,7 +44,7 @@ def is_share(position: GroupPosition) -> bool:
 
 
 def existing(snapshot: Snapshot, group: Name) -> GroupPosition:
-    """Return the position of a group. Raises CommandError if it does not exist, or was not read completely."""
+    """Return the position of an existing group. Raises CommandError: it does not exist, or was not read completely."""
     position = position_of(snapshot, group)
     if position.group is None:
         raise CommandError(
@@ -56,7 +56,9 @@ def existing(snapshot: Snapshot, group: Name) -> GroupPosition:
 
 
 def partitions_in(snapshot: Snapshot, topic: Name, partition: int | None) -> list[TopicPartition]:
-    """Return all partitions of a topic, or the named one. Raises CommandError if either does not exist."""
+    """Return all partitions of a topic, or only the given one. Raises CommandError: the topic or partition does not
+    exist.
+    """
     name = topic.text or ""
     require_topic(snapshot, name, topic.span)
     known = snapshot.topics[name]
@@ -79,15 +81,24 @@ def commits(
     position: GroupPosition,
     share: bool = False,
 ) -> Iterator[Edit]:
-    """Yield a commit for each partition, with the offset that `to` means in it."""
+    """Yield an edit for each of these partitions that commits the offset of a position.
+
+    Args:
+        to: the position, such as a time, which each partition turns into an offset of its own.
+        position: the present position of the group.
+        share: whether the group is a share group.
+
+    Raises:
+        CommandError: the offset of a partition is unknown.
+    """
     offset = _offsets(to, snapshot, position)
     for place in places:
         yield CommitOffset(group.text or "", *place, offset(place), to.epoch, to.metadata, to.restored, share)
 
 
 def _offsets(to: OffsetPosition, snapshot: Snapshot, position: GroupPosition) -> Callable[[TopicPartition], int]:
-    """Return a function from a partition to the offset that `to` means in it. The function raises CommandError if that
-    depends on an offset that is not known.
+    """Return a function that turns a position into the offset in a partition. The function raises CommandError: the
+    position depends on an offset that was not read.
     """
 
     def log(place: TopicPartition) -> LogRange:

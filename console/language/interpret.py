@@ -1,4 +1,6 @@
-"""Turns statements into edits, and edits into the statements that stage them; verbs have both directions. Pure."""
+"""The conversion of statements to edits, and of edits to the statements that stage them; the modules of verbs do both.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -23,27 +25,29 @@ def to_edits(
     plan: AnyPlan = EMPTY,
     secrets: Secrets | None = None,
 ) -> tuple[Edit, ...]:
-    """Return the edits that a statement stages. Staging, not this function, checks whether edits contradict each other.
+    """Return the edits that a statement stages. Contradictions with other edits are found when the edits are staged,
+    not here.
 
     Args:
         snapshot: a snapshot that was read with `needs(statement, selected)`; entities missing in it count as absent.
         selected: the entity of a statement that names no entity; None if no entity is selected.
-        plan: the edits already staged; a topic that it creates exists.
-        secrets: key -> its secret, for each slot of the statement; None for a statement without secrets.
+        plan: the edits already staged; a topic that they create counts as existing.
+        secrets: key -> secret, for each secret that the statement needs; None for a statement without secrets.
 
     Returns:
-        In the statement's order; several for a statement about many partitions, or with several keys.
+        In the statement's order; several for a statement about several partitions or keys.
 
     Raises:
-        CommandError: a name, key or value that does not exist or is invalid on the cluster, with its span in the
-            script.
+        CommandError: a name, key or value does not exist or is invalid on the cluster; with its place in the script.
     """
     # Each kind of statement makes its own edits: only the registry distinguishes kinds.
     return tuple(kind_of(statement).edits(statement, Staging(snapshot, selected, plan, secrets or {})))
 
 
 def to_statement(edit: Edit) -> EditStatement:
-    """Return the statement that stages an edit. It prompts for secrets and values of sensitive-looking keys."""
+    """Return the statement that stages an edit. In place of secrets, and of values of keys that look sensitive, it has
+    ``?``, which prompts the operator.
+    """
     return _by_edit()[type(edit)](edit)
 
 
@@ -54,5 +58,5 @@ def command_of(edit: Edit) -> str:
 
 @cache
 def _by_edit() -> Mapping[type[Edit], Callable[[Any], EditStatement]]:
-    """Return the map from each kind of edit to the function that makes its statement."""
+    """Return kind of edit -> the function that makes its statement."""
     return {edit: of for kind in STATEMENT_KINDS.values() for edit, of in kind.of_edits.items()}

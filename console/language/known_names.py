@@ -1,4 +1,4 @@
-"""The names in a snapshot, indexed for completion by prefix and by substring; fast with 100,000 names."""
+"""The names in a snapshot, indexed for completion: searches by prefix and by substring are fast with 100,000 names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from console.model.snapshot import Snapshot
 
 
 class NameIndex:
-    """Names in alphabetical order, ignoring case."""
+    """A set of names in alphabetical order, ignoring case."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = sorted(names, key=str.casefold)
@@ -29,7 +29,9 @@ class NameIndex:
         return self._names
 
     def changed(self, gone: Set[str], new: Set[str]) -> NameIndex:
-        """Return an index without the names in `gone` and with those in `new`; the other names are not sorted again."""
+        """Return an index without the names in `gone` and with those in `new`. Only the new names are sorted,
+        not all.
+        """
         other = NameIndex()
         other._names = [name for name in self._names if name not in gone] if gone else self._names.copy()
         other._folded = [name.casefold() for name in other._names] if gone else self._folded.copy()
@@ -40,7 +42,7 @@ class NameIndex:
         return other
 
     def find(self, typed: str, limit: int) -> list[str]:
-        """Return names that begin with the typed text, then names that contain it, `limit` at most."""
+        """Return at most `limit` names: first those that begin with the typed text, then those that contain it."""
         folded = typed.casefold()
         first = bisect_left(self._folded, folded)
         beginning = []
@@ -53,7 +55,7 @@ class NameIndex:
         return beginning + list(islice(self._holding(folded), limit - len(beginning)))
 
     def make_ready(self) -> None:
-        """Build the joined text that `find` searches, before the first call of `find`."""
+        """Build the text that `find` searches now, so that the first call of `find` does not have to."""
         self._all_text()
 
     def _holding(self, folded: str) -> Iterator[str]:
@@ -69,7 +71,7 @@ class NameIndex:
             at = text.find(folded, self._starts[number] + len(self._folded[number]))
 
     def _all_text(self) -> str:
-        """Return all names as one text, a line each: one search in it is faster than 100,000 searches in names."""
+        """Return all names as one text, a line each: a search in one text is faster than 100,000 searches."""
         if self._text is None:
             self._text = "\n".join(self._folded)
             self._starts = list(accumulate((len(name) + 1 for name in self._folded[:-1]), initial=0))
@@ -77,15 +79,15 @@ class NameIndex:
 
 
 MOST = 100_000
-"""Maximum number of quota entities, and of ACLs, whose names are collected."""
+"""Maximum number of quota entities, and of ACLs, from which names are collected."""
 
 _FEW = 1_000
-"""Maximum number of names that are inserted into an index one by one; for more, the index is built again."""
+"""Maximum number of names that are inserted into an index one by one; for more names the index is built again."""
 
 
 class KnownNames:
-    """Indexes of the names in the latest snapshot. Each is built on first use, and kept while the part of the snapshot
-    that it was built from stays the same object.
+    """The indexes of the names in a snapshot. Each is built at the first use, and used again while the part of the
+    snapshot from which it was built is the same object.
     """
 
     def __init__(self) -> None:
@@ -93,8 +95,8 @@ class KnownNames:
         self._topics: tuple[Mapping[str, Any], NameIndex] = ({}, NameIndex())
 
     def topics(self, snapshot: Snapshot) -> NameIndex:
-        """Return the index of the topics' names. If few names differ from the last snapshot (`_FEW`), the former index
-        is changed; otherwise a new one is built.
+        """Return the index of the topics' names. If at most `_FEW` (1,000) names differ from the former snapshot, the
+        former index is changed; otherwise a new one is built.
         """
         before, index = self._topics
         now = snapshot.topics
@@ -109,7 +111,7 @@ class KnownNames:
         return index
 
     def groups(self, snapshot: Snapshot) -> NameIndex:
-        """Return the index of the groups, with groups that only have configs."""
+        """Return the index of the groups' names, including groups that only have configs."""
 
         def names() -> Iterable[str]:
             return {*snapshot.groups, *_configured(snapshot, GROUP)}
@@ -117,13 +119,15 @@ class KnownNames:
         return self._index("groups", (snapshot.groups, snapshot.configs), names)
 
     def resources(self, snapshot: Snapshot, type_: EntityType) -> NameIndex:
-        """Return the index of resources that appear only in the configs of a snapshot."""
+        """Return the index of the names of resources of a type; they are taken from the snapshot's configs."""
         if type_.lister is Lister.CONNECT_CLUSTERS:
             return self._index(type_.word, (snapshot.connect,), lambda: snapshot.connect)
         return self._index(type_.word, (snapshot.configs,), lambda: _configured(snapshot, type_.number))
 
     def users(self, snapshot: Snapshot) -> NameIndex:
-        """Return the index of the users with quotas, SCRAM credentials or ACLs, of which the first `MOST` are read."""
+        """Return the index of the users that have quotas, SCRAM credentials or ACLs; at most `MOST` quotas and ACLs are
+        searched.
+        """
 
         def names() -> Iterable[str]:
             # Include users that appear only in ACLs.
@@ -142,7 +146,7 @@ class KnownNames:
         return self._index("ips", (snapshot.quotas,), lambda: _parts(snapshot, IP))
 
     def principals(self, snapshot: Snapshot) -> NameIndex:
-        """Return the index of the principals of the first `MOST` ACLs, with users as principals."""
+        """Return the index of the principals of the first `MOST` ACLs, and of all users as ``User:NAME``."""
 
         def names() -> Iterable[str]:
             users = (f"User:{name}" for name in self.users(snapshot).names())

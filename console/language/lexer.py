@@ -1,4 +1,4 @@
-"""Colours for the language: a Pygments lexer based on the grammar's marks; half-typed text is fine."""
+"""A Pygments lexer for the command language, which colours text by the grammar's marks; the text may be unfinished."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ TOKENS = {
     Role.COMMENT: token.Comment,
     Role.SEPARATOR: token.Punctuation,
 }
-"""Role of the grammar -> token of Pygments."""
+"""Role of a mark -> token of Pygments."""
 
 
 class CommandLexer(Lexer):
-    """The language of the bar, of `kac run` and of the shell. Option ``where``: a `Where`, by default the bar."""
+    """The lexer for the command bar, `kac run` and the shell. Option ``where``: a `Where`, by default the
+    command bar.
+    """
 
     name = "kac"
     aliases: ClassVar[list[str]] = ["kac"]
@@ -41,7 +43,7 @@ class CommandLexer(Lexer):
         self.where = options.get("where", Where.BAR)
 
     def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, token._TokenType, str]]:
-        """Yield (offset, token, text) for the whole text, without gaps."""
+        """Yield (offset, token, text) for the whole text, without gaps between the parts."""
         at = 0
         for mark in read(text, self.where).marks:
             yield from _between(text, at, mark.start)

@@ -1,4 +1,4 @@
-"""The parts of a snapshot that statements need; each kind of statement declares them. Pure."""
+"""The parts of a snapshot that statements need; each kind of statement has a function for this. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from console.language.verbs import kind_of
 
 
 def needs(statement: Statement, selected: Subject | None = None) -> Needs:
-    """Return the parts that a statement needs. selected: the entity of a statement that names no entity."""
+    """Return the parts of a snapshot that a statement needs. selected: the entity of a statement that names no entity;
+    None if no entity is selected.
+    """
     return kind_of(statement).needs(statement, selected)
 
 
 def needs_of_script(statements: Iterable[Statement]) -> Needs:
-    """Return the parts that all statements need, for one read."""
+    """Return the parts of a snapshot that all these statements need together, so that they can be read at once."""
     # Combine the needs of all statements for one read: statements of a script need many of the same parts.
     each = [needs(statement) for statement in statements]
 

@@ -27,8 +27,8 @@ ROWS = 100_000
 
 
 def with_rows(statement: ResetOffsets) -> ResetOffsets:
-    """Return a statement with the offsets of the file that it names, or unchanged if it names none. Raises CommandError
-    if the file can't be read or parsed.
+    """Return a statement together with the offsets in the file that it names; unchanged if it names none. Raises
+    CommandError: the file can't be read or parsed.
     """
     if statement.to.how != "file":
         return statement
@@ -38,11 +38,11 @@ def with_rows(statement: ResetOffsets) -> ResetOffsets:
 
 
 def read_text(path: str, span: Span | None = None, what: str = "the offsets") -> str:
-    """Return the text of a file. Raises CommandError if it can't be read or has more than `LIMIT` bytes.
+    """Return the text of a file. Raises CommandError: it can't be read or has more than `LIMIT` bytes.
 
     Args:
-        span: the location of the path in the script, for the error; None if the path is not from a script.
-        what: noun for its contents, for messages.
+        span: the place of the path in the script, for the error; None if the path is not from a script.
+        what: the noun for its contents, for messages.
     """
     shown = f"'{clean(path, 200)}'"
     try:
@@ -59,7 +59,9 @@ def read_text(path: str, span: Span | None = None, what: str = "the offsets") ->
 
 
 def offset_rows(text: str, group: str, span: Span | None = None) -> tuple[OffsetRow, ...]:
-    """Return the offsets of a group; rows of other groups are skipped. Raises CommandError with the line's number."""
+    """Return the offsets of a group in the text of a file; rows of other groups are skipped. Raises CommandError: a row
+    is invalid; the message has its line number.
+    """
     found: dict[tuple[str, int], OffsetRow] = {}
     others: set[str] = set()
     reader = csv.reader(text.splitlines())
@@ -88,7 +90,9 @@ def offset_rows(text: str, group: str, span: Span | None = None) -> tuple[Offset
 
 
 def offset_lines(commits: Iterable[CommitOffset], *, with_group: bool) -> list[str]:
-    """Return the lines of a file of offsets for `offset_rows`. with_group: whether the first column is the group."""
+    """Return the lines of a file of offsets that `offset_rows` can parse. with_group: whether the first column is the
+    group.
+    """
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(
         [*([each.group] if with_group else []), each.topic, each.partition, each.offset] for each in commits

@@ -1,4 +1,4 @@
-"""Shared parts of the verbs that begin operations: their statement, its text, and their arguments."""
+"""The arguments, the statement and the text that all verbs that begin operations have in common."""
 
 from __future__ import annotations
 
@@ -22,17 +22,21 @@ class BeginOperation(BarStatement, frozen=True):
 
 
 def begun(reader: Reader, goal: goals.Worded) -> BeginOperation:
-    """Read ``[throttle RATE]``, and return the statement that begins an operation for a goal."""
+    """Read ``[throttle RATE]`` at the end of a statement, and return the statement that begins an operation for a goal.
+    Raises ParseError.
+    """
     return BeginOperation(goal, optional_throttle(reader) or None)
 
 
 def optional_throttle(reader: Reader) -> int | None:
-    """Read ``[throttle RATE]``: bytes per second, 0 for no throttle; None if the statement leaves it out."""
+    """Read ``[throttle RATE]`` and return bytes per second; 0 for no throttle, None if the statement leaves it out.
+    Raises ParseError.
+    """
     return rate(reader) if reader.take_keyword("throttle") is not None else None
 
 
 def rate(reader: Reader) -> int:
-    """Read a rate, in bytes per second."""
+    """Read a rate and return bytes per second. Raises ParseError."""
     from console.operations.throttle import rate_of
 
     word = reader.take(Expected(What.ARGUMENT, "a RATE, as 50MB/s"), Role.VALUE)
@@ -43,7 +47,7 @@ def rate(reader: Reader) -> int:
 
 
 def brokers(reader: Reader) -> tuple[int, ...]:
-    """Read the numbers of brokers, in one word."""
+    """Read the ids of brokers in one word, separated by commas. Raises ParseError."""
     word = reader.take(Expected(What.BROKER, "numbers of brokers, as 3,1,2"), Role.VALUE)
     read = [whole_number(each) for each in word.text.split(",")]
     found = tuple(each for each in read if each is not None)
@@ -55,7 +59,7 @@ def brokers(reader: Reader) -> tuple[int, ...]:
 
 
 def log_dir(reader: Reader, broker: int) -> str:
-    """Read the path of a broker's log directory."""
+    """Read the path of one of a broker's log directories. Raises ParseError."""
     return named(
         reader,
         Expected(

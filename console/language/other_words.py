@@ -1,6 +1,6 @@
-"""The commands of other tools (kubectl, kcl, kafkactl, rpk, Kafka's scripts), and kac's line for each.
+"""The commands of other tools (kubectl, kcl, kafkactl, rpk, Kafka's scripts), and the equivalent line of kac for each.
 
-One table, for the command line and the language. Pure.
+One table serves the command line and the language. Pure.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NOUNS: Mapping[str, str] = {
     }.items()
     for word in words.split()
 }
-"""Word of another tool -> the noun that it means."""
+"""Word of another tool for a kind of entity -> kac's noun for it."""
 VERBS: Mapping[str, str] = {
     word: verb
     for verb, words in {
@@ -55,7 +55,7 @@ VERBS: Mapping[str, str] = {
     }.items()
     for word in words.split()
 }
-"""Word of another tool -> the action that it means."""
+"""Word of another tool for an action -> kac's name of the action."""
 ALONE: Mapping[str, str] = {
     "health": "kac triage",
     "status": "kac triage",
@@ -70,7 +70,7 @@ ALONE: Mapping[str, str] = {
     "login": "kac contexts add NAME",
     "kafka-console-producer": "produce topic NAME key TEXT value TEXT",
 }
-"""Word without an object -> kac's line for it; ``""`` if kac does not support it."""
+"""Word that is a whole command of another tool -> kac's line for it; ``""`` if kac has no such function."""
 LINES: Mapping[tuple[str, str], str] = {
     ("topic", "list"): "list topics",
     ("topic", "describe"): "describe topic NAME",
@@ -146,22 +146,23 @@ LINES: Mapping[tuple[str, str], str] = {
     ("context", "create"): "kac contexts add NAME",
     ("context", "use"): "kac --context NAME",
 }
-"""Noun and action -> kac's line for them: a statement of the language, or a command of kac. If describing a noun has no
-line, the line that lists the noun is used."""
+"""(Noun, action) -> kac's line: a statement of the language, or a command of kac. If there is no line that describes a
+noun, the line that lists it is used.
+"""
 WORDS = (*NOUNS, *VERBS, *ALONE)
-"""Other tools' words that have a line: the candidates for a misspelt word."""
+"""Other tools' words for which kac has a line; a misspelt word is compared with them."""
 NO_RECORDS = "kafka-console-producer: kac writes no records"
 _NAMED = ("NAME", "ID")
 
 
 def our_line(words: Sequence[str]) -> str | None:
-    """Return kac's line, with the typed name, for a command in other tools' words.
+    """Return kac's line for a command in other tools' words, with the name from the command.
 
     Args:
-        words: the statement, or the words after ``kac``; options (``--bootstrap-server …``) are ignored.
+        words: the words of the statement, or those after ``kac``; options (``--bootstrap-server …``) are ignored.
 
     Returns:
-        None if no word is known; ``""`` if kac does not support it.
+        None if no word is known; ``""`` if kac has no such function.
     """
     known = [word.lower().removesuffix(".sh") for word in words]
     plain = [(own, word) for own, word in zip(words, known, strict=True) if not own.startswith("-")]
@@ -210,7 +211,7 @@ def _with_name(line: str, names: Sequence[str]) -> str:
 
 
 def command_line(line: str, connection: Sequence[str] = ()) -> str:
-    """Return the shell command for a line of `our_line`, or for a statement.
+    """Return the shell command for a line of `our_line`, or for a statement of the language.
 
     Args:
         connection: options that name the cluster.
@@ -229,7 +230,9 @@ _IN_GLOB = {".*": "*", ".+": "?*", "\\.": "."}
 
 
 def looks_like_regex(text: str) -> bool:
-    """Return whether a pattern looks like a regular expression; one with ``.*`` may also be meant as a glob."""
+    """Return whether a pattern looks like a regular expression. One that contains ``.*`` looks like one, although it
+    may be meant as a glob.
+    """
     return _OF_REGEX.search(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""The statement that opens a pane, and its verb: the pane's name."""
+"""The statement that opens a pane, and the verbs for it: a pane's name is its verb."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class View(BarStatement, frozen=True):
 
     pane: str
     filter: str = ""
-    """The text of the filter; ``""`` without one."""
+    """The text that the pane filters its rows by; ``""`` for no filter."""
 
 
 def _parse(reader: Reader) -> View:
@@ -29,6 +29,14 @@ _VIEW = StatementKind(
 def pane(
     name: str, summary: str, *examples: str, about: str = "", takes: str = "[FILTER]", where: Where = Where.BAR
 ) -> Verb:
-    """Return the verb that opens a pane by its name. takes: the usage of the words after it."""
+    """Return the verb that opens the pane with this name.
+
+    Args:
+        summary: the summary of the verb.
+        examples: examples of its use.
+        about: its details.
+        takes: the usage of the words after it.
+        where: the prompts that accept the verb.
+    """
     usage = (f"{name} {takes}",)
     return Verb(name, GO, usage, summary, about, examples, where, parse=_parse, statements=(_VIEW,))

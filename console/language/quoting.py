@@ -1,6 +1,6 @@
-"""Quoting: text as words of the command language that parse back to the same text, and as words of a POSIX shell.
+"""Quoting of text: as words of the command language that parse back to the same text, and as words of a POSIX shell.
 
-The output is printable: a script goes to terminals, through pipes and into files, and none of them may change it.
+The quoted text is printable: scripts are shown on terminals and go through pipes and files, which must not change them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ ENTITY_WORDS = tuple(
 )
 
 ESCAPES: Mapping[str, str] = {'"': '"', "\\": "\\", "n": "\n", "t": "\t", "r": "\r"}
-"""Character after a backslash in double quotes -> the character that the two denote. In addition, ``\\u{HEX}`` denotes
-any code point."""
+r"""Character after a backslash within double quotes -> the character that both denote together. In addition,
+``\u{HEX}`` denotes any code point.
+"""
 
 # Words that need no quotes. `@` and `?` are left out, as they begin the source of a secret, and `!`, `~`, `<` and `>`,
 # as they are operators in the filters of `list`.
@@ -47,27 +48,31 @@ def quote(text: str) -> str:
 
 
 def quote_beside_equals(text: str) -> str:
-    """Return the text as the key or value of a ``KEY=VALUE``, where only ``<default>`` is reserved."""
+    """Return the text as the key or the value of a ``KEY=VALUE``, quoted if necessary; of the reserved words, only
+    ``<default>`` has to be quoted there.
+    """
     return text if text in RESERVED and text != DEFAULT_NAME else quote(text)
 
 
 def quote_pattern(pattern: str) -> str:
-    """Return a glob as one word: ``*``, ``?`` and ``[`` stay bare and keep their meaning, the rest is quoted."""
+    """Return a glob as one word of the language: ``*``, ``?`` and ``[`` are not quoted and keep their meaning, all
+    other characters denote themselves.
+    """
     parts = _GLOB.split(pattern) if pattern else [""]
     return "".join(part if part in ("*", "?", "[") else quote(part) for part in parts if part or not pattern)
 
 
 def can_stand_bare(key: str) -> bool:
-    """Return whether an unquoted key parses back to itself, in every position of a key."""
+    """Return whether a key without quotes parses back to itself, wherever a key may be."""
     if not key or key in RESERVED or not is_harmless(key):
         return False
     return not any(char.isspace() or char in ";'\"=" for char in key)
 
 
 def as_typed(word: str) -> str:
-    """Return a shell's word as the word of the language that the user meant.
+    """Return a word of a shell as the word of the language that the user meant.
 
-    Keywords and ``=`` keep their meaning; characters that would end the word are in quotes.
+    Keywords and ``=`` keep their meaning; characters that would end the word are quoted.
     """
     if word and is_harmless(word) and not any(char.isspace() or char in ";#'\"\\" for char in word):
         return word
@@ -134,13 +139,17 @@ def _octal(byte: int) -> str:
 
 
 def shell_comment(text: str) -> str:
-    """Return a comment line, with special characters quoted, because an interactive zsh runs comments as commands."""
+    """Return a comment line for a shell. Its special characters are quoted, because an interactive zsh runs comments as
+    commands.
+    """
     shown = clean(text, _LONGEST_COMMENT)
     return f"# {shown if _BARE_COMMENT.fullmatch(shown) else shell_word(shown)}"
 
 
 def shell_line(*words: str) -> str:
-    """Return one command, for a hint; a comment with the reason if its words can't be written for a shell."""
+    """Return a shell command with these words, for a hint; if a word can't be written for a shell, a comment with the
+    reason.
+    """
     try:
         return " ".join(map(shell_word, words))
     except ValueError as error:
@@ -148,7 +157,9 @@ def shell_line(*words: str) -> str:
 
 
 def shell_text(commands: Iterable[Command]) -> str:
-    """Return the commands as lines; a command that a shell can't take is a comment with its words and the reason."""
+    """Return shell commands as lines. A command with a word that can't be written for a shell becomes a comment with
+    its words and the reason.
+    """
     return "\n".join(line for command in commands for line in _lines(command))
 
 
@@ -170,7 +181,7 @@ def _lines(command: Command) -> Iterator[str]:
 
 
 def _options(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words quoted for a shell, each option joined with its value."""
+    """Yield the words quoted for a shell, in which each option and its value are joined by a space."""
     start = 0
     for place in range(1, len(words) + 1):
         if place == len(words) or words[place].startswith("--"):
@@ -179,7 +190,9 @@ def _options(words: Sequence[str]) -> Iterator[str]:
 
 
 def _folded(pieces: Iterable[str]) -> Iterator[str]:
-    """Fold the words into lines that fit a terminal if possible; a continued line ends with a backslash."""
+    """Yield lines with these words, short enough for a terminal if possible; a line that continues ends with a
+    backslash.
+    """
     line = ""
     for piece in pieces:
         if line and len(line) + 1 + len(piece) + len(GOES_ON) > WIDTH:

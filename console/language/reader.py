@@ -1,7 +1,7 @@
-"""Reads the words of one statement for the grammar, and records the role of each word and the valid words at each
-position.
+"""A cursor over the words of one statement, with which the grammar parses it. It records the role of each word, and
+what is valid at each position.
 
-The roles (marks) colour the text, the valid words (expectations) complete it: parser, lexer and completion share one
+The roles (marks) colour the text, the valid words (expectations) complete it. So parser, lexer and completion have one
 grammar.
 """
 
@@ -23,7 +23,7 @@ from console.sensitive import seems_sensitive
 
 
 class Role(Enum):
-    """The role of a stretch of text."""
+    """The role of a part of the text, which determines its colour."""
 
     VERB = "verb"
     KEYWORD = "keyword"
@@ -39,7 +39,7 @@ class Role(Enum):
 
 
 class Mark(NamedTuple):
-    """A stretch of the script and its role."""
+    """A part of the script, from the offset `start` up to `end`, and its role."""
 
     start: int
     end: int
@@ -47,7 +47,7 @@ class Mark(NamedTuple):
 
 
 class What(Enum):
-    """The kinds of word that are valid at a position, beyond fixed words."""
+    """The kinds of words that may be valid at a position."""
 
     WORDS = "words"
     VERB = "verb"
@@ -80,43 +80,46 @@ class What(Enum):
 
 
 SEVERAL = "several"
-"""The detail of an `Expected` that takes several names, separated by commas."""
+"""The value of `Expected.detail` if several names, separated by commas, are valid."""
 
 
 class Form(Enum):
-    """The way to write a candidate into the text."""
+    """How a candidate is written into the text."""
 
     NAME = "name"
-    """One word that denotes exactly the candidate's text, quoted if necessary."""
+    """As one word that denotes exactly the candidate's text, quoted if necessary."""
     GLOB = "glob"
-    """A name at a place that also takes a pattern."""
+    """As a name, at a place where a pattern is valid, too."""
     KEY = "key"
-    """A key, followed by ``=``."""
+    """As a key, followed by ``=``."""
     BARE = "bare"
-    """The text unchanged, for a keyword or ``<default>``."""
+    """Unchanged: a keyword or ``<default>``."""
 
 
 class Candidate(NamedTuple):
-    """A completion: text that the grammar allows at the cursor."""
+    """A text that completion may write at the cursor."""
 
     text: str
     meta: str = ""
-    """A remark that is shown with it in a list."""
+    """A short remark that a list shows next to it."""
     help: str = ""
     """One line of documentation."""
     form: Form = Form.NAME
 
 
 class Expected(Struct, frozen=True):
-    """The valid words at a position.
+    """What is valid at a position of a statement.
 
     Attributes:
-        label: the text in the help.
-        words: the fixed words.
-        subject: the entity whose keys are valid; None for the selected one.
-        detail: the kind of a list, the type of an ACL's resource, or the word of a type of entity.
-        offers: the verb's own words or keys, from a snapshot; with `What.ASSIGN` before the keys of the subject.
-        values: the values of a key, from a snapshot; None for a key that is not the verb's own.
+        what: the kind of words.
+        label: the name of the kind in help and errors.
+        words: the fixed words that are valid.
+        subject: the entity whose keys are valid; None for the selected entity.
+        detail: further information for some kinds: the kind that is listed, the resource type of an ACL, the word of an
+            entity type, or `SEVERAL`.
+        offers: returns words or keys that the verb itself defines, from a snapshot; with `What.ASSIGN` they come before
+            the keys of the subject.
+        values: returns the values for a key from a snapshot; None for a key that the verb does not define itself.
         reads: the parts of the snapshot that `offers` and `values` need.
     """
 
@@ -134,8 +137,11 @@ class Reader:
     """A cursor over the words of a statement.
 
     Attributes:
-        verbs: the verbs of its prompt.
-        verb: the statement's own verb.
+        verbs: the names of the verbs of the prompt.
+        verb: the statement's verb.
+        index: the index of the next word.
+        marks: the roles of the words read so far.
+        expected: what was valid at each position: pairs of a word's index and an expectation.
     """
 
     def __init__(self, places: Places, raw: RawStatement, where: Where, verbs: tuple[str, ...]) -> None:
@@ -151,7 +157,7 @@ class Reader:
 
     @property
     def word(self) -> Word | None:
-        """The next word, None at the end."""
+        """The next word; None at the end of the statement."""
         return self.raw.words[self.index] if self.index < len(self.raw.words) else None
 
     @property
@@ -160,20 +166,20 @@ class Reader:
         return self.index >= len(self.raw.words)
 
     def span(self, word: Word) -> Span:
-        """Return the span of a word."""
+        """Return the place of a word in the script."""
         return self.places.span(word.start, word.end)
 
     def span_from(self, first: Word) -> Span:
-        """Return the span from a word to the last one read."""
+        """Return the place in the script from a word to the last word that was read."""
         return self.places.span(first.start, self.raw.words[max(self.index - 1, 0)].end)
 
     def mark(self, word: Word, role: Role) -> None:
-        """Record the role of a word that is not empty."""
+        """Record the role of a word; do nothing for an empty word."""
         if word.end > word.start:
             self.marks.append(Mark(word.start, word.end, role))
 
     def expect(self, expected: Expected) -> None:
-        """Record the valid words for the next position."""
+        """Record what is valid as the next word."""
         self.expected.append((self.index, expected))
 
     # -- fixed words -----------------------------------------------------------------------------------------------
@@ -181,13 +187,13 @@ class Reader:
     def take_keyword(
         self, *options: str, label: str = "", role: Role = Role.KEYWORD, what: What = What.WORDS
     ) -> str | None:
-        """Read the next word if it is one of these, unquoted; else return None and leave the word unread.
+        """Read the next word if it is one of these words, unquoted, and return it. Otherwise return None and leave the
+        word unread.
 
         Args:
-            label: text for the help and errors, by default the options joined by "or".
-
-        Returns:
-            The option that was read.
+            label: the text for help and errors; ``""`` for the options joined by "or".
+            role: the role of the word.
+            what: the kind of the words.
         """
         self.expect(Expected(what, label or " or ".join(options), options))
         word = self.word
@@ -198,18 +204,20 @@ class Reader:
         return word.text
 
     def need_keyword(self, *options: str, label: str = "", role: Role = Role.KEYWORD) -> str:
-        """Read the next word, which must be one of these, unquoted. Raises ParseError for any other word."""
+        """Read the next word, which must be one of these, unquoted, and return it. Raises ParseError: it is another
+        word.
+        """
         found = self.take_keyword(*options, label=label, role=role)
         return found if found is not None else self.fail()
 
     # -- words -----------------------------------------------------------------------------------------------------
 
     def take(self, expected: Expected, role: Role | None = Role.NAME) -> Word:
-        """Read the next word, without checking it.
+        """Read and return the next word, whatever it is.
 
         Args:
-            expected: the valid words here, recorded for completion and for the error.
-            role: the role of the word; None if the caller marks it, because its role depends on its value.
+            expected: what is valid here, recorded for completion and for the error.
+            role: the role of the word; None if the caller records it, because it depends on the word.
 
         Raises:
             ParseError: there is no next word.
@@ -256,19 +264,19 @@ class Reader:
         return word, key, value
 
     def finish(self) -> None:
-        """Raise ParseError if there is a next word."""
+        """Raise ParseError if the statement has a further word."""
         if not self.ended:
             self.fail()
 
     # -- errors ----------------------------------------------------------------------------------------------------
 
     def fail(self, message: str = "", word: Word | None = None, hint: str = "") -> NoReturn:
-        """Raise ParseError at a word.
+        """Raise ParseError for a word.
 
         Args:
-            message: the message; by default the valid words, and the word itself unless it may be a secret.
-            word: the wrong word, by default the next one, for which the error lists everything that is valid.
-            hint: the correct form, by default the nearest of the valid words.
+            message: the message; ``""`` for one with what is valid and the word itself, unless it may be a secret.
+            word: the wrong word; None for the next word, for which the error lists everything that is valid.
+            hint: the correct form; ``""`` for the most similar of the valid words.
         """
         wrong = word or self.word
         # If the word is given, ignore what was expected at the present one: the given word was read before.
@@ -289,7 +297,9 @@ class Reader:
         raise ParseError(message, self.span(wrong), hint or guess, labels)
 
     def shown(self, word: Word) -> str:
-        """Return a word for a message: shortened, without control characters and without the value of a secret."""
+        """Return a word for a message: shortened, without control characters, and without a value that may be
+        secret.
+        """
         if self._hushed:
             return "this"
         pair = word.split("=")

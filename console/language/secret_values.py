@@ -1,6 +1,6 @@
-"""Secrets of statements: reading them from files or the operator, and removing them from text.
+"""The secrets of statements: reading them from files or asking the operator, and removing them from text.
 
-No message ever contains a secret.
+No error message contains a secret.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ FILE_LIMIT = 1 << 20
 async def resolve_secrets(
     statement: EditStatement, ask: Callable[[SecretSlot], Awaitable[Secret]]
 ) -> dict[str, Secret]:
-    """Return key -> secret, from files or from the operator.
+    """Return key -> secret, for each secret that a statement needs, from files or from the operator.
 
     Args:
-        ask: prompts the operator for a secret.
+        ask: asks the operator for one secret.
 
     Raises:
-        CommandError: a file can't be read, or there is no terminal for the prompt.
+        CommandError: a file can't be read, or there is no terminal for the question.
     """
     return {
         slot.key: read_secret_file(slot.source, slot.span) if isinstance(slot.source, FromFile) else await ask(slot)
@@ -42,13 +42,15 @@ async def resolve_secrets(
 
 
 def nobody_to_ask(slot: SecretSlot) -> CommandError:
-    """Return the error for a secret that needs a prompt if there is no terminal."""
+    """Return the error that a secret has to be asked for, but there is no terminal."""
     hint = f"write {quote_beside_equals(slot.key)}=@FILE"
     return CommandError(f"{slot.prompt}: there is no terminal to ask on", hint, slot.span)
 
 
 def read_secret_file(source: FromFile, span: Span | None = None) -> Secret:
-    """Return the file's text without one newline at its end. Raises CommandError if it can't be read."""
+    """Return the text of a file without one newline at its end, as a secret. Raises CommandError: it can't be read.
+    span: the place of the path in the script; None if it is not from a script.
+    """
     path = Path(source.path)
     shown = f"'{clean(source.path, 200)}'"
     try:
@@ -69,10 +71,11 @@ _SEPARATORS = ("=", ":", ":=")
 
 
 def redact(text: str) -> str:
-    """Return the text with dots for every value of a key that looks sensitive; the text need not parse.
+    """Return the text with dots in place of every value of a key that looks sensitive; the text need not be a valid
+    script.
 
     Recognizes ``KEY=VALUE``, ``KEY = VALUE``, ``KEY: VALUE`` and ``password VALUE``, and the forms that
-    `without_secrets` finds. ``@FILE`` and ``?`` stay.
+    `without_secrets` finds. ``@FILE`` and ``?`` are left, since they are no secrets.
     """
     cuts = sorted({cut for statement in scan(text).statements for cut in _cuts(statement.words)})
     shown = text
@@ -86,7 +89,7 @@ _WRITES, _PARTS = ("produce", "tombstone"), ("key", "value")
 
 
 def _contents(words: Sequence[Word]) -> Iterator[tuple[int, int]]:
-    """Yield the offsets of the keys and values of records in a statement that writes them."""
+    """Yield the (start, end) offsets of the keys and values of new records in a statement that writes records."""
     if not words or not words[0].bare or words[0].text not in _WRITES:
         return
     for before, word in pairwise(words[3:]):
@@ -95,7 +98,7 @@ def _contents(words: Sequence[Word]) -> Iterator[tuple[int, int]]:
 
 
 def _cuts(words: Sequence[Word]) -> Iterator[tuple[int, int]]:
-    """Yield the offsets of secret values, and of the keys and values of new records."""
+    """Yield the (start, end) offsets of secret values, and of the keys and values of new records."""
     yield from _contents(words)
     place = 0
     while place < len(words):

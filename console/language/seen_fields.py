@@ -1,4 +1,6 @@
-"""The names of fields in records seen, by topic: completion offers them in a condition. It keeps no contents."""
+"""The names of fields in the records that were shown, by topic, which completion offers in a condition. No contents are
+kept.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +11,19 @@ from typing import Any
 MOST_FIELDS, MOST_TOPICS = 200, 50
 """Maximum number of names for a topic, and of topics; the oldest topic is dropped first."""
 DEEPEST = 4
-"""Maximum depth of a value down to which names are kept."""
+"""Maximum number of levels in a document from which names are kept."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-"""Matches a name that a condition can have after a dot."""
+"""Matches a field's name that a condition can use after a dot."""
 
 
 class SeenFields:
-    """The names of fields, such as ``value.order.id``, of each topic."""
+    """The names of fields, such as ``value.order.id``, in the records of each topic."""
 
     def __init__(self) -> None:
         self._of: dict[str, dict[str, None]] = {}
 
     def learn(self, topic: str, part: str, document: Any) -> None:
-        """Keep the names in a decoded key or value.
+        """Remember the names of the fields in a decoded key or value.
 
         Args:
             part: the part of the record, ``key`` or ``value``.
@@ -36,7 +38,7 @@ class SeenFields:
             del self._of[next(iter(self._of))]
 
     def of(self, topics: Iterable[str]) -> list[str]:
-        """Return the names of topics, in the order in which they were seen."""
+        """Return the names of the fields in records of these topics, in the order in which they were seen."""
         return list(dict.fromkeys(name for topic in topics for name in self._of.get(topic, ())))
 
     def topics(self) -> Iterable[str]:

@@ -1,4 +1,6 @@
-"""Parts of a snapshot that statements need; verbs declare them, and `console.session.reading` reads them."""
+"""The parts of a snapshot that a statement needs; the modules of verbs declare them, and `console.session.reading`
+reads them.
+"""
 
 from __future__ import annotations
 
@@ -14,69 +16,76 @@ from console.model.parts import Part
 
 
 class Needs(Struct, frozen=True):
-    """Parts of a snapshot, read for a statement."""
+    """The parts of a snapshot to read for a statement."""
 
     parts: frozenset[str] = frozenset()
     """Parts that are read as a whole, by the names of `Snapshot.read_at`."""
     topics: frozenset[str] = frozenset()
-    """Topics that are read by name, if not all are needed."""
+    """Names of topics to read, if not all topics are needed."""
     resources: frozenset[ConfigResource] = frozenset()
     """Resources whose configs are read."""
     every: frozenset[codes.ResourceType] = frozenset()
-    """Types of resources; the configs of all their resources are read."""
+    """Types of resources; the configs of all resources of these types are read."""
     groups: frozenset[str] = frozenset()
-    """Groups that are read by name, with their members and lag."""
+    """Names of groups to read, with their members and lag."""
     lags_of: frozenset[tuple[str | None, ...]] = frozenset()
-    """Sets of patterns; the lag of all groups that match a set is read. The empty set is for all groups."""
+    """Sets of patterns; the lag of all groups that match a pattern of a set is read. The empty set means all groups."""
     replica_logs: frozenset[str] = frozenset()
-    """Topics; the logs of the replicas are read for partitions that have no leader, or that move."""
+    """Topics; for their partitions that have no leader or that move, the state of the replicas' logs is read."""
     tiered: frozenset[str] = frozenset()
-    """Topics; if they are tiered, their part in remote storage is read."""
+    """Topics; the size of their part in remote storage is read, if they have one."""
     log_ranges: frozenset[str] = frozenset()
     """Topics; the first and last offsets of their logs are read."""
     offsets_at: frozenset[tuple[str, int]] = frozenset()
-    """Topics with times (ms since 1970); the offsets at these times are read."""
+    """Pairs of a topic and a time (ms since 1970); the offsets at this time are read."""
     group_positions: frozenset[tuple[str, int | None]] = frozenset()
-    """Groups with a time or None; members and committed offsets are read, and the offsets of all the group's partitions
-    at that time."""
+    """Pairs of a group and a time (ms since 1970) or None; the group's members and committed offsets are read, and with
+    a time also the offsets of its partitions at this time.
+    """
     transactions: frozenset[tuple[str, int]] = frozenset()
-    """Partitions; their open transactions are read, with the facts that show whether these hang."""
+    """Partitions; their open transactions are read, and the facts that show whether a transaction hangs."""
     quotas_of: frozenset[quota.QuotaFilter] = frozenset()
-    """Filters of the quotas to read; if all quotas are needed, the filters of the relevant ones."""
+    """Filters of the quotas to read. If `parts` has all quotas, they are used only if the cluster has too many quotas
+    to read all of them.
+    """
     acls_of: frozenset[str] = frozenset()
     """Principals whose ACLs are read, if not all ACLs are needed."""
     connector_classes: frozenset[tuple[str, str]] = frozenset()
-    """Connect clusters with classes of connectors; the keys that the classes define are read."""
+    """Pairs of a Connect cluster and the class of a connector; the keys that the class defines are read."""
     connector_offsets: frozenset[str] = frozenset()
-    """Connectors; their offsets are read."""
+    """Names of connectors whose offsets are read."""
     changes_connectors: bool = False
-    """Whether the statement changes connectors: in a context without Connect clusters, none can exist."""
+    """Whether the statement changes connectors, which is refused in a context without Connect clusters."""
     a_broker: bool = False
-    """Whether to read the configs of any one broker, for its keys; over a connection to controllers, those of a
-    controller."""
+    """Whether to read the configs of any one broker, which show the keys that brokers have; on a connection to
+    controllers, those of a controller.
+    """
     a_topic: bool = False
-    """Whether to read the configs of any one topic, for its keys."""
+    """Whether to read the configs of any one topic, which show the keys that topics have."""
     documentation: bool = False
     """Whether to read the documentation of the configs in `resources`, too."""
     lag_times: bool = False
-    """Whether to read the data for an estimate of the lag as a time."""
+    """Whether to read what the estimate of a lag as a time needs."""
     held: bool = False
-    """Whether to read the numbers of leaders and replicas on brokers; over a connection to controllers there are
-    none."""
+    """Whether to read the numbers of leaders and replicas on each broker; a connection to controllers has none."""
     connectors: bool = False
     """Whether to read data about connectors: the lag of sinks, and dead letters."""
     mirrors: bool = False
-    """Whether to read the flows of MirrorMaker, after topics and connectors, and the ends of the copies."""
+    """Whether to read the flows of MirrorMaker, and the end offsets of the copied partitions; topics and connectors are
+    read before.
+    """
     users_of: frozenset[str] = frozenset()
-    """Topics; the groups that read them are read."""
+    """Topics; the groups that read from them are read."""
     nodes: frozenset[int] = frozenset()
-    """Ids that are used as brokers' ids; kac finds out whether those without a broker belong to controllers."""
+    """Ids that the statement uses as ids of brokers; for those that no broker has, kac finds out whether a controller
+    has them.
+    """
     schema_texts: frozenset[str] = frozenset()
-    """Subjects; the texts of their versions, and of the schemas that these refer to, are read."""
+    """Subjects of the registry; the texts of their versions, and of the schemas to which these refer, are read."""
     schemas_in: frozenset[str] = frozenset()
-    """Topics; the schemas that their newest records refer to are read."""
+    """Topics; the schemas to which their newest records refer are read."""
     schema_users: frozenset[str] = frozenset()
-    """Subjects; the topics whose newest records refer to them are read."""
+    """Subjects of the registry; the topics whose newest records refer to them are read."""
 
     def __or__(self, other: Needs) -> Needs:
         return Needs(*(getattr(self, name) | getattr(other, name) for name in Needs.__struct_fields__))
@@ -84,7 +93,7 @@ class Needs(Struct, frozen=True):
 
 NOTHING = Needs()
 EVERY_BROKER = Needs(every=frozenset({codes.BROKER}), resources=frozenset({CLUSTER_DEFAULT}))
-"""The configs of all brokers, with the cluster's default."""
+"""The configs of all brokers, and of the cluster-wide default."""
 
 
 def whole_parts(*names: str) -> Needs:
@@ -93,7 +102,7 @@ def whole_parts(*names: str) -> Needs:
 
 
 def the_topic(topic: Name) -> Needs:
-    """Return the need for one topic."""
+    """Return the need for one topic, read by its name."""
     return Needs(topics=frozenset({topic.text or ""}))
 
 
@@ -103,12 +112,12 @@ def the_group(group: Name, time: int | None = None) -> Needs:
 
 
 def connectors_to_change() -> Needs:
-    """Return the need of a change of connectors: Connect describes all of them, with their configs, at once."""
+    """Return the need for a change of connectors: all connectors with their configs, which Connect returns at once."""
     return Needs(parts=frozenset({Part.CONNECT}), changes_connectors=True)
 
 
 def subject_or(entity: Entity | None, selected: Subject | None) -> Subject | None:
-    """Return the named entity, else the selected one; None without either."""
+    """Return the entity that a statement names, else the selected one; None if there is neither."""
     return entity.subject if entity else selected
 
 
@@ -129,7 +138,9 @@ def configs_of(resource: ConfigResource) -> Needs:
 
 
 def to_change(subject: Subject | None, keys: Iterable[str]) -> Needs:
-    """Return the parts to read to check a change of an entity's keys."""
+    """Return the parts to read before keys of an entity are changed, to check the change. subject: the entity; None if
+    it is unknown.
+    """
     if subject is None:
         return NOTHING
     if isinstance(subject, ConfigResource):
@@ -142,7 +153,9 @@ def to_change(subject: Subject | None, keys: Iterable[str]) -> Needs:
 
 
 def quotas_around(entity: quota.QuotaEntity) -> frozenset[quota.QuotaFilter]:
-    """Return the filters for an entity's quotas, those of a user's clients, and the levels that may apply to it."""
+    """Return the filters for the quotas of an entity, of a user's clients, and of the entities whose quotas may apply
+    to it.
+    """
     parts = entity.as_dict()
     found = (
         {quota.filter_for_name(quota.USER, parts[quota.USER])}
@@ -158,19 +171,23 @@ def quotas_around(entity: quota.QuotaEntity) -> frozenset[quota.QuotaFilter]:
 
 
 def quotas_that_count(user: str, client: str) -> frozenset[quota.QuotaFilter]:
-    """Return the filters for the quota levels that may apply to a user and a client."""
+    """Return the filters for all quotas that may apply to a user with a client id."""
     users = (quota.filter_for_name(quota.USER, name) for name in (user, None))
     clients = (client, None) if client else ()
     return frozenset({*users, *(quota.filter_for_name(quota.CLIENT_ID, name, strict=True) for name in clients)})
 
 
 def one_broker(brokers: Iterable[int]) -> ConfigResource | None:
-    """Return a broker whose configs show the keys of brokers; None if there are no brokers."""
+    """Return the config resource of one of these brokers; its configs show the keys that brokers have. None if there
+    are no brokers.
+    """
     lowest = min(brokers, default=None)
     return None if lowest is None else broker_resource(lowest)
 
 
 def one_topic(names: Iterable[str]) -> ConfigResource | None:
-    """Return a topic whose configs show the keys of topics; None if there are no topics."""
+    """Return the config resource of one of these topics; its configs show the keys that topics have. None if there are
+    no topics.
+    """
     name = next(iter(names), None)
     return None if name is None else topic_resource(name)

@@ -1,4 +1,6 @@
-"""The context for staging a statement, and the checks that verbs share: topics, partitions, keys and values. Pure."""
+"""The context in which a statement is turned into edits, and the checks that verbs have in common: topics, partitions,
+keys and values. Pure.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +29,20 @@ if TYPE_CHECKING:
 # staged.
 
 Secrets = Mapping[str, Secret]
-"""Key -> the secret for the statement's slot of that key."""
+"""Key -> the secret of that key, for each secret that a statement needs."""
 SAID = 5
-"""Maximum number of partitions that are reported as unchanged if all of the statement's partitions are."""
+"""Maximum number of edits without effect that a statement makes if all its edits would be without effect: they are
+reported as unchanged.
+"""
 
 
 class Staging(Struct, frozen=True):
-    """The context in which a statement is staged."""
+    """The context in which a statement is turned into edits."""
 
     snapshot: Snapshot
-    """The snapshot, which has the parts that the statement needs."""
+    """The snapshot; it must contain the parts that the statement needs."""
     selected: Subject | None
-    """The selected entity, for a statement that names no entity; None if no entity is selected."""
+    """The entity of a statement that names no entity; None if no entity is selected."""
     plan: AnyPlan
     """The edits that are already staged; a topic that they create counts as existing."""
     secrets: Secrets
@@ -51,12 +55,12 @@ class Staging(Struct, frozen=True):
         return self.plan.staged if isinstance(self.plan, Plan) else self.plan.draft.staged
 
     def subject(self, entity: Entity | None, span: Span, keys: tuple[Key, ...]) -> tuple[Subject, Span]:
-        """Return the entity of a statement, with its location in the script.
+        """Return the entity of a statement, with its place in the script.
 
         Args:
             entity: the entity that the statement names; None for the selected one.
-            span: location of the statement, for an error without a better one.
-            keys: the statement's keys, which must differ.
+            span: the place of the statement, for an error without a better one.
+            keys: the keys of the statement, which must differ.
 
         Raises:
             CommandError: the statement names no entity and none is selected, or it gives a key twice.
@@ -68,7 +72,7 @@ class Staging(Struct, frozen=True):
         return found
 
     def require(self, target: ConfigResource, span: Span) -> None:
-        """Raise CommandError if a topic or broker does not exist."""
+        """Raise CommandError if the target is a topic or broker that does not exist. span: the place for the error."""
         from console.language.vocabulary import require
 
         require(self.snapshot, target, span, self.plan)
@@ -81,7 +85,7 @@ class Staging(Struct, frozen=True):
         return name.text or ""
 
     def partitions(self, topic: str) -> tuple[int, ...]:
-        """Return the partitions of a topic; empty for a topic that the plan creates."""
+        """Return the numbers of a topic's partitions; empty for a topic that the plan creates."""
         found = self.snapshot.topics.get(topic)
         return tuple(partition.number for partition in found.partitions) if found is not None else ()
 
@@ -93,13 +97,13 @@ class Staging(Struct, frozen=True):
             raise CommandError(f"topic {clean(topic, 80)} has no partition {number}", hint, span)
 
     def entry(self, target: ConfigResource, key: Key) -> ConfigEntry | None:
-        """Return the entry of a key in the configs of the resource, or of another resource of its type.
+        """Return the entry of a key in the configs of the resource, or in those of another resource of its type.
 
-        Brokers keep unknown keys for their plug-ins: such a key has to be quoted. Brokers describe a throttle only once
+        Brokers keep unknown keys, for their plug-ins: such a key has to be quoted. Brokers describe a throttle only if
         it is set.
 
         Returns:
-            None if no keys of the type were read, and for a broker's quoted or undescribed key.
+            None if no keys of the type were read, and for a broker's key that is quoted or not described.
 
         Raises:
             CommandError: the key is unknown.
@@ -125,16 +129,16 @@ class Staging(Struct, frozen=True):
         raise CommandError(f"unknown {what} '{clean(key.name, 80)}'", hint, key.span)
 
     def value(self, target: ConfigResource, assign: Assign, entry: ConfigEntry | None) -> str | Secret:
-        """Return the value of a config's key, in the key's own unit (ms, bytes, …), as text that a broker accepts.
+        """Return the value for a config's key, in the key's own unit (ms, bytes, …), as text that a broker accepts.
 
         Args:
-            entry: the entry of the key; None if the type is unknown.
+            entry: the entry of the key; None if its type is unknown.
 
         Returns:
             A `Secret` for a sensitive key, whose value is never in the script's text.
 
         Raises:
-            CommandError: an invalid value for the key, or a secret in plain text.
+            CommandError: the value is invalid for the key, or a secret is in plain text.
         """
         from console.language.vocabulary import config_problems, is_sensitive
         from console.plan.values import parse_value

@@ -1,6 +1,6 @@
-"""Statements, the syntax tree: their common base and shared values.
+"""Statements, the syntax tree of the language: the base classes, and the values that several statements have.
 
-The module of each verb in `console.language.verbs` has its statements. Comparisons ignore spans.
+The module of each verb in `console.language.verbs` defines its statements. Comparisons ignore places in the script.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from console.present.text import clean
 from console.sensitive import is_reference, seems_sensitive
 
 Subject = ConfigResource | QuotaEntity
-"""The entity of `set`, `show` and other statements."""
+"""The entity that a statement changes or shows: a config resource or a quota entity."""
 
 
 class Where(Flag):
-    """The place where a statement is entered: the console's command bar, `kac run`, the shell."""
+    """The prompts at which a statement can be entered: the console's command bar, `kac run`, the shell."""
 
     BAR = 1
     RUN = 2
@@ -38,11 +38,11 @@ EVERYWHERE = Where.BAR | Where.RUN | Where.SHELL
 INTERACTIVE = Where.BAR | Where.SHELL
 
 _WRITTEN = frozenset({"span", "value_span", "operations_span", "host_span", "quoted"})
-"""Fields for spelling and location, which equality ignores."""
+"""Fields for the spelling and the place, which equality ignores."""
 
 
 class Node(Struct, frozen=True, eq=False):
-    """A node of the syntax tree. Equality compares the meaning and ignores location and spelling."""
+    """A node of the syntax tree. Two nodes are equal if they mean the same, whatever their place and spelling."""
 
     def _meaning(self) -> tuple[object, ...]:
         # `unset topic a k` and `unset topic "a"  k` have to be equal: tests compare statements with those that their
@@ -70,18 +70,18 @@ class Key(Node, frozen=True):
 
     name: str
     quoted: bool = False
-    """Whether the key was in quotes, which make it literal."""
+    """Whether the key was in quotes: such a key is accepted even if it is unknown."""
     span: Span = NOWHERE
 
 
 class FromFile(Node, frozen=True):
-    """``@FILE``: the value is in a file."""
+    """The source ``@FILE``: the value is the content of a file."""
 
     path: str
 
 
 class Asked(Node, frozen=True):
-    """``?``: the operator enters the value at a hidden prompt."""
+    """The source ``?``: the operator types the value at a prompt that does not show it."""
 
 
 SecretSource = FromFile | Asked
@@ -94,36 +94,38 @@ class Assign(Node, frozen=True):
     value: str | SecretSource
     span: Span = NOWHERE
     value_span: Span = NOWHERE
-    """The location of the value."""
+    """The place of the value in the script."""
 
 
 class Name(Node, frozen=True):
-    """A name; None for the unquoted ``<default>``."""
+    """A name in a statement; text None means the unquoted ``<default>``."""
 
     text: str | None
     span: Span = NOWHERE
 
 
 class Glob(Node, frozen=True):
-    """A pattern for `fnmatch`, with quoted characters literal; None for the unquoted ``<default>``."""
+    """A pattern of `fnmatch` in which quoted characters match only themselves; pattern None means the unquoted
+    ``<default>``.
+    """
 
     pattern: str | None
     span: Span = NOWHERE
 
 
 class FieldFilter(Node, frozen=True):
-    """``KEY=VALUE`` of a list, or another comparison."""
+    """A filter of `list`: ``KEY=VALUE``, or another comparison."""
 
     key: str
     pattern: str | None
-    """The value or a pattern; None for an unquoted ``<default>``."""
+    """The value or a pattern; None for the unquoted ``<default>``."""
     operator: str = "="
     """The operator: one of ``= != > >= < <=``."""
     span: Span = NOWHERE
 
 
 class OffsetRow(Node, frozen=True):
-    """A line of a file of offsets."""
+    """A line of a file of offsets: topic, partition and offset."""
 
     topic: str
     partition: int
@@ -131,20 +133,22 @@ class OffsetRow(Node, frozen=True):
 
 
 class OffsetPosition(Node, frozen=True):
-    """The position at which a group continues."""
+    """The position from which a group shall continue; each partition turns it into an offset."""
 
     how: str
-    """The kind of position: earliest, latest, current, offset, time, by or file."""
+    """The kind of position: earliest, latest, current, offset, time, by (relative to the committed offset) or file."""
     number: int = 0
-    """The offset, a time in milliseconds since 1970, or the number of records to move forward or back."""
+    """Depending on `how`: the offset, a time in milliseconds since 1970, or the number of records to move forward or
+    back.
+    """
     path: str = ""
     metadata: str = ""
-    """The metadata to commit with an offset. Without metadata and an epoch they are ``""`` and -1."""
+    """The metadata to commit with an offset; ``""`` for none. Without an epoch the epoch is -1."""
     epoch: int = -1
     restored: bool = False
-    """Whether the group had this offset before: it may then be outside the log."""
+    """Whether the group had this offset before: then it may be outside the log."""
     rows: tuple[OffsetRow, ...] | None = None
-    """The rows of the file at `path`; None until it is read."""
+    """The rows of the file at `path`; None until the file is read, and without a file."""
     span: Span = NOWHERE
 
 
@@ -157,7 +161,7 @@ def joined(*words: str) -> str:
 
 
 def subject_text(subject: Subject) -> str:
-    """Return an entity as text of the language."""
+    """Return an entity in the notation of the language."""
     if isinstance(subject, ConfigResource):
         name = DEFAULT_NAME if subject.is_default else quote(subject.name)
         return f"{resource_word(subject.type)} {name}"
@@ -169,29 +173,29 @@ def subject_text(subject: Subject) -> str:
 
 
 def entity_text(entity: Entity | None) -> str:
-    """Return the entity of a statement as text; ``""`` if it names no entity."""
+    """Return the entity of a statement in the notation of the language; ``""`` for None."""
     return subject_text(entity.subject) if entity else ""
 
 
 def key_text(key: Key) -> str:
-    """Return a key as text, with its quotes, because a quoted key is literal."""
+    """Return a key in the notation of the language, in quotes if it was quoted."""
     return key.name if not key.quoted and can_stand_bare(key.name) else quoted(key.name)
 
 
 def name_text(name: Name) -> str:
-    """Return a name as text; ``<default>`` for None."""
+    """Return a name in the notation of the language; ``<default>`` for None."""
     return DEFAULT_NAME if name.text is None else quote(name.text)
 
 
 def assign_text(assign: Assign) -> str:
-    """Return a ``KEY=VALUE`` as text; for a secret its source, never the secret."""
+    """Return a ``KEY=VALUE`` in the notation of the language; a secret is written as its source."""
     if isinstance(assign.value, str):
         return f"{key_text(assign.key)}={quote(assign.value) if assign.value else ''}"
     return f"{key_text(assign.key)}={secret_text(assign.value)}"
 
 
 def secret_text(source: SecretSource) -> str:
-    """Return the source of a secret as text: ``@FILE`` or ``?``."""
+    """Return the source of a secret in the notation of the language: ``@FILE`` or ``?``."""
     return f"@{quote(source.path)}" if isinstance(source, FromFile) else "?"
 
 
@@ -201,12 +205,12 @@ def version_text(version: int | None) -> str:
 
 
 def field_text(field: FieldFilter) -> str:
-    """Return a column's filter as text."""
+    """Return a filter on a column in the notation of the language."""
     return f"{quote_beside_equals(field.key)}{field.operator}{pattern_text(field.pattern)}"
 
 
 def pattern_text(pattern: str | None) -> str:
-    """Return a glob as text; ``<default>`` for None."""
+    """Return a glob in the notation of the language; ``<default>`` for None."""
     return DEFAULT_NAME if pattern is None else quote_pattern(pattern)
 
 
@@ -235,27 +239,27 @@ class EditStatement(Statement, frozen=True):
 
     @property
     def leaves_out_entity(self) -> bool:
-        """Whether the statement names no entity and is about the selected one."""
+        """Whether the statement names no entity, so that it is about the selected one."""
         return False
 
     @property
     def holds_ms(self) -> int | None:
-        """The duration of the change in ms; None for no limit."""
+        """The duration of the change in milliseconds; None for a permanent change."""
         return None
 
     @property
     def reads_file(self) -> bool:
-        """Whether a part of the statement's contents is in a file of this host."""
+        """Whether a part of the statement's contents is in a file on this host."""
         return False
 
     @property
     def writes_records(self) -> bool:
-        """Whether the statement writes records: a plan file must not contain these."""
+        """Whether the statement writes records, which a plan file must not contain."""
         return False
 
 
 class OneEdit(EditStatement, frozen=True):
-    """A statement that stands for a fixed edit, whatever the state of the cluster."""
+    """A statement whose only edit follows from its words, whatever the state of the cluster."""
 
     edit: Edit
 
@@ -265,28 +269,28 @@ class QueryStatement(Statement, frozen=True):
 
 
 class BarStatement(Statement, frozen=True):
-    """A statement only for the console or a prompt."""
+    """A statement that only the console or a prompt runs, not a script."""
 
 
 # -- secrets -----------------------------------------------------------------------------------------------------------
 
 
 class SecretSlot(NamedTuple):
-    """A secret that a statement needs."""
+    """A secret that a statement needs, and how to ask for it."""
 
     key: str
-    """The key of the secret in `Staging.secrets`."""
+    """The key under which `Staging.secrets` has the secret."""
     prompt: str
-    """The prompt for the secret."""
+    """The text of the prompt for the operator."""
     source: SecretSource
     span: Span = NOWHERE
 
 
 def secrets_among(assigns: tuple[Assign, ...], about: str) -> tuple[SecretSlot, ...]:
-    """Return a slot for each value that is a secret's source.
+    """Return a slot for each of these pairs whose value is the source of a secret.
 
     Args:
-        about: the entity of the keys and a space, the start of the prompt.
+        about: the beginning of the prompt: the entity of the keys and a space.
     """
     return tuple(
         SecretSlot(assign.key.name, clean(f"{about}{assign.key.name}", 120), assign.value, assign.span)
@@ -299,16 +303,18 @@ def secrets_among(assigns: tuple[Assign, ...], about: str) -> tuple[SecretSlot, 
 
 
 def key_of_edit(edit: ConfigEdit) -> Key:
-    """Return the key of an edit. A broker's key that Kafka does not know as dynamic may be a plug-in's: quoted."""
+    """Return the key of an edit as a statement needs it: quoted if it is a broker's key that kac does not know as
+    dynamic, since it may be a plug-in's.
+    """
     type_ = edit.resource.type
     return Key(edit.key, quoted=type_ == BROKER and update_mode(type_, edit.key) is UpdateMode.RESTART)
 
 
 def assign_of(key: Key, value: str | Secret, *, may_refer: bool = False) -> Assign:
-    """Return the ``KEY=VALUE`` of an edit; ``KEY=?`` if the value may be a secret.
+    """Return the ``KEY=VALUE`` that stages a value; ``KEY=?`` if the value may be a secret.
 
     Args:
-        may_refer: whether the value may be a reference to a config provider, which is not a secret.
+        may_refer: whether the value may be a reference to a config provider, which is no secret.
     """
     if isinstance(value, str) and may_refer and is_reference(value):
         return Assign(key, value)

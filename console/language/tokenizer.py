@@ -1,7 +1,7 @@
-"""The tokenizer: splits a script into statements, statements into words, words into pieces with their offsets.
+"""The tokenizer: it splits a script into statements, statements into words, and words into pieces, with their offsets.
 
-It never raises: it returns errors (an unclosed quote, an unknown escape) with the words, so that lexer and completion
-read half-typed text with the same code as the parser.
+It never raises: errors (an unclosed quote, an unknown escape) are in the result, so that lexer and completion process
+unfinished text with the same code as the parser.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CODE_POINT = re.compile(r"u\{([0-9A-Fa-f]{1,6})\}")
 
 
 class Span(NamedTuple):
-    """Offsets ``[start, end)`` in the script, and line and column of the start, from 1."""
+    """A place in the script: offsets from `start` up to `end`, and the line and column of the start, from 1."""
 
     start: int
     end: int
@@ -34,20 +34,20 @@ NOWHERE = Span(0, 0, 1, 1)
 
 
 class Piece(NamedTuple):
-    """A part of a word with one kind of quotes."""
+    """A part of a word that is quoted in one way, or not quoted."""
 
     text: str
-    """The text, without quotes and escapes."""
+    """The text that the piece denotes, without quotes and escapes."""
     start: int
-    """The offset at which the piece begins, including its quote."""
+    """The offset at which the piece begins, with its quote."""
     end: int
-    """The offset at which the piece ends, including its quote."""
+    """The offset after the piece, with its quote."""
     quote: str = ""
-    """The kind of quote; ``""`` for a piece without quotes."""
+    """The quote character; ``""`` for a piece without quotes."""
 
 
 class Word(Struct, frozen=True):
-    """Adjacent pieces. A word without pieces is the empty value of ``k=``."""
+    """A word: its adjacent pieces. A word without pieces is the empty value of ``k=``."""
 
     pieces: tuple[Piece, ...]
     start: int
@@ -60,7 +60,7 @@ class Word(Struct, frozen=True):
 
     @property
     def bare(self) -> bool:
-        """Whether the word has no quoted part."""
+        """Whether no part of the word is quoted."""
         return all(not piece.quote for piece in self.pieces)
 
     def is_bare(self, text: str) -> bool:
@@ -68,7 +68,9 @@ class Word(Struct, frozen=True):
         return self.bare and self.text == text
 
     def split(self, separator: str) -> tuple[Word, Word] | None:
-        """Return the words before and after the first unquoted separator (one character); None without a separator."""
+        """Return the words before and after the first unquoted separator (one character); None if there is no unquoted
+        separator.
+        """
         for number, piece in enumerate(self.pieces):
             at = -1 if piece.quote else piece.text.find(separator)
             if at < 0:
@@ -89,7 +91,7 @@ class Word(Struct, frozen=True):
 
     @property
     def first_bare(self) -> str:
-        """The first character if it is unquoted, else ``""``."""
+        """The first character of the word if it is unquoted; ``""`` if it is quoted or the word is empty."""
         if not self.pieces or self.pieces[0].quote:
             return ""
         return self.pieces[0].text[:1]
@@ -99,7 +101,7 @@ UNCLOSED = "the quote opened here is not closed"
 
 
 class Flaw(NamedTuple):
-    """An error in the text, and its offsets."""
+    """An error in the text: its message and its offsets."""
 
     message: str
     start: int
@@ -107,12 +109,12 @@ class Flaw(NamedTuple):
 
 
 class RawStatement(Struct, frozen=True):
-    """The words of one statement, not yet parsed."""
+    """The words of one statement, before they are parsed."""
 
     words: tuple[Word, ...]
     start: int
     end: int
-    """The offset of the separator after it, or of the end of the text."""
+    """The offset of the separator after the statement, or of the end of the text."""
 
 
 class Scan(Struct, frozen=True):
@@ -120,14 +122,16 @@ class Scan(Struct, frozen=True):
 
     text: str
     statements: tuple[RawStatement, ...]
-    """The statements, including empty ones between two separators."""
+    """The statements, including an empty one between two separators."""
     comments: tuple[tuple[int, int], ...] = ()
     flaws: tuple[Flaw, ...] = ()
-    """The flaws in the order of the text."""
+    """The errors in the order of the text."""
 
 
 def _after(what: re.Pattern[str], text: str, at: int) -> int:
-    """Return the end of a stretch, which may be empty. A search per character would take a second for a megabyte."""
+    """Return the offset after the text at `at` that matches `what`, which may be empty. A search character by character
+    would take a second for a megabyte.
+    """
     found = what.match(text, at)
     return found.end() if found is not None else at
 
@@ -203,7 +207,9 @@ class _Scanner:
         return self.unclosed(start, "".join(parts))
 
     def escape(self) -> str:
-        """Return the character of an escape; an unknown escape denotes its own character."""
+        """Read an escape and return the character that it denotes; an unknown escape is an error and denotes its own
+        character.
+        """
         char = self.text[self.at]
         if char == "u" and (found := _CODE_POINT.match(self.text, self.at)) and int(found[1], 16) <= sys.maxunicode:
             self.at = found.end()
@@ -226,7 +232,7 @@ def scan(text: str) -> Scan:
 
 
 class Places:
-    """Turns offsets into lines and columns; built once for a script, which may have 10,000 statements."""
+    """Converts offsets to lines and columns. It is created once for a script, which may have 10,000 statements."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *(found.end() for found in re.finditer("\n", text))]

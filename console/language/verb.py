@@ -1,4 +1,4 @@
-"""Record types of the registry of verbs: a verb and its kinds of statements."""
+"""The record types of the registry of verbs: a verb, and the kinds of its statements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from console.plan.edits import Edit
 
 S = TypeVar("S", bound=language_statements.Statement)
 OfEdits = Mapping[type[Edit], Callable[[Any], language_statements.EditStatement]]
-"""Type of an edit -> the function that makes its statement."""
+"""Type of an edit -> the function that returns the statement for an edit of this type."""
 
 LOOK, CHANGE, PLAN, GO = GROUPS = ("Look", "Change", "Plan", "Go")
 """The groups of verbs, in the order of the help."""
@@ -27,30 +27,37 @@ def _stages_nothing(statement: language_statements.Statement, _staging: Staging)
 
 
 class StatementKind(Struct, Generic[S], frozen=True, kw_only=True):
-    """The properties of a class of statements, or of an edit that is a statement. The functions are pure."""
+    """The properties of a class of statements, or of a class of edits that are statements themselves. All functions are
+    pure.
+    """
 
     statement: type[S]
     edit: type[Edit] | None = None
     """The type of the edit, for a `OneEdit`; None for other statements."""
     text: Callable[[S], str]
-    """Returns the text of the statement, which parses to an equal statement."""
+    """Returns the text of a statement; it parses to an equal statement."""
     needs: Callable[[S, language_statements.Subject | None], Needs] = lambda *_: NOTHING
-    """Returns the parts of a snapshot that it needs, given the statement and the selected entity."""
+    """Returns the parts of a snapshot that a statement needs. Arguments: the statement, and the selected entity or
+    None.
+    """
     lines: Callable[[S, Snapshot], Iterable[str]] | None = None
-    """Returns the lines of a query's answer that is plain text; `console.answers.queries` makes tables."""
+    """Returns the answer to a query as lines of text; None for a query whose answer `console.answers.queries` makes as
+    tables.
+    """
     edits: Callable[[S, Staging], Iterable[Edit]] = _stages_nothing
-    """Returns the edits that the statement stages, once its `needs` were read. Raises CommandError, with the span in
-    the script."""
+    """Returns the edits that a statement stages, once the parts in `needs` were read. Raises CommandError, with a place
+    in the script.
+    """
     of_edits: OfEdits = {}
-    """Type of an edit -> the statement that stages it, as text."""
+    """Type of an edit -> the function that returns the statement which stages such an edit."""
     secrets: Callable[[S], tuple[language_statements.SecretSlot, ...]] = lambda _: ()
-    """Returns the secrets that have to be read or prompted for, in order."""
+    """Returns the secrets that have to be read or asked for before the statement is staged, in order."""
 
 
 def one_edit(
     edit: type[Edit], text: Callable[[Any], str], needs: Callable[[Any], Needs]
 ) -> StatementKind[language_statements.OneEdit]:
-    """Return the kind of statements that are edits of one class, with their text and the parts that they need."""
+    """Return the kind for edits of one class that are statements themselves. text, needs: see `StatementKind`."""
     return StatementKind(
         statement=language_statements.OneEdit,
         edit=edit,
@@ -67,11 +74,11 @@ class HelpEntry(Struct, frozen=True):
     name: str
     group: str
     usage: tuple[str, ...]
-    """The forms of the verb."""
+    """The forms in which the verb can be used, each a line."""
     summary: str
     """The summary: one line without a full stop."""
     about: str = ""
-    """The details, in full sentences."""
+    """The details, in full sentences; ``""`` if there are none."""
     examples: tuple[str, ...] = ()
     where: language_statements.Where = language_statements.EVERYWHERE
     """The prompts that accept the verb."""
@@ -81,12 +88,14 @@ class Verb(HelpEntry, frozen=True, kw_only=True):
     """A verb: its help, and the parser of its statements."""
 
     parse: Callable[[Reader], language_statements.Statement]
-    """Reads the words after the verb. Raises ParseError."""
+    """Reads the words after the verb and returns the statement. Raises ParseError."""
     statements: tuple[StatementKind[Any], ...]
-    """The kinds of statements that the verb makes."""
+    """The kinds of statements that `parse` may return."""
     also: tuple[str, ...] = ()
-    """The verb's aliases at other prompts."""
+    """The names of the verb at other prompts."""
     rank: int = 9
-    """The place in its group of the help, for the verbs that operators need most; the others follow by name."""
+    """The place in its group of the help, for verbs that operators need most; verbs of equal rank are sorted
+    by name.
+    """
     takes_away: bool = False
-    """Whether the verb removes or replaces something: hints suggest it only for a word with a single typo."""
+    """Whether the verb removes or replaces something: a hint suggests it only for a word with a single typo."""

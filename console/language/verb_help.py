@@ -12,8 +12,8 @@ from console.present.text import Line
 
 
 def verb_lines(word: str, width: int) -> list[Line]:
-    """Return all verbs with their summaries, or one verb with all its details; for an unknown verb a line that says so,
-    and all verbs.
+    """Return the help as lines: all verbs with their summaries for ``""``, or all details of the verb `word`; for an
+    unknown verb a line that reports this, and all verbs. width: the width of the terminal in cells.
     """
     verbs = verbs_for(Where.BAR)
     named = [verb for verb in verbs if verb.name == word]

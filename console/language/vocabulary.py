@@ -1,4 +1,4 @@
-"""Checks of names and keys against a snapshot: which entity a statement means, whether it exists, its legal keys."""
+"""Checks of names and keys against a snapshot: the entity of a statement, whether it exists, and its valid keys."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]+\.((plain|scram-sha-\d+|gss
 
 @cache
 def _undescribed(type_: ResourceType) -> ConfigSet:
-    """Return the keys of a type whose descriptions from brokers contain only keys that are set."""
+    """Return the keys of a resource type for which brokers describe only keys that are set."""
     return ConfigSet(
         tuple(
             ConfigEntry(key.name, key.default, DEFAULT_CONFIG, type=ConfigType.parse(key.type))
@@ -40,8 +40,9 @@ def _undescribed(type_: ResourceType) -> ConfigSet:
 
 
 def described_sets(snapshot: Snapshot, target: ConfigResource) -> Iterator[ConfigSet]:
-    """Yield the sets with a resource's keys: its own set; then, if that is missing or lists only the keys that are set,
-    another set of the type. A type whose resources have different keys, or levels, has no other set.
+    """Yield the sets of config entries that show a resource's keys: its own set; then, if this is missing or has only
+    the keys that are set, that of another resource of the type. Types whose resources have different keys, or levels
+    instead of values, have only the own set.
     """
     own = snapshot.configs.get(target)
     if own is not None:
@@ -74,7 +75,9 @@ def _others(snapshot: Snapshot, target: ConfigResource) -> Iterator[ConfigResour
 
 
 def known_keys(snapshot: Snapshot, target: ConfigResource) -> dict[str, ConfigEntry]:
-    """Return key -> an entry with its type, preferring the resource's own entry. Empty if no configs were read."""
+    """Return key -> an entry that shows its type: the resource's own entry, else one of another resource. Empty if no
+    configs of the type were read.
+    """
     keys: dict[str, ConfigEntry] = {}
     for entries in described_sets(snapshot, target):
         for entry in entries:
@@ -83,8 +86,8 @@ def known_keys(snapshot: Snapshot, target: ConfigResource) -> dict[str, ConfigEn
 
 
 def known_entry(snapshot: Snapshot, target: ConfigResource, key: str) -> ConfigEntry | None:
-    """Return an entry for a key: the resource's own or another's; for ``listener.name.x.KEY`` also that of ``KEY``.
-    None if no set that was read has one.
+    """Return an entry for a key: the resource's own, else that of another resource; for ``listener.name.x.KEY`` else an
+    entry for ``KEY``. None if no set that was read has one.
     """
     for name in dict.fromkeys((key, base_key(key))):
         for entries in described_sets(snapshot, target):
@@ -100,9 +103,11 @@ def base_key(key: str) -> str:
 
 
 def is_sensitive(target: ConfigResource, key: str, entry: ConfigEntry | None) -> bool:
-    """Return whether a key's value is a secret: from the broker's description, else by its name.
+    """Return whether the value of a key is secret: by the broker's description, or by its name if there is none. A
+    broker's key that kac does not know counts as secret.
 
-    A broker hides the value of a key that it does not know (DescribeConfigs: sensitive = PASSWORD or unknown).
+    Brokers do the same: they hide values of keys that they do not know (DescribeConfigs: sensitive = PASSWORD or
+    unknown).
     """
     if entry is not None:
         return entry.sensitive
@@ -117,11 +122,13 @@ def quota_keys(entity: quota.QuotaEntity) -> tuple[str, ...]:
 # -- whether named entities exist, as far as the snapshot shows --------------------------------------------------------
 
 _CANDIDATES = 2_000
-"""Maximum number of names that are compared for a hint: comparing 100,000 topics takes seconds."""
+"""Maximum number of names with which a wrong name is compared for a hint: 100,000 comparisons would take seconds."""
 
 
 def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan: AnyPlan = EMPTY) -> None:
-    """Raise CommandError if a topic or broker does not exist. A topic that the plan creates exists."""
+    """Raise CommandError if the target is a topic or broker that does not exist. A topic that the plan creates counts
+    as existing. span: the place for the error; None for no place.
+    """
     if target.type == TOPIC:
         require_topic(snapshot, target.name, span, plan)
     elif target.type.entity.at_broker and target.name and not is_broker(snapshot, target.name):
@@ -131,7 +138,9 @@ def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan:
 
 
 def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: AnyPlan = EMPTY) -> None:
-    """Raise CommandError if the topic does not exist, or could not be described."""
+    """Raise CommandError if the topic does not exist or could not be described. A topic that the plan creates counts as
+    existing. span: the place for the error; None for no place.
+    """
     if name in snapshot.topics or plan.creates_topic(name):
         return
     for failed in snapshot.failures:
@@ -145,33 +154,34 @@ def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: AnyPla
 
 
 def near(name: str, names: Iterable[str]) -> str:
-    """Return a hint with the nearest of many names; ``""`` if no name is near."""
+    """Return a hint with the most similar of many names; ``""`` if none is similar."""
     alike = (known for known in names if known[:1] == name[:1] and abs(len(known) - len(name)) <= 4)
     candidates = [known for known, _ in zip(alike, range(_CANDIDATES), strict=False)]
     return did_you_mean(name, candidates, cutoff=0.75)
 
 
 def config_problems(snapshot: Snapshot, target: ConfigResource) -> tuple[ReadFailure, ...]:
-    """Return the failures of reading a resource's configs."""
+    """Return the errors of reads of a resource's configs."""
     return tuple(f for f in snapshot.failures if f.part == Part.CONFIGS and f.entity in ("", config_label(target)))
 
 
 def problems(snapshot: Snapshot, *parts: str) -> tuple[ReadFailure, ...]:
-    """Return the failures of whole parts of a snapshot."""
+    """Return the errors of reads of these parts of a snapshot."""
     return tuple(failed for failed in snapshot.failures if failed.part in parts)
 
 
 def subject_of(
     entity: Entity | None, selected: Subject | None, span: Span, keys: tuple[Key, ...] = ()
 ) -> tuple[Subject, Span]:
-    """Return the entity of a statement, with its span. Raises CommandError if the statement names no entity and no
-    entity is selected.
+    """Return the entity of a statement, and its place in the script. Raises CommandError: the statement names no entity
+    and no entity is selected.
 
     Args:
         entity: the entity that the statement names; None for the selected one.
         selected: the selected entity; None if no entity is selected.
-        span: the place of the statement, for an error without a better location.
-        keys: the keys of the statement; the hint names an unquoted first key that looks like an entity's word.
+        span: the place of the statement, if there is no better place.
+        keys: the keys of the statement: if the first one, unquoted, resembles the word of an entity type, the hint
+            names that word.
     """
     if entity is not None:
         return entity.subject, entity.span
@@ -187,7 +197,9 @@ def subject_of(
 
 
 def check_key(entity: quota.QuotaEntity, key: Key, own: quota.QuotaValues = {}) -> None:  # noqa: B006  # never changed
-    """Raise CommandError for a key that is illegal for this kind of entity, unless the entity has it."""
+    """Raise CommandError for a key that entities of this kind can't have, unless the entity has it already. own: the
+    entity's quotas.
+    """
     legal = quota_keys(entity)
     if key.name in legal or key.name in own:
         return

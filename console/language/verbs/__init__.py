@@ -24,7 +24,7 @@ VERBS: Mapping[str, Verb] = {verb.name: verb for verb in _ALL}
 STATEMENT_KINDS: Mapping[type[Statement | Edit], StatementKind[Any]] = {
     kind.edit or kind.statement: kind for verb in _ALL for kind in verb.statements
 }
-"""Class of a statement, or of the edit that is a statement itself -> its kind."""
+"""Class of a statement, or of an edit that is a statement itself -> its kind."""
 
 
 @cache

@@ -36,7 +36,9 @@ def _parse(reader: Reader) -> Abort:
 
 
 def _producers(snapshot: Snapshot, place: TopicPartition) -> Iterator[Candidate]:
-    """Yield the producers with an open transaction in a partition, from its last poll (DescribeProducers)."""
+    """Yield a candidate for each producer with an open transaction in a partition, as the last poll (DescribeProducers)
+    found them.
+    """
     poll = snapshot.transactions.get(place)
     if poll is None:
         return

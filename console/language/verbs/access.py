@@ -1,4 +1,4 @@
-"""``allow``, ``deny`` and ``revoke``: ACLs."""
+"""``allow``, ``deny`` and ``revoke``: add and remove ACLs."""
 
 from __future__ import annotations
 
@@ -73,8 +73,9 @@ def _text(statement: Access) -> str:
 
 
 def _needs(statement: Access, _selected: Subject | None) -> Needs:
-    """Return the parts to read. All statements need the ACLs. A statement with a range of hosts also needs the brokers'
-    versions; any other statement that takes rights from many resources needs the names of the existing resources.
+    """Return the parts to read: always the ACLs. A statement with a range of hosts also needs the brokers' versions;
+    any other statement that takes rights away from a pattern of resources also needs the names of the existing
+    resources.
     """
     from console.model.authorizer import range_of
 
@@ -90,9 +91,10 @@ def _needs(statement: Access, _selected: Subject | None) -> Needs:
 
 
 def _edits(statement: Access, _staging: Staging) -> Iterator[Edit]:
-    """Yield an ACL for each operation.
+    """Yield an edit for each operation.
 
-    An operation that brokers never check on the type can still be revoked: a broker stores such an ACL.
+    An ACL for an operation that brokers never check on the resource type can be revoked but not added: a broker may
+    have stored one.
     """
     if not statement.revoke:
         acl_words.require_checked(statement.resource_type, statement.operations, statement.operations_span)

@@ -21,22 +21,24 @@ from console.present.text import clean
 
 
 class Alter(statements.EditStatement, frozen=True):
-    """A statement ``set``, ``append`` or ``subtract``."""
+    """A statement ``set``, ``append`` or ``subtract``. `entity` is None if the statement names none, so that it is
+    about the selected one.
+    """
 
     verb: str
     entity: statements.Entity | None
     assigns: tuple[statements.Assign, ...]
     for_ms: int | None = None
-    """The milliseconds for which the change holds; None for good."""
+    """The duration of the change in milliseconds; None for a permanent change."""
 
     @property
     def leaves_out_entity(self) -> bool:
-        """Whether the statement names no entity and is about the selected one."""
+        """Whether the statement names no entity, so that it is about the selected one."""
         return self.entity is None
 
     @property
     def holds_ms(self) -> int | None:
-        """The duration of the change in ms; None for no limit."""
+        """The duration of the change in milliseconds; None for a permanent change."""
         return self.for_ms
 
 

@@ -1,7 +1,6 @@
-"""``analyze``: counts what is in a topic.
+"""``analyze``: counts the records, keys and sizes in a topic.
 
-analyze = "analyze" ["topic"] NAME {option}
-option  = "last" DURATION | "sample" N "%" | "rate" SIZE | "--reveal"
+analyze = "analyze" ["topic"] NAME {option} option  = "last" DURATION | "sample" N "%" | "rate" SIZE | "--reveal"
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from console.model.snapshot import Snapshot
 from console.plan.amounts import Unit, duration_text, parse_amount
 
 _SMALLEST = 0.0001
-"""The minimum of a sample in percent."""
+"""The minimum of ``sample``, in percent."""
 
 
 class Analyze(Statement, frozen=True):
@@ -29,24 +28,22 @@ class Analyze(Statement, frozen=True):
 
     topic: str
     last_ms: int | None = None
-    """The milliseconds from now back in time whose records are read; None for all records."""
+    """The number of milliseconds before now from which on records are read; None to read all records."""
     sample: float = 0.0
-    """The percentage of each partition's records to read; 0 for all."""
+    """The percentage of each partition's records to read; 0 to read all."""
     rate: int = 0
-    """Maximum bytes to read per second; 0 without a limit."""
+    """Maximum number of bytes to read per second; 0 for no limit."""
     reveal: bool = False
-    """Whether to name keys and headers even in a context that hides them."""
+    """Whether the result contains keys and headers even in a context that hides contents."""
 
     def search(self, now: datetime) -> Search:
-        """Return the search that finds the records to count. now: the time at which the last `last_ms` milliseconds
-        end.
-        """
+        """Return the search that finds the records to count. now: the time from which `last_ms` counts back."""
         since = self.since_ms(now)
         start = First() if since is None else FromTime(since)
         return Search((self.topic,), start=start, rate=self.rate, sample=self.sample % 100 / 100)
 
     def since_ms(self, now: datetime) -> int | None:
-        """Return the time of the first records to count, in ms since 1970; None for all records."""
+        """Return the time from which on records are counted, in ms since 1970; None for all records."""
         return None if self.last_ms is None else max(0, int(now.timestamp() * 1000) - self.last_ms)
 
 

@@ -17,7 +17,7 @@ class Apply(Statement, frozen=True):
     """Whether to skip the confirmation."""
     valid_only: bool = False
     force: bool = False
-    """Whether to overwrite another client's changes."""
+    """Whether to overwrite changes that other clients made since the edits were staged."""
     accept: tuple[str, ...] = ()
     """The warnings that are accepted, by name or as NAME=SUBJECT."""
 
@@ -36,7 +36,9 @@ def _parse(reader: Reader) -> Apply:
 
 
 def _warnings(reader: Reader) -> tuple[str, ...]:
-    """Read names of warnings, separated by commas; NAME=SUBJECT for a warning that needs typed confirmation."""
+    """Read the names of accepted warnings in one word, separated by commas; NAME=SUBJECT for a warning that has to be
+    confirmed by typing its subject. Raises ParseError.
+    """
     word = reader.take(Expected(What.WORDS, "NAMEs of warnings", NAMES), Role.VALUE)
     names = accepted(word.text)
     for name in names:

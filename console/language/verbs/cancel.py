@@ -1,4 +1,4 @@
-"""``cancel``: ends a topic's moves; its partitions keep their former replicas."""
+"""``cancel``: ends the moves of a topic's partitions, which keep their former replicas."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CancelMoves(statements.EditStatement, frozen=True):
 
     topic: statements.Name
     partition: int | None = None
-    """The partition; None for all partitions that move."""
+    """The number of the partition; None for all partitions that move."""
 
 
 def _parse(reader: Reader) -> CancelMoves:
@@ -42,8 +42,8 @@ def _needs(statement: CancelMoves, _selected: statements.Subject | None) -> Need
 
 
 def _edits(statement: CancelMoves, staging: Staging) -> Iterable[Edit]:
-    """Return a cancellation for the partition that the statement names, else for each partition that moves. If no
-    partition moves, return cancellations for the first few: staging reports these as unchanged.
+    """Return a cancellation for the partition that the statement names, else for each partition that moves. If none
+    moves, return cancellations for the first few partitions, which staging reports as unchanged.
     """
     from console.plan.kinds.moves import moves_of
 

@@ -1,5 +1,5 @@
-"""``pause``, ``resume``, ``stop`` and ``restart``: steer connectors. Also the statements about connectors of the verbs
-that create, delete and reset.
+"""``pause``, ``resume``, ``stop`` and ``restart``: change the state of connectors. This module also has the statements
+about connectors of the verbs ``create``, ``delete`` and ``reset``.
 """
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ class CreateConnector(statements.EditStatement, frozen=True):
 
     name: statements.Name
     path: str = ""
-    """The path of a file with the config; ``""`` without one."""
+    """The path of a file with the config; ``""`` if the statement has the whole config."""
     configs: tuple[statements.Assign, ...] = ()
     state: str = ""
-    """The wanted state; ``""`` for running."""
+    """The initial state; ``""`` for running."""
     given: tuple[tuple[str, Secret], ...] | None = None
-    """The config from the file; None until it is read. The values are Secrets, because they may be passwords."""
+    """The config from the file, key -> value as pairs; None until it is read. The values are Secrets, because they may
+    be passwords.
+    """
 
     @property
     def reads_file(self) -> bool:
@@ -51,9 +53,9 @@ class ResetConnector(statements.EditStatement, frozen=True):
 
     name: statements.Name
     path: str = ""
-    """The path of a file with the offsets; ``""`` without one."""
+    """The path of a file with the offsets; ``""`` to delete all offsets."""
     offsets: tuple[connect.ConnectorOffset, ...] | None = None
-    """The offsets; None to delete them all, or until the file is read."""
+    """The offsets from the file; None until it is read, and to delete all offsets."""
 
     @property
     def reads_file(self) -> bool:
@@ -65,7 +67,7 @@ class ResetConnector(statements.EditStatement, frozen=True):
 
 
 def name_of(reader: language_reader.Reader) -> statements.Name:
-    """Read the name of a connector, with its cluster."""
+    """Read the name of a connector, as CLUSTER/NAME. Raises ParseError."""
     return _checked(reader, _NAME)
 
 
@@ -86,7 +88,7 @@ def _after_keyword(reader: language_reader.Reader) -> statements.Name:
 
 
 def parse_creation(reader: language_reader.Reader) -> CreateConnector:
-    """Read the words after ``create connector``."""
+    """Read the words after ``create connector``. Raises ParseError."""
     clusters = language_reader.Expected(
         language_reader.What.ARGUMENT, "the CLUSTER/NAME of the connector", offers=_clusters
     )
@@ -138,7 +140,9 @@ def _creation_text(statement: CreateConnector) -> str:
 
 
 def _config_of(statement: CreateConnector) -> dict[str, str]:
-    """Return the keys of the file and of the statement whose values are texts; for the reads that depend on them."""
+    """Return the keys of the file and of the statement with their values, without secrets that have a source: `needs`
+    depends on the connector's class.
+    """
     given = {key: value.reveal() for key, value in statement.given or ()}
     return given | {each.key.name: each.value for each in statement.configs if isinstance(each.value, str)}
 
@@ -228,7 +232,7 @@ def _restart_text(edit: plan_edits.RestartConnector) -> str:
 
 
 def parse_reset(reader: language_reader.Reader) -> ResetConnector:
-    """Read the words after ``reset connector``."""
+    """Read the words after ``reset connector``. Raises ParseError."""
     name = name_of(reader)
     reader.need_keyword("offsets")
     reader.need_keyword("to")

@@ -27,8 +27,9 @@ OWN_KEYS = {
 }
 REPLICATION_MAX = 2**15 - 1
 MOST_MARKS = 4
-"""Maximum number of dots and underscores in a name for which all names that would collide with it are read: at
-most 15."""
+"""Maximum number of dots and underscores in a topic's name up to which all names that would collide with it are read by
+name: at most 15.
+"""
 
 
 class Create(statements.EditStatement, frozen=True):
@@ -38,11 +39,11 @@ class Create(statements.EditStatement, frozen=True):
     partitions: int = -1
     """The number of partitions; -1 for the broker's default."""
     replication: int = -1
-    """The replication; -1 for the broker's default."""
+    """The replication factor; -1 for the broker's default."""
     assignments: tuple[tuple[int, ...], ...] = ()
-    """The replicas of each partition, in place of the two numbers."""
+    """The broker ids of each partition's replicas; empty if `partitions` and `replication` are used instead."""
     timeout_ms: int | None = None
-    """The timeout of the request; None for the client's default."""
+    """The timeout of the request in milliseconds; None for the client's default."""
     configs: tuple[statements.Assign, ...] = ()
 
 
@@ -95,7 +96,7 @@ def _parse(reader: Reader) -> Create | connector.CreateConnector:
 
 
 def _values(snapshot: Snapshot, key: str) -> list[Candidate] | None:
-    """Return the values to offer for the verb's own keys; None for a config."""
+    """Return the values to offer for a key that the verb itself defines; None for a config's key."""
     texts = {
         "partitions": ("1", "3", "6", "12", "24", "48"),
         "replication": map(str, range(min(3, len(snapshot.cluster.brokers) or 3), 0, -1)),

@@ -36,15 +36,17 @@ class DeleteTopics(statements.EditStatement, frozen=True):
 
 
 class DeleteRecords(passed_over.PassingStatement, frozen=True):
-    """The statement ``delete records``. Without `before` and `at_ms`, it deletes all present records."""
+    """The statement ``delete records``. If both `before` and `at_ms` are None, it deletes all present records."""
 
     topic: statements.Name
     partition: int | None = None
-    """The partition; None for all partitions."""
+    """The number of the partition; None for all partitions."""
     before: int | None = None
-    """The first offset that stays; None if a time is given, or for all records."""
+    """The offset before which records are deleted; None if a time is given, or to delete all records."""
     at_ms: int | None = None
-    """The time in ms since 1970 before which records are deleted; None if an offset is given, or for all records."""
+    """The time in ms since 1970 before which records are deleted; None if an offset is given, or to delete all
+    records.
+    """
 
 
 class DeleteGroupOffsets(statements.EditStatement, frozen=True):
@@ -78,8 +80,8 @@ def _parse(
 
 
 def _parse_records(reader: Reader) -> DeleteRecords:
-    """Parse ``delete records topic NAME [partition P] before (OFFSET | TIME | latest)``, and the place where the
-    records go first.
+    """Read the words after ``delete records``: ``topic NAME [partition P] before (OFFSET | TIME | latest)``, and where
+    the records are kept or sent before that. Raises ParseError.
     """
     topic = arguments.topic_name(reader)
     partition = arguments.optional_partition(reader, topic)
@@ -125,7 +127,9 @@ _TOPIC = StatementKind(
 
 
 def _matching(statement: DeleteTopics, staging: Staging) -> list[plan_edits.Edit]:
-    """Return the deletion of each topic that matches. Raises CommandError if no topic does, or not all are known."""
+    """Return the deletion of each topic whose name matches. Raises CommandError: no topic matches, or not all topics
+    are known.
+    """
     from console.language.filters import glob_test
 
     glob, snapshot = statement.glob, staging.snapshot
@@ -172,8 +176,9 @@ def _records_needs(statement: DeleteRecords, _selected: statements.Subject | Non
 
 
 def _trims(statement: DeleteRecords, staging: Staging) -> Iterator[plan_edits.Edit]:
-    """Yield an edit for each partition. A time becomes the offset of the first record that is not older; the end offset
-    if all records are older. Raises CommandError if the leader did not report that offset.
+    """Yield an edit for each partition, which deletes the records before an offset. For a time this is the offset of
+    the first record that is not older; the end offset if all records are older. Raises CommandError: that offset was
+    not read.
     """
     name = staging.topic(statement.topic)
     if statement.partition is not None:

@@ -1,4 +1,4 @@
-"""``discard``: drops staged edits."""
+"""``discard``: removes edits from the plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from console.language.verb import PLAN, StatementKind, Verb
 
 
 class Discard(statements.Statement, frozen=True):
-    """The statement ``discard``: drops all edits, those of an entity, or that of one key."""
+    """The statement ``discard``: removes all edits, those of an entity, or the edit of one key."""
 
     entity: statements.Entity | None = None
     key: statements.Key | None = None

@@ -1,4 +1,4 @@
-"""``effective``: the quota that applies to a user and a client."""
+"""``effective``: shows the quotas that apply to a user with a client id."""
 
 from __future__ import annotations
 

@@ -15,7 +15,9 @@ from console.plan.edits import Edit, ElectPreferred, ElectUnclean
 
 
 class Elect(statements.EditStatement, frozen=True):
-    """The statement ``elect``. A topic or partition of None means all; an unclean election names a partition."""
+    """The statement ``elect``. `broker`, `topic` and `partition` limit the elections to a broker's, a topic's or one
+    partition's; None for no such limit. An unclean election always names a partition.
+    """
 
     unclean: bool = False
     broker: int | None = None
@@ -51,7 +53,7 @@ def _text(statement: Elect) -> str:
 
 
 def _needs(statement: Elect, _selected: statements.Subject | None) -> Needs:
-    """Return the topics to read, and for an unclean election of a named topic also the replicas' log ranges."""
+    """Return the parts to read: the topics, and for an unclean election also the ranges of the replicas' logs."""
     if statement.topic is None:
         return whole_parts(Part.TOPICS)
     need = the_topic(statement.topic)
@@ -59,9 +61,9 @@ def _needs(statement: Elect, _selected: statements.Subject | None) -> Needs:
 
 
 def _edits(statement: Elect, staging: Staging) -> Iterable[Edit]:
-    """Return an election for each partition that its preferred replica does not lead, and for a partition that the
-    statement names. If the preferred replicas lead all partitions, return elections for the first few (`SAID`): staging
-    reports these as unchanged.
+    """Return an election for the partition that the statement names, else for each partition that its preferred replica
+    does not lead. If the preferred replicas lead all partitions, return elections for the first few (`SAID`), which
+    staging reports as unchanged.
     """
     from console.plan.kinds.leaders import preferred_brokers, preferred_elections
 

@@ -1,4 +1,4 @@
-"""``explain``: shows whether ACLs allow an operation to a principal."""
+"""``explain``: shows whether ACLs allow a principal an operation, and which ACLs decide."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ class Explain(QueryStatement, frozen=True):
 
 
 def _parse(reader: Reader) -> Explain:
-    """Parse ``explain PRINCIPAL OPERATIONS on RESOURCE [from HOST]``, like `access`, but with one resource."""
+    """Read ``PRINCIPAL OPERATIONS on RESOURCE [from HOST]``, in the words of `access`, but with exactly one resource.
+    Raises ParseError.
+    """
     who = principal(reader, existing=True)
     what, word = operations(reader, existing=False)
     reader.need_keyword("on")

@@ -1,4 +1,4 @@
-"""``feature``: changes levels of features."""
+"""``feature``: changes the levels of features of the cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class FeatureSet(EditStatement, frozen=True):
     """The statement ``feature set``."""
 
     levels: tuple[tuple[str, int], ...]
-    """Pairs of a feature and its level; each feature occurs once."""
+    """Pairs of a feature's name and its level; each feature occurs once."""
 
 
 def _parse(reader: Reader) -> FeatureSet:
@@ -54,7 +54,9 @@ def _features(snapshot: Snapshot) -> list[Candidate]:
 
 
 def _levels(snapshot: Snapshot, feature: str) -> list[Candidate]:
-    """Return the highest levels that all nodes support, the highest first; empty if they are unknown."""
+    """Return candidates for the levels of a feature that all nodes support, the highest first; empty if they are
+    unknown.
+    """
     from console.language.candidates import LIMIT
     from console.present.features import feature_rows
 

@@ -23,13 +23,15 @@ class UseTheme(BarStatement, frozen=True):
 
 
 class Record(BarStatement, frozen=True):
-    """The command ``record FILE``; ``""`` means a new file in the state folder."""
+    """The command ``record FILE``, which writes the brokers' responses to a file; ``""`` means a new file in the state
+    folder.
+    """
 
     file: str = ""
 
 
 class AtTime(BarStatement, frozen=True):
-    """The command ``at TIME`` of a replay, as ``at 03:11``."""
+    """The command ``at TIME``, as ``at 03:11``, which moves a replay to a time."""
 
     time: str
     """The time as typed."""

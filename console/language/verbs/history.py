@@ -10,7 +10,7 @@ from console.language.verb import PLAN, StatementKind, Verb
 
 
 class History(Statement, frozen=True):
-    """The statement ``history``: shows all changes, those of an entity, or lines with a text."""
+    """The statement ``history``: shows all applied changes, those of an entity, or those that contain a text."""
 
     entity: Entity | None = None
     filter: str = ""

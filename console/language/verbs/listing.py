@@ -24,11 +24,11 @@ GROUPS, LAG_SECONDS, SIZE = "groups", "lag_seconds", "size"
 and topics."""
 
 SINGLY = 100
-"""Maximum number of names that are read one by one; for more, everything is read."""
+"""Maximum number of names that are read by name; for more names, all entities of the kind are read."""
 
 
 class List(statements.QueryStatement, frozen=True):
-    """The query ``list KIND``. A row must pass all filters of columns and match one of the globs."""
+    """The query ``list KIND``. A row must pass all comparisons, and match one of the globs if there are any."""
 
     kind: str
     globs: tuple[statements.Glob, ...] = ()
@@ -57,7 +57,7 @@ def _text(statement: List) -> str:
 # -- the needs of each kind --------------------------------------------------------------------------------------------
 
 _LISTED = {each.plural: ResourceType(each.number) for each in listed_alone() if each.number is not None}
-"""Kind -> type, for kinds whose names only the list of resources with configs contains."""
+"""Kind -> resource type, for kinds whose names only ListConfigResources returns."""
 
 
 def _needs(statement: List, _selected: statements.Subject | None) -> Needs:
@@ -97,18 +97,20 @@ def _needs(statement: List, _selected: statements.Subject | None) -> Needs:
 
 
 def _lags(statement: List, groups: tuple[str | None, ...]) -> Needs:
-    """Return the need for the lag of groups; as a time, which reads records' timestamps, only for a filter on it."""
+    """Return the need for the lag of groups whose names match. An estimate of the lag as a time, which reads records'
+    timestamps, is needed only for a filter on it.
+    """
     times = asks_for(statement, LAG_SECONDS)
     return whole_parts(Part.GROUPS) | Needs(lags_of=frozenset({groups}), lag_times=times)
 
 
 def asks_for(statement: List, *columns: str) -> bool:
-    """Return whether a filter is on one of these columns."""
+    """Return whether the statement has a comparison of one of these columns."""
     return any(field.key.replace("-", "_") in columns for field in statement.fields)
 
 
 def _users(statement: List) -> Needs:
-    """Return the parts to read for users; for named users only their quotas and ACLs."""
+    """Return the parts to read to list users; if users are named, only their quotas and ACLs."""
     names = _named(glob.pattern for glob in statement.globs)
     if names is None:
         return whole_parts(Part.QUOTAS, Part.SCRAM, Part.ACLS)
@@ -119,8 +121,8 @@ def _users(statement: List) -> Needs:
 
 
 def _named(patterns: Iterable[str | None]) -> list[str | None] | None:
-    """Return the patterns as names; None if one of them has wildcards, if there are no patterns, or more than 100 names
-    (`SINGLY`).
+    """Return the patterns as names, None among them for the default. Return None instead if a pattern has wildcards, if
+    there are no patterns, or more than 100 (`SINGLY`).
     """
     names = list(dict.fromkeys(patterns))
     plain = all(name is None or not set(name) & set("*?[") for name in names)

@@ -1,4 +1,5 @@
-"""``move``: moves a partition's replicas to other brokers, or one replica into another directory.
+"""``move``: moves the replicas of a partition to other brokers, or one replica into another log directory of its
+broker.
 
 For a whole topic, or with a throttle, it begins an operation.
 """
@@ -27,7 +28,7 @@ class MovePartition(statements.EditStatement, frozen=True):
     topic: statements.Name
     partition: int
     replicas: tuple[int, ...]
-    """The brokers; the first one is the preferred leader."""
+    """The ids of the brokers that shall have replicas; the first is the preferred leader."""
     resize: bool = False
     """Whether the number of replicas may change."""
 
@@ -42,10 +43,11 @@ class MoveToDir(statements.EditStatement, frozen=True):
 
 
 def _parse(reader: Reader) -> MovePartition | MoveToDir | operation_words.BeginOperation:
-    """Parse ``move topic NAME partition N to ID,ID,… [resize]``, ``… broker ID to dir PATH``, and both for a whole
-    topic.
+    """Read ``topic NAME partition N to ID,ID,… [resize]``, or ``… broker ID to dir PATH``, or either for a whole topic.
+    Raises ParseError.
 
-    One replica into a directory is an edit; with a throttle, which ends with it, an operation.
+    The move of one replica into a directory is an edit; with a throttle, which is removed at its end, it is an
+    operation.
     """
     name = topic_name(reader)
     # Only the console's command bar can begin an operation.
@@ -70,7 +72,7 @@ def _parse(reader: Reader) -> MovePartition | MoveToDir | operation_words.BeginO
 
 
 def _into_dir(reader: Reader) -> tuple[int, str]:
-    """Read the words after ``broker``: ``ID to dir PATH``."""
+    """Read the words after ``broker``: ``ID to dir PATH``. Return the broker's id and the path. Raises ParseError."""
     broker = need_number(reader, BROKER, INT_MAX)
     reader.need_keyword("to")
     reader.need_keyword("dir")

@@ -1,4 +1,6 @@
-"""``drain``, ``replace``, ``balance``, ``replication`` and ``back`` begin an operation; ``operation`` changes it."""
+"""``drain``, ``replace``, ``balance``, ``replication`` and ``back`` begin an operation; ``operation`` changes or ends
+it.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,17 @@ from console.operations import goals
 class AskOfOperation(BarStatement, frozen=True):
     """The statement ``operation``, which changes or ends an open operation.
 
-    Without `throttle` and `pause`, the operation ends without removing the throttles of brokers that do not respond.
+    If neither `throttle` nor `pause` is given, the operation ends without removing the throttles from brokers that do
+    not respond.
     """
 
     number: int
     throttle: int | None = None
-    """Bytes per second, or letters per second of a redrive; 0 without a throttle; None if it is not given."""
+    """The new limit: bytes per second, or for a redrive letters per second; 0 for no limit; None if the statement
+    changes something else.
+    """
     pause: bool | None = None
-    """Whether a redrive should pause; None if it is not given."""
+    """Whether a redrive shall pause (True) or continue (False); None if the statement changes something else."""
 
 
 def _drain(reader: Reader) -> operation_words.BeginOperation:
@@ -47,7 +52,9 @@ def _replication(reader: Reader) -> operation_words.BeginOperation:
 
 
 def _back(reader: Reader) -> operation_words.BeginOperation:
-    """Parse the number of an operation to restore. The journal, not the statement, has its former replicas."""
+    """Read the number of the operation to reverse. Its former replicas are in the journal, not in the statement. Raises
+    ParseError.
+    """
     expected = Expected(What.ARGUMENT, "the number of an OPERATION")
     return operation_words.begun(reader, goals.Restore(need_number(reader, expected, NUMBER_MAX)))
 
@@ -77,7 +84,7 @@ _OPERATION = (
 )
 
 _begins = partial(Verb, group=CHANGE, about=_OPERATION, where=Where.BAR, statements=(operation_words.BEGUN,))
-"""Makes a verb that begins an operation."""
+"""Returns a verb that begins an operation."""
 
 VERBS = (
     _begins(

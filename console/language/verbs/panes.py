@@ -1,4 +1,6 @@
-"""The panes of nouns without a verb of their own, and of several nouns; each other pane stands with its noun's verb."""
+"""The verbs that open panes whose noun has no verb of its own, or that show several nouns. The verbs of other panes are
+in the modules of their nouns' verbs.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Records that a statement passes over, by a skip or a deletion: they can be kept in a file, or sent to a dead-letter
-topic, first.
+"""The records that a statement makes a group pass over, or deletes: they can first be kept in a file, or sent to a
+dead-letter topic.
 
 first = "to" "topic" NAME | "keep" FILE
 """
@@ -29,12 +29,12 @@ USAGE = "[to topic NAME | keep FILE]"
 
 
 class PassingStatement(statements.EditStatement, frozen=True, kw_only=True):
-    """A statement that passes over records.
+    """A statement that makes a group pass over records, or deletes records.
 
     Attributes:
         to: the topic to which the records are sent first; None for no topic.
-        keep: the file in which the records are kept first; ``""`` for no file.
-        letters: the letters to send; None until the records are read.
+        keep: the path of the file in which the records are kept first; ``""`` for no file.
+        letters: the dead letters to send, made from the records; None until the records are read, and without `to`.
     """
 
     to: statements.Name | None = None
@@ -43,7 +43,7 @@ class PassingStatement(statements.EditStatement, frozen=True, kw_only=True):
 
     @property
     def keeps(self) -> bool:
-        """Whether the records are kept, so that they have to be read."""
+        """Whether the records are kept in a file or sent to a topic, so that they have to be read."""
         return self.to is not None or bool(self.keep)
 
     @property
@@ -56,7 +56,9 @@ S = TypeVar("S", bound=PassingStatement)
 
 
 def with_first(reader: Reader, statement: S) -> S:
-    """Read ``[to topic NAME | keep FILE]`` at the end of a statement, and return the statement with it."""
+    """Read ``[to topic NAME | keep FILE]`` at the end of a statement, and return the statement with it. Raises
+    ParseError.
+    """
     match reader.take_keyword("to", "keep"):
         case "to":
             statement = replace(statement, to=arguments.topic_name(reader, arguments.A_TOPIC))
@@ -75,13 +77,16 @@ def first_text(statement: PassingStatement) -> str:
 
 
 def first_needs(statement: PassingStatement) -> Needs:
-    """Return the parts to read for the forecast of the letters that the statement sends first."""
+    """Return the parts to read for the forecast of the dead letters that a statement sends first."""
     return needs_of([statement.to.text or ""]) if statement.to is not None else Needs()
 
 
 def letters_first(statement: PassingStatement, staging: Staging, edits: Iterable[Edit]) -> Iterator[Edit]:
-    """Yield the edits of a statement; if it names a topic for the records that it passes over, first the edits that
-    send them there.
+    """Yield the edits of a statement. If the statement sends the records to a topic, yield before them the edits that
+    write the dead letters.
+
+    Args:
+        edits: the edits that pass over or delete the records.
 
     Raises:
         CommandError: the topic contains the records itself; the plan already sends some of the records; or an earlier
@@ -124,15 +129,15 @@ def _check_places(statement: PassingStatement, staging: Staging, places: Sequenc
 
 
 def refuse_outdated(edits: Iterable[Edit], made_on: Snapshot, now: Snapshot) -> None:
-    """Refuse edits that pass over records if the group, or the log, has moved on since the edits were made: an apply
-    would move the group back.
+    """Refuse edits that pass over records if the group's offset, or the log, has changed since the edits were made: an
+    apply would move the group back.
 
     Args:
-        made_on: the snapshot that the edits, and their letters, were made on.
-        now: the snapshot on which the edits are staged.
+        made_on: the snapshot from which the edits, and their dead letters, were made.
+        now: the present snapshot.
 
     Raises:
-        CommandError: for the first such edit.
+        CommandError: an edit is outdated.
     """
     if made_on is now:
         return
@@ -149,14 +154,14 @@ def refuse_outdated(edits: Iterable[Edit], made_on: Snapshot, now: Snapshot) -> 
 
 
 def passed_over(edits: Iterable[Edit], snapshot: Snapshot) -> Mapping[TopicPartition, tuple[str | None, int, int]]:
-    """Return the ranges of offsets that edits pass over, without empty ranges.
+    """Return the ranges of offsets that edits pass over or delete, without empty ranges.
 
     Args:
-        snapshot: the snapshot that the edits are made on.
+        snapshot: the snapshot from which the edits are made.
 
     Returns:
-        Topic and partition -> the group that continues behind the records, None if they are deleted; the first offset;
-        and the offset behind the last one.
+        (topic, partition) -> the group that continues after the records, None if they are deleted; the first offset;
+        and the offset after the last one.
     """
     found: dict[TopicPartition, tuple[str | None, int, int]] = {}
     for edit in edits:

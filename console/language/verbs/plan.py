@@ -12,11 +12,11 @@ RUNBOOK = "--runbook"
 
 
 class ShowPlan(Statement, frozen=True):
-    """The statement ``plan``; in the command bar it may have a filter."""
+    """The statement ``plan``; in the command bar it may have a filter for the rows."""
 
     filter: str = ""
     runbook: bool = False
-    """Whether to show the plan as commands of Kafka's own tools."""
+    """Whether to print commands of Kafka's own tools that have the effect of the plan."""
 
 
 def _parse(reader: Reader) -> ShowPlan:

@@ -30,19 +30,19 @@ from console.model.secret import Contents, Secret
 from console.plan.edits import Edit, Passed, WriteRecords
 
 Given = str | statements.SecretSource | None
-"""A key or a value: its text, or its source; None for null."""
+"""A key or a value in a statement: its text, or the source of its text; None for null."""
 KEY, VALUE = "key", "value"
 
 
 class WriteStatement(statements.EditStatement, frozen=True):
-    """A statement that writes records to a topic."""
+    """A statement that writes records to a topic. `partition` is None if the partition is chosen for each record."""
 
     topic: statements.Name
     partition: int | None = None
     records: Contents | None = None
-    """The records; None until they are read and encoded."""
+    """The records to write; None until they are read and encoded."""
     schemas: str = ""
-    """The schemas that encoded the records, as text."""
+    """The names of the schemas that encoded the records, as text; ``""`` if none did."""
 
     @property
     def writes_records(self) -> bool:
@@ -51,18 +51,18 @@ class WriteStatement(statements.EditStatement, frozen=True):
 
 
 class Produce(WriteStatement, frozen=True):
-    """``produce`` and ``tombstone``: one record, or those of a file."""
+    """The statements ``produce`` and ``tombstone``: they write one record, or the records in a file."""
 
     path: str = ""
-    """The path of a file with JSON lines; ``""`` for a single record."""
+    """The path of a file with the records as JSON lines; ``""`` for a single record."""
     key: Given = None
     value: Given = None
-    """The value of the single record; None for a tombstone."""
+    """The value of the single record; None for null, as in a tombstone."""
     headers: tuple[tuple[str, str], ...] = ()
     key_schema: str = ""
-    """The subject whose schema encodes keys; ``""`` without one."""
+    """The subject of the schema that encodes keys; ``""`` if none does."""
     value_schema: str = ""
-    """The subject whose schema encodes values; ``""`` without one."""
+    """The subject of the schema that encodes values; ``""`` if none does."""
 
     @property
     def reads_file(self) -> bool:
@@ -71,13 +71,13 @@ class Produce(WriteStatement, frozen=True):
 
     @property
     def by_schema(self) -> Mapping[str, str]:
-        """The parts that a schema encodes, each with its subject."""
+        """The parts of records that a schema encodes, ``key`` or ``value`` -> the subject of the schema."""
         given = {KEY: self.key_schema, VALUE: self.value_schema}
         return {part: subject for part, subject in given.items() if subject}
 
 
 class CopyRecords(WriteStatement, frozen=True):
-    """The statement ``copy``."""
+    """The statement ``copy``, which writes existing records to another topic."""
 
     source: records_verb.Records = records_verb.Records(("",))
     """The records to copy."""
@@ -202,7 +202,9 @@ def _copy_text(statement: CopyRecords) -> str:
 
 
 def _slots(statement: Produce) -> tuple[statements.SecretSlot, ...]:
-    """Return the key and the value that are not in the statement: they are read with the files of secrets."""
+    """Return slots for the key and the value if they are in a file or asked from the operator: they are read like
+    secrets.
+    """
     parts = ((KEY, statement.key), (VALUE, statement.value))
     return tuple(
         statements.SecretSlot(part, f"the {part} of the record", given, statement.span)
@@ -216,7 +218,7 @@ def _needs(statement: WriteStatement, _selected: statements.Subject | None) -> N
 
 
 def needs_of(names: Iterable[str]) -> Needs:
-    """Return the parts to read for the forecast of new records in these topics."""
+    """Return the parts to read for the forecast of new records in topics with these names."""
     topics = frozenset(names)
     resources = frozenset(map(topic_resource, topics))
     return whole_parts(Part.GROUPS, Part.CONNECT, Part.SCHEMAS) | Needs(
@@ -225,7 +227,7 @@ def needs_of(names: Iterable[str]) -> Needs:
 
 
 def typed_record(statement: Produce, secrets: Mapping[str, Secret]) -> new_records.NewRecord:
-    """Return the record that a statement has in its words, before a schema encodes it.
+    """Return the record that is written in a statement, before a schema encodes it.
 
     Args:
         secrets: the key and the value that are in files, or that the operator entered.
@@ -260,12 +262,13 @@ def batches_of(
     schemas: str = "",
     first_for: tuple[Passed, ...] = (),
 ) -> Iterator[WriteRecords]:
-    """Yield the edits that write records to a topic, a batch each.
+    """Yield the edits that write records to a topic, each with a batch of records.
 
     Args:
-        span: the place of the statement.
-        schemas: the schemas that encoded the records, as text.
-        first_for: the places at which the plan passes over the original records, once it has written these.
+        found: the records.
+        span: the place of the statement, for errors.
+        schemas: the names of the schemas that encoded the records, as text.
+        first_for: the places at which later edits of the plan pass over the original records.
 
     Raises:
         CommandError: the topic's partitions are not known.
@@ -293,7 +296,7 @@ def batches_of(
 
 
 def _batches_staged(staging: Staging, topic: str, partition: int) -> int:
-    """Return the number of the first batch of a partition that the plan does not have."""
+    """Return the number of batches for a partition that the plan has already, which is the number of the next one."""
     taken = [
         each.edit.number
         for each in staging.staged
@@ -303,23 +306,25 @@ def _batches_staged(staging: Staging, topic: str, partition: int) -> int:
 
 
 def _of_edit(edit: WriteRecords) -> Produce:
-    """Return a statement that asks for the records: no text has them."""
+    """Return a statement for an edit that writes records. It asks the operator for the records, because the text of a
+    statement must not contain them.
+    """
     return Produce(statements.Name(edit.topic), edit.partition, value=statements.Asked())
 
 
 MOST_TYPED = 2_000
-"""Maximum length in characters of a key or a value in a command that the operator edits."""
+"""Maximum length in characters of a key or a value in a command that an operator edits."""
 
 
 class NotTyped(ValueError):
-    """A record can't be written in a command's words. The text has the reason."""
+    """A record can't be written as words of a command. The text has the reason."""
 
 
 def again(record: Record) -> Produce:
-    """Return the statement that writes a record again, in its partition, for an operator to edit.
+    """Return the statement that writes a record again, into its partition; the operator can edit it.
 
     Args:
-        record: the record in the form that is shown: a part that a schema decoded is JSON.
+        record: the record as it is shown: a part that a schema decoded is JSON.
 
     Raises:
         NotTyped: a part is not text, is too long, or was decoded in a way in which kac can't encode; a header is null,
@@ -347,8 +352,8 @@ def again(record: Record) -> Produce:
 
 
 def _typed(data: bytes | None, encoding: Encoding | None, part: str) -> tuple[str | None, str]:
-    """Return a key or a value as text, None for null, and the subject of the schema that decoded it; ``""`` without
-    one. Raises NotTyped.
+    """Return a key or a value as text, None for null, and the subject of the schema that decoded it, ``""`` if none
+    did. Raises NotTyped.
     """
     if data is None:
         return None, ""

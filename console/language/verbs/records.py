@@ -25,11 +25,12 @@ from console.plan.amounts import moment
 
 REVEAL = "--reveal"
 FORMS = ("text", "json", "hex")
-"""The forms of contents; if none is given, kac guesses the form."""
+"""The forms in which contents can be shown; without one of them, kac chooses the form by the contents."""
 
 MOST_SHOWN = 10_000
-"""Number of records after which a search for a screen or a table waits until the operator continues it, if the
-statement has no limit."""
+"""Default maximum number of records that a screen or a table shows of a search with a condition or an end; the operator
+can continue the search.
+"""
 _SOME_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 """Any time, for checking the form of relative times; they are resolved when the statement runs."""
 
@@ -45,48 +46,50 @@ class Bound(NamedTuple):
 
 class Records(Statement, frozen=True):
     """The statement ``records``. The fields text, key, where and without are the conditions of
-    `console.model.record_filter`.
+    `console.model.record_filter`; `partition` is None for all partitions.
     """
 
     topics: tuple[str, ...]
     """Names and globs of topics."""
     partition: int | None = None
     start: Bound | None = None
-    """The start; None for the default (`Records.begins`)."""
+    """The place where the search begins; None for the default (`Records.begins`)."""
     until: Bound | None = None
-    """The end; None for the present end, or without an end if the search follows."""
+    """The place where the search ends; None for the present end of the log, or for no end if the search follows new
+    records.
+    """
     text: str = ""
     key: str = ""
     key_only: bool = False
-    """Whether to search only the partitions to which Kafka's partitioners would send the key."""
+    """Whether to search only the partitions into which Kafka's partitioners put records with the key."""
     where: str = ""
     without: str = ""
-    """The part that must be null: ``value`` or ``key``; ``""`` for neither."""
+    """The part of the records that must be null: ``value`` or ``key``; ``""`` for no such condition."""
     latest: bool = False
     """Whether to show only the newest record of each key."""
     limit: int | None = None
-    """Maximum number of records to find; 0 without a limit; None for the default (`Records.most`)."""
+    """Maximum number of records to find; 0 for no limit; None for the default (`Records.most`)."""
     follow: bool = False
     committed: bool = True
     form: str = ""
-    """The form of the contents; ``""`` to guess it."""
+    """The form in which contents are shown; ``""`` to choose it by the contents."""
     reveal: bool = False
     """Whether to show contents even in a context that hides them."""
 
     @property
     def topic(self) -> str:
-        """The names and globs as one text."""
+        """The names and globs of the topics as one text."""
         return ",".join(self.topics)
 
     @property
     def is_filtered(self) -> bool:
-        """Whether a condition selects only some of the records."""
+        """Whether the statement has a condition, so that not all records are found."""
         return bool(self.text or self.key or self.where or self.without)
 
     @property
     def begins(self) -> Bound:
-        """The place where the search begins. A statement without a start begins at the newest records; with a
-        condition, an end or no limit, at the start of the log.
+        """The place where the search begins: `start`; by default at the newest records; with a condition, an end or
+        limit 0 at the start of the log.
         """
         if self.start is not None:
             return self.start
@@ -99,7 +102,7 @@ class Records(Statement, frozen=True):
 
     @property
     def most(self) -> int:
-        """The largest number of records to find for a screen or a table; 0 for no limit."""
+        """The maximum number of records to find for a screen or a table; 0 for no limit."""
         if self.limit is not None:
             return self.limit
         if self.follow or self.begins.word == "last":
@@ -108,7 +111,7 @@ class Records(Statement, frozen=True):
 
 
 class _Given:
-    """The options of a statement while they are read."""
+    """The options of a statement, collected while its words are read."""
 
     def __init__(self) -> None:
         self.words: set[str] = set()
@@ -117,7 +120,7 @@ class _Given:
         """Field of `Records` -> its value."""
 
     def left(self) -> list[str]:
-        """Return the options that can follow."""
+        """Return the words of the options that may still follow."""
         left = [word for word in _OPTIONS if word not in self.words]
         if self.words & _STARTS:
             left = [word for word in left if word not in _STARTS]
@@ -130,7 +133,7 @@ class _Given:
 
 _STARTS = {"from", "last", "first"}
 _Option = Callable[[Reader, _Given, tuple[str, ...]], None]
-"""Reads the arguments of an option, given the topics."""
+"""Reads the arguments of an option. Arguments: the reader, the options so far, and the topics."""
 
 
 def _parse(reader: Reader) -> Records:
@@ -148,8 +151,8 @@ def _parse(reader: Reader) -> Records:
 
 
 def parse_copied(reader: Reader) -> tuple[Records, Name]:
-    """Read the words of ``copy`` about the records, and its ``to topic NAME``. Without a limit all records are copied,
-    without a start from the first record on.
+    """Read the words of ``copy`` about the records, up to ``to topic NAME``; return the search and the name. By default
+    all records are copied, from the first one on. Raises ParseError.
     """
     topics = _topics(reader)
     given = _Given()
@@ -202,7 +205,9 @@ def _to(reader: Reader, given: _Given, _topics: tuple[str, ...]) -> None:
 
 
 def _place(reader: Reader, word: str) -> str:
-    """Read the argument of ``offset`` or ``time``; return ``""`` for a word without one."""
+    """Read the offset or the time after the word ``offset`` or ``time``; return ``""`` for any other word, which has no
+    argument. Raises ParseError.
+    """
     if word == "offset":
         return str(arguments.need_number(reader, Expected(What.ARGUMENT, "an OFFSET"), arguments.NUMBER_MAX))
     if word != "time":
@@ -248,7 +253,9 @@ def _where(reader: Reader, given: _Given, topics: tuple[str, ...]) -> None:
 
 
 def parse_condition(reader: Reader, topics: tuple[str, ...]) -> str:
-    """Read a condition for records of these topics."""
+    """Read a condition for records of these topics and return its text. Raises ParseError, with the place within the
+    condition.
+    """
     label = "a CONDITION such as 'value.state == \"failed\"'"
     word = reader.take(Expected(What.CONDITION, label, detail=",".join(topics)), Role.VALUE)
     from console.model.record_conditions import ConditionError, condition
@@ -261,7 +268,9 @@ def parse_condition(reader: Reader, topics: tuple[str, ...]) -> str:
 
 
 def _at(word: Word, at: int | None) -> Word:
-    """Return the character of a word at an offset of its text; the whole word if the text has escapes."""
+    """Return the one character of a word at an index of its text, for an error; the whole word if the index is None, or
+    if the text has escapes.
+    """
     piece = word.pieces[0] if len(word.pieces) == 1 else None
     marks = 2 if piece is not None and piece.quote else 0
     if at is None or piece is None or piece.end - piece.start - marks != len(piece.text):
@@ -311,7 +320,7 @@ _OPTIONS: dict[str, _Option] = {
 
 
 def text_of(statement: Records) -> str:
-    """Return the statement as text that parses to it."""
+    """Return the statement as text that parses to an equal statement."""
     topics = ",".join(map(quote_pattern, statement.topics))
     words = ["records", "'topic'" if topics == "topic" else topics]
     if statement.partition is not None:

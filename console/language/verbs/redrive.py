@@ -18,12 +18,12 @@ MOST_A_SECOND = 1_000_000
 
 
 class BeginRedrive(BarStatement, frozen=True):
-    """The statement ``redrive``."""
+    """The statement ``redrive``, which begins an operation that sends dead letters again."""
 
     goal: Redrive
-    """The goal; the ends of the partitions are still missing."""
+    """The goal of the operation; the end offsets of the partitions are added when it begins."""
     most: int | None = None
-    """Maximum number of letters per second; None without a limit."""
+    """Maximum number of letters sent per second; None for no limit."""
 
 
 def _parse(reader: Reader) -> BeginRedrive:
@@ -55,7 +55,7 @@ def _most(reader: Reader) -> int:
 
 
 def letters_a_second(text: str) -> int:
-    """Parse a rate of letters per second, ``100/s`` or ``100``. Raises ValueError."""
+    """Return the letters per second in a text, ``100/s`` or ``100``. Raises ValueError: the text is not a rate."""
     number = text.removesuffix("/s")
     if not (is_decimal(number) and number.isdecimal() and 1 <= int(number) <= MOST_A_SECOND):
         raise ValueError(f"expected letters a second from 1/s to {MOST_A_SECOND}/s")

@@ -1,5 +1,6 @@
-"""``reset``: commits other offsets for a group, or gives a connector others. Positions and times become offsets on
-staging."""
+"""``reset``: commits other offsets for a group, or sets those of a connector. Positions and times become offsets when
+the statement is staged.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ _TIMES = ("1h", "24h", "7d")
 
 
 class ResetOffsets(statements.EditStatement, frozen=True):
-    """The statement ``reset group``: for all committed offsets of the group, a topic, or a partition."""
+    """The statement ``reset group``: for all offsets that the group has committed, for those of a topic, or of a
+    partition.
+    """
 
     group: statements.Name
     to: statements.OffsetPosition
@@ -80,7 +83,7 @@ def _position(reader: Reader) -> statements.OffsetPosition:
 
 
 def _time(reader: Reader) -> int:
-    """Read a time. Returns milliseconds since 1970."""
+    """Read a time; return milliseconds since 1970. Raises ParseError."""
     word = reader.take(Expected(What.WORDS, "a TIME such as 2h or 2026-11-20T14:05Z", _TIMES), Role.VALUE)
     try:
         milliseconds = round(moment(word.text, datetime.now(UTC)).timestamp() * 1000)

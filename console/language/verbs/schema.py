@@ -30,9 +30,9 @@ class Register(statements.EditStatement, frozen=True):
 
     subject: str
     source: statements.FromFile | str
-    """A file with the schema, or its text."""
+    """The file with the schema; or its text, once the file is read."""
     kind: str = ""
-    """The type of the schema; ``""`` for the type that the text suggests."""
+    """The type of the schema; ``""`` to determine it from the file's name or the text."""
     references: tuple[SchemaReference, ...] = ()
 
 
@@ -41,7 +41,7 @@ class Undelete(statements.EditStatement, frozen=True):
 
     subject: str
     version: int | None = None
-    """The version; None for the newest one that is deleted."""
+    """The number of the version; None for the newest of the deleted versions."""
 
 
 def _parse(reader: language_reader.Reader) -> Register:
@@ -100,8 +100,8 @@ def _text(statement: Register) -> str:
 
 
 def _slots(statement: Register) -> tuple[statements.SecretSlot, ...]:
-    """Return the file with the schema, which is read with the files of secrets, with the same limits; empty once the
-    schema is known.
+    """Return a slot for the file with the schema, which is read like a file with a secret, with the same limits; empty
+    if the statement has the text.
     """
     if isinstance(statement.source, str):
         return ()

@@ -1,4 +1,4 @@
-"""``show`` and ``describe``: show the overrides of an entity, or all its properties."""
+"""``show`` and ``describe``: show the values set on an entity, or everything about it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from console.model.quota import USER
 
 
 class Show(statements.QueryStatement, frozen=True):
-    """The query ``show`` (brief: the overrides) or ``describe`` (full: everything; documentation for the
-    named keys).
+    """The query ``show``, for the values that are set on the entity itself; or ``describe``, for everything about it,
+    with the documentation of the named keys.
     """
 
     entity: statements.Entity | None

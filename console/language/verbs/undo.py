@@ -1,4 +1,4 @@
-"""``undo`` and ``redo``: go back and forth through the changes of the plan."""
+"""``undo`` and ``redo``: revert the last change of the plan, and make it again."""
 
 from __future__ import annotations
 

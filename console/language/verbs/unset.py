@@ -1,4 +1,4 @@
-"""``unset``: removes an entity's own value, so that the inherited one applies."""
+"""``unset``: removes the values set on an entity itself, so that inherited values apply."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from console.plan.edits import Edit, UnsetConfig, UnsetQuota
 
 
 class Unset(statements.EditStatement, frozen=True):
-    """The statement ``unset``."""
+    """The statement ``unset``. `entity` is None if the statement names none, so that it is about the selected one."""
 
     entity: statements.Entity | None
     keys: tuple[statements.Key, ...]
 
     @property
     def leaves_out_entity(self) -> bool:
-        """Whether the statement names no entity and is about the selected one."""
+        """Whether the statement names no entity, so that it is about the selected one."""
         return self.entity is None
 
 

@@ -26,9 +26,9 @@ class AddVoter(EditStatement, frozen=True):
 
     voter_id: int
     directory: str = ""
-    """The id of the directory; ``""`` for the one with which the controller follows."""
+    """The id of the controller's log directory; ``""`` for the one that it reports as an observer of the quorum."""
     at: tuple[str, str, int] | None = None
-    """The listener, host and port of the controller; None for those that the controllers know."""
+    """The listener, host and port of the controller; None for the endpoint that the controllers know."""
 
 
 class RemoveVoter(EditStatement, frozen=True):
@@ -36,7 +36,7 @@ class RemoveVoter(EditStatement, frozen=True):
 
     voter_id: int
     directory: str = ""
-    """The id of the directory; ``""`` if the voter has only one."""
+    """The id of the voter's log directory; ``""`` if it has only one."""
 
 
 # -- grammar -----------------------------------------------------------------------------------------------------------
@@ -113,7 +113,9 @@ def _place(at: tuple[str, str, int] | None) -> tuple[str, ...]:
 
 
 def _add_edits(statement: AddVoter, staging: Staging) -> Iterator[Edit]:
-    """Yield the edit, with the known directory and endpoint of the controller."""
+    """Yield the edit, with the directory and the endpoint that the statement names, else with those that the cluster
+    reports for the controller; without either, the edit has none.
+    """
     quorum, node = staging.snapshot.quorum, statement.voter_id
     following = [each.directory_id for each in quorum.observers if each.id == node] if quorum is not None else []
     # Without a given directory, take the one with which the controller follows, if there is a single one.

@@ -1,4 +1,4 @@
-"""``watch``: a pane, or a table, of topics, groups, brokers, connectors and schemas together, the worst first."""
+"""``watch``: shows topics, groups, brokers, connectors and schemas together, those in the worst state first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMES = {
     watched.SCHEMA: Expected(What.RESOURCE, "the SUBJECT of a schema, or a GLOB", detail="schema"),
 }
 _LITERAL = re.compile(r"\[([*?\[])\]")
-"""Matches a character that `pattern` made literal."""
+"""Matches a character that `pattern` put in brackets so that it matches only itself."""
 
 
 class Watch(statements.QueryStatement, frozen=True):
@@ -34,8 +34,9 @@ class Watch(statements.QueryStatement, frozen=True):
 
     subjects: tuple[Watched, ...] = ()
     set: str = ""
-    """The name of one of the context's sets; ``""`` if the statement names subjects. Without both, the watched subjects
-    stay."""
+    """The name of a set of the context; ``""`` if the statement names subjects. If it names neither, the console shows
+    the subjects that it watches already.
+    """
 
 
 def _parse(reader: Reader) -> Watch:
@@ -74,7 +75,7 @@ def _subject(reader: Reader, kind: str) -> Watched:
 
 
 def _without_comma(word: Word) -> Word:
-    """Return a word without the unquoted comma at its end, which parts it from the next subject."""
+    """Return a word without an unquoted comma at its end, which separates it from the next subject."""
     *before, last = word.pieces
     if last.quote or not last.text.endswith(","):
         return word
@@ -83,7 +84,7 @@ def _without_comma(word: Word) -> Word:
 
 
 def subject_text(subject: Watched) -> str:
-    """Return a subject as text of the language."""
+    """Return a watched subject in the notation of the language."""
     name = subject.name
     if not subject.is_pattern:
         is_plain = not name.endswith(",") and not set(name) & set("*?[")
@@ -93,7 +94,7 @@ def subject_text(subject: Watched) -> str:
 
 
 def subjects_text(subjects: Iterable[Watched]) -> str:
-    """Return subjects as text of the language, in the form that a set has."""
+    """Return watched subjects in the notation of the language, as a set in the configuration has them."""
     return ", ".join(map(subject_text, subjects))
 
 

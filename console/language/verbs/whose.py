@@ -1,4 +1,4 @@
-"""``whose``: shows the readers and writers of a topic."""
+"""``whose``: shows the connectors, groups and producers that read from or write to a topic."""
 
 from __future__ import annotations
 
