@@ -1,4 +1,6 @@
-"""Contexts: the configured clusters, in kac's own file and in other tools' files, and how to reach each."""
+"""Contexts: the named clusters configured in kac's own file and in other tools' files, with the settings to connect to
+each.
+"""
 
 from __future__ import annotations
 

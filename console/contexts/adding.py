@@ -1,5 +1,5 @@
-"""Adding a new context at the end of kac's own file, whose text is kept. It may contain a password, so only the owner
-can read the file.
+"""Adding a context at the end of kac's own file; the existing text is unchanged. The file may contain a password, so it
+is readable only by its owner.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _LARGEST = 1 << 20
 
 
 def with_context(text: str, name: str, entries: Mapping[str, str | bool]) -> str:
-    """Return the file's text with a table for the context at its end."""
+    """Return the text of a configuration file with a new table for a context at its end."""
     lines = [f"[contexts.{_toml(name)}]", *(f"{_toml(key)} = {_toml(value)}" for key, value in entries.items())]
     before = f"{text.rstrip()}\n\n" if text.strip() else ""
     return before + "\n".join(lines) + "\n"
 
 
 def _toml(value: str | bool) -> str:
-    """Return a value in TOML; a text becomes a basic string, in which only two printable characters are escaped. Raises
-    ContextError for a text with control characters.
+    """Return the notation of a value in TOML; a text becomes a basic string. Raises ContextError for a text with
+    control characters.
     """
     if isinstance(value, bool):
         return str(value).lower()
@@ -35,14 +35,14 @@ def _toml(value: str | bool) -> str:
 
 
 def add_context(name: str, entries: Mapping[str, str | bool], surroundings: Surroundings) -> None:
-    """Write a context into kac's own file, and create the file if it is missing.
+    """Append a context to kac's own file; create the file if it is missing.
 
     Args:
-        entries: the keys of the context, kac's and Java's.
+        entries: the keys of the context, kac's and Java's, with their values.
 
     Raises:
-        ContextError: the name is in use, the new text can't be used, or the entries have a password and others may read
-            the file.
+        ContextError: the name is in use, the new text can't be used, or the entries have a password and other users may
+            read the file.
         OSError: the file can't be read or written.
     """
     path = own_path(surroundings)

@@ -14,7 +14,7 @@ from console.model.java_properties import Property, parse_properties
 from widgets.cells import clean
 
 LARGEST = 1 << 20
-"""Maximum size in bytes of a properties file; a larger file is something else."""
+"""Maximum size in bytes of a properties file; a larger file is refused."""
 
 
 def read_file(path: Path) -> bytes:
@@ -73,10 +73,11 @@ def read_entries(path: Path) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]
 def from_properties(
     path: Path, surroundings: context.Surroundings, *, bootstrap: context.Addresses | None = None
 ) -> tuple[ConnectionSettings, tuple[str, ...]]:
-    """Return the settings of a file of client properties, and warnings about it.
+    """Return the settings in a file of client properties, and warnings about it, a line each.
 
     Args:
-        path: relative paths in the file are in the working folder, as for Kafka's tools, else in the file's folder.
+        path: the file. A relative path in it belongs to the working folder, as for Kafka's tools; if it does not exist
+            there, to the file's folder.
         bootstrap: addresses that replace those of the file; None for the file's own.
 
     Raises:
@@ -91,7 +92,10 @@ def from_properties(
 def from_command_config(
     path: Path, surroundings: context.Surroundings, bootstrap: context.Addresses | None
 ) -> context.Context:
-    """Return the context for ``--command-config``, with or without ``-b``.
+    """Return the context of ``--command-config FILE``.
+
+    Args:
+        bootstrap: the addresses of ``-b``, which replace those of the file; None for the file's own.
 
     Raises:
         ContextError: as `from_properties`.

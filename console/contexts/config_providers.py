@@ -1,7 +1,6 @@
-"""References in values, ``${NAME:…}``, and Kafka's config providers, which a file names itself (KIP-297).
+"""References in values, ``${NAME:…}``, and Kafka's config providers, which a file declares itself (KIP-297).
 
-config.providers=pw
-config.providers.pw.class=org.apache.kafka.common.config.provider.FileConfigProvider
+config.providers=pw config.providers.pw.class=org.apache.kafka.common.config.provider.FileConfigProvider
 config.providers.pw.param.allowed.paths=/etc/kafka
 """
 
@@ -27,7 +26,7 @@ _NAME = re.compile(r"[\w.-]{1,40}")
 
 
 class Reference(NamedTuple):
-    """``${provider:target}``, from start to end of a text."""
+    """A reference ``${provider:target}`` in a text, from the index `start` up to `end`."""
 
     start: int
     end: int
@@ -36,8 +35,8 @@ class Reference(NamedTuple):
 
 
 def references(text: str) -> Iterator[Reference]:
-    """Yield the references of a text as Kafka's ConfigTransformer recognizes them: from a ``${`` to the next closing
-    brace, with a colon between. Linear in the text.
+    """Yield the references in a text, as Kafka's ConfigTransformer recognizes them: from a ``${`` to the next closing
+    brace, with a colon between. The time is linear in the length of the text.
     """
     at = 0
     while (start := text.find("${", at)) >= 0 and (end := text.find("}", start)) >= 0:
@@ -48,10 +47,11 @@ def references(text: str) -> Iterator[Reference]:
 
 
 def placeholder(text: str) -> str | None:
-    """Return a placeholder, which no secret, path or certificate contains, for messages: the first reference, or
-    ``${…}`` if the whole text is ``${NAME}``, as templates leave it; None without a placeholder.
+    """Return the first reference in a text for a message, or ``${…}`` if the whole text is ``${NAME}``, which a
+    template engine did not replace; None if the text has neither. No valid password, path or certificate contains
+    one.
 
-    The part after the name is omitted: it may belong to a password.
+    The part of a reference after the provider's name is omitted: it may belong to a password.
     """
     first = next(references(text), None)
     if first is not None:
@@ -61,7 +61,7 @@ def placeholder(text: str) -> str | None:
 
 
 class Provider(Struct, frozen=True):
-    """A provider that a file declares."""
+    """A config provider that a file declares."""
 
     name: str
     java_class: str
@@ -73,16 +73,18 @@ class Provider(Struct, frozen=True):
 
     @property
     def kind(self) -> str | None:
-        """One of Kafka's own three kinds; None for other Java code."""
+        """Which of Kafka's three own providers the class is; None for any other Java class."""
         return _BUILT_IN.get(self.java_class)
 
     @property
     def form(self) -> str:
-        """The form of a reference to the provider."""
+        """The form of a reference to the provider, for messages."""
         return f"${{{self.name}:{_FORMS[self.kind or ENVIRONMENT]}}}"
 
     def split(self, target: str) -> tuple[str, str]:
-        """Return path and key of a reference. Raise ValueError if the provider can't use one of them."""
+        """Return the path and the key in the target of a reference; the path is empty for the provider of environment
+        variables. Raises ValueError: the target has a path for that provider, or none for another one.
+        """
         path, colon, key = target.partition(":")
         if not colon:
             path, key = "", target
@@ -91,30 +93,30 @@ class Provider(Struct, frozen=True):
         return path, key
 
     def check_path(self, path: str) -> None:
-        """Raise ValueError for a path outside of the allowed folders. Like Kafka's AllowedPaths, do not
-        follow links.
+        """Raise ValueError for a path outside of the allowed paths. Links are not followed, as in Kafka's
+        AllowedPaths.
         """
         wanted = Path(os.path.normpath(path))
         if self.allowed is not None and not any(wanted.is_relative_to(folder) for folder in self.allowed):
             raise ValueError(f"{path} is not below {PROVIDERS}.{self.name}.param.allowed.paths")
 
     def check_variable(self, name: str) -> None:
-        """Raise ValueError for a variable that it may not return."""
+        """Raise ValueError for a variable whose name does not match `pattern`."""
         if self.pattern is not None and not re.fullmatch(self.pattern, name):
             raise ValueError(f"{name} does not match {PROVIDERS}.{self.name}.param.allowlist.pattern")
 
 
 def is_provider_key(key: str) -> bool:
-    """Return whether the key declares providers or describes one."""
+    """Return whether the key is ``config.providers`` or begins with ``config.providers.``."""
     return key == PROVIDERS or key.startswith(f"{PROVIDERS}.")
 
 
 def declared(entries: Mapping[str, str]) -> dict[str, Provider]:
-    """Return the providers of a file, by their names. As in Kafka, a provider without a class is omitted.
+    """Return the providers that a file declares, by name. As in Kafka, a provider without a class is omitted.
 
     Raises:
-        ValueError: a provider's allowed paths or its pattern are invalid, as for Kafka, or a provider has the name of
-            one of kac's sources of secrets; the message starts with the key.
+        ValueError: a provider's allowed paths or its pattern are invalid, or a provider has the name of one of kac's
+            own sources of secrets; the message starts with the key.
     """
     found = {}
     for name in filter(None, map(str.strip, entries.get(PROVIDERS, "").split(","))):

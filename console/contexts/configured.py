@@ -1,6 +1,6 @@
-"""The contexts that are configured on this machine, and the choice of one for a command.
+"""The contexts configured on this machine, and the choice of the context for a command.
 
-A flag overrides the environment, which overrides kac's own file, which overrides other tools' files.
+A flag overrides the environment variables, which override kac's own file, which overrides other tools' files.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ if TYPE_CHECKING:
 
 CONTEXT = "KAC_CONTEXT"
 BOOTSTRAP = "KAC_BOOTSTRAP"
-"""The environment variables that replace ``--context`` and ``-b``; kac reads them only if no flag names a cluster."""
+"""The environment variable that replaces ``-b``, as `CONTEXT` replaces ``--context``; kac reads them only if no flag
+names a cluster.
+"""
 
 
 class Contexts:
-    """All configured contexts: first our own, then those of other tools, each with a unique name.
+    """All configured contexts: first those of kac's own file, then those of other tools, each with a unique name.
 
-    Another tool's context has the tool in its name (``kafkactl/prod``) if our file or several tools use the name. Files
-    are read on first use: a start with ``-b`` reads none, and no other tool's file is read if kac's own file has the
-    context.
+    A context of another tool has the tool in its name (``kafkactl/prod``) if kac's own file or several tools use the
+    name. Files are read at the first use: a start with ``-b`` reads none, and no other tool's file is read if kac's own
+    file has the wanted context.
     """
 
     def __init__(self, surroundings: contexts_context.Surroundings) -> None:
@@ -47,7 +49,7 @@ class Contexts:
 
     @property
     def broken(self) -> tuple[contexts_context.BrokenContext, ...]:
-        """The unusable contexts, with the reason."""
+        """The unusable contexts, each with the reason."""
         return tuple(item for item in self.all if isinstance(item, contexts_context.BrokenContext))
 
     @property
@@ -57,12 +59,12 @@ class Contexts:
 
     @property
     def receivers(self) -> tuple[str, ...]:
-        """The names of the receivers in kac's own config file."""
+        """The names of the receivers of messages in kac's own file."""
         return tuple(self._own.receivers)
 
     def receiver(self, name: str) -> Receiver:
-        """Return a receiver of messages with its secrets fetched, and block meanwhile. Raises ContextError, with a
-        message of one line, if there is no such receiver, its table is invalid, or a secret can't be fetched.
+        """Return a receiver of messages with its secrets fetched, which may take time. Raises ContextError, with a
+        message of one line: there is no such receiver, its table is invalid, or a secret can't be fetched.
         """
         from console.contexts.receivers import receiver
 
@@ -76,12 +78,12 @@ class Contexts:
 
     @property
     def own_problems(self) -> tuple[str, ...]:
-        """Problems of kac's own file and its settings. Other tools' files are not read."""
+        """Problems of kac's own file and its settings, a line each. Other tools' files are not read."""
         return self._own.found.problems
 
     @cached_property
     def problems(self) -> tuple[str, ...]:
-        """Problems of all files, a line each. The rest of the files is used."""
+        """Problems of all files, a line each. The valid rest of each file is used."""
         own = self._own.found
         theirs = (problem for found in self._discovered for problem in found.problems)
         if own.current is not None and self.find(own.current) is None:
@@ -90,9 +92,10 @@ class Contexts:
 
     @cached_property
     def current(self) -> str | None:
-        """The name of the default context: that of kac's own file, else another tool's current one.
+        """The name of the default context: the one that kac's own file names, else the current context of the only
+        other tool that has one.
 
-        None if kac's own file has contexts without a default, and if no tool or several tools have a current one.
+        None if kac's own file has contexts but names no default, or if no tool or several tools have a current context.
         """
         own = self._own.found
         if own.current is not None or own.items:
@@ -105,8 +108,8 @@ class Contexts:
         return chosen[0].name if taken == 1 else f"{chosen[0].tool}/{chosen[0].name}"
 
     def find(self, name: str) -> contexts_context.Context | contexts_context.BrokenContext | None:
-        """Return the context of this name; None if unknown. A context of another tool is also found by
-        ``tool/name``.
+        """Return the context with this name, usable or not; None if there is none. A context of another tool is also
+        found as ``tool/name``.
         """
         # Look at kac's own contexts first: a new entry in another tool's file must not change the meaning of a name.
         for item in self._own.found.items:
@@ -135,12 +138,14 @@ class Contexts:
 
 
 def load(environ: Mapping[str, str], home: Path, cwd: Path | None = None) -> Contexts:
-    """Return the contexts for this environment and home folder. Files are read on first use."""
+    """Return the contexts for this environment and home folder. Files are read at the first use. cwd: the working
+    folder; None for that of the process.
+    """
     return Contexts(contexts_context.Surroundings(environ, home, Path.cwd() if cwd is None else cwd))
 
 
 def _of_other_tools(surroundings: contexts_context.Surroundings) -> tuple[contexts_context.Found, ...]:
-    """Return the contexts of each tool. An unreadable file is one problem, and does not affect the others."""
+    """Return the contexts of each tool. An unreadable file becomes one line in `problems` of its tool."""
     from console.contexts.other_tools import READERS
 
     found: list[contexts_context.Found] = []
@@ -163,15 +168,17 @@ def resolve(
     unlock: bool = True,
     environ: Mapping[str, str] | None = None,
 ) -> contexts_context.Context:
-    """Return the context that these flags name; without flags the environment's, else the current one.
+    """Return the context that these flags name. Without flags, return the context that the environment variables name,
+    else the default context.
 
     Args:
-        name: the value of ``--context``.
-        bootstrap: the value of ``-b``, alone or in place of the addresses of the other two.
-        controllers: the value of ``--bootstrap-controller``, likewise; requests then go to controllers, not to brokers.
+        name: the value of ``--context``; None like the next four if the flag was not given.
+        bootstrap: the value of ``-b``: the addresses of the cluster, which replace those of the context or file.
+        controllers: the value of ``--bootstrap-controller``: as `bootstrap`, but requests go to controllers, not to
+            brokers.
         command_config: the value of ``--command-config``.
-        via: the value of ``--via``, which overrides a context's; if it names a service of Kubernetes, that is the first
-            address.
+        via: the value of ``--via``, the way to connect, which overrides the context's; if it names a service of
+            Kubernetes and no other flag is given, the service is the address of the cluster.
         unlock: whether to fetch secrets from commands, keyrings and prompts, which may prompt on the terminal and takes
             time.
         environ: the environment variables, read if no flag names a cluster; None for those of `contexts`.
@@ -251,8 +258,8 @@ def _resolved(
 def _of_file(
     path: Path, surroundings: contexts_context.Surroundings, addresses: contexts_context.Addresses | None
 ) -> contexts_context.Context:
-    """Return the context of ``--command-config``. Its reader is imported only here: a start with ``-b`` does not need
-    it.
+    """Return the context of ``--command-config``. The reader of such files is imported only here, because most starts
+    do not need it.
     """
     from console.contexts.client_files import from_command_config
 
@@ -290,9 +297,9 @@ def _named(contexts: Contexts, name: str) -> contexts_context.Context:
 
 
 class Configured:
-    """The contexts of this machine, read again each time: the files may change while the screen is open.
+    """The contexts of this machine, read again at each call, because the files may change while the screen is open.
 
-    unlock: as in `resolve`; kac can't prompt over a screen.
+    unlock: whether `get` fetches secrets, as in `resolve`; kac can't prompt while the screen is open.
     """
 
     def __init__(self, environ: Mapping[str, str], home: Path, *, unlock: bool = True) -> None:
@@ -305,16 +312,16 @@ class Configured:
         return [context.name for context in load(self._environ, self._home).contexts]
 
     def all(self) -> tuple[contexts_context.Context | contexts_context.BrokenContext, ...]:
-        """Return all contexts, also the unusable ones; no secret is fetched."""
+        """Return all contexts, usable or not, without fetching secrets."""
         return load(self._environ, self._home).all
 
     def get(self, name: str) -> contexts_context.Context:
-        """Return the context of a name. Raises ContextError if `resolve` does."""
+        """Return the context with a name. Raises ContextError as `resolve`."""
         return resolve(load(self._environ, self._home), name=name, unlock=self._unlock, environ=self._environ)
 
 
 class Given:
-    """A fixed set of contexts, in place of the configured ones."""
+    """A fixed set of contexts, which replaces the configured contexts, as in a demo."""
 
     def __init__(self, contexts: Iterable[contexts_context.Context]) -> None:
         self._contexts = {context.name: context for context in contexts}
@@ -336,4 +343,6 @@ class Given:
 
 
 Choice = Configured | Given
-"""The contexts by name: `names` is for completion, `all` for the fleet, and `get` raises ContextError."""
+"""The contexts that a front end offers: `names` for completion, `all` for the overview of all clusters, `get` for one
+by name.
+"""

@@ -35,27 +35,27 @@ class KeyRemap(Struct, frozen=True):
 
     keys: tuple[str, ...]
     place: str
-    """The file and line that set the keys, for messages."""
+    """The place (``file:line``) that sets the keys, for messages."""
 
 
 class ConsoleSettings(Struct, frozen=True):
-    """The settings of the console."""
+    """The settings of the screen and the shell."""
 
     start_pane: str = "now"
     """The pane that the screen opens first; one of `PANES`."""
     theme: str | None = None
     """One of `THEMES`; None to follow the terminal's background."""
     refresh: float = 5.0
-    """The seconds between reads of the cluster; 0 for reads only on request."""
+    """The seconds between two reads of the cluster; 0 to read only on request."""
     mouse: bool = True
     editing_mode: str = "emacs"
-    """The editing mode of the command bar and the shell."""
+    """The editing mode of the command bar and the shell: ``emacs`` or ``vi``."""
     accessible: bool = False
     """Whether the console prints lines instead of drawing a screen."""
     slow_link: bool = False
-    """Whether graphs are replaced by sentences, as drawn graphs scroll all the time."""
+    """Whether sentences replace graphs, because drawn graphs send output with each read."""
     keys: Mapping[str, KeyRemap] = field(default_factory=dict)
-    """Action -> the keys that replace its defaults; unknown actions are not rejected here."""
+    """Action -> the keys that replace its default keys. Unknown actions are not rejected here."""
     watch: str = ""
     """The set of subjects that the screen watches from the start, as with ``--watch``; ``""`` for none."""
 
@@ -64,8 +64,8 @@ THEME_VARIABLE = "KAC_THEME"
 
 
 def with_theme(settings: ConsoleSettings, environ: Mapping[str, str], given: str | None) -> tuple[ConsoleSettings, str]:
-    """Return the settings with the theme of ``--theme``, else of ``KAC_THEME``; and the problem with that choice,
-    ``""`` if the theme is valid.
+    """Return the settings with the theme that ``--theme`` (`given`) names, else the one that ``KAC_THEME`` names; and
+    the problem with that name, ``""`` if there is none. If neither names a theme, the settings are unchanged.
     """
     wanted = given or environ.get(THEME_VARIABLE) or None
     if wanted is None:
@@ -76,12 +76,12 @@ def with_theme(settings: ConsoleSettings, environ: Mapping[str, str], given: str
 
 
 Where = Callable[..., str]
-"""Returns the place, ``file:line``, of a key by its path below ``[settings]``."""
+"""Returns the place, ``file:line``, of the key with this path below ``[settings]``."""
 
 
 def read_settings(table: Mapping[str, Any], where: Where) -> tuple[ConsoleSettings, tuple[str, ...]]:
-    """Return the settings, and a line for each key that is unknown or has an invalid value. Such keys keep their
-    defaults.
+    """Return the settings, and a line for each key that is unknown or has an invalid value. Such a key has no
+    effect.
     """
     values: dict[str, Any] = {}
     problems: list[str] = []
@@ -96,8 +96,8 @@ def read_settings(table: Mapping[str, Any], where: Where) -> tuple[ConsoleSettin
 
 
 def near_key(key: str, legal: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the legal key that is most similar to a key, apart from separators and capitals (``bootstrap_servers``,
-    ``readOnly``). None if no key is similar.
+    """Return the legal key that is most similar to `key`, ignoring separators and upper case (``bootstrap_servers``,
+    ``readOnly``); None if none is similar. cutoff: the minimum similarity, 0 to 1.
     """
     from difflib import get_close_matches
 
@@ -107,8 +107,8 @@ def near_key(key: str, legal: Iterable[str], cutoff: float = 0.6) -> str | None:
 
 
 def unknown_key(key: str, legal: tuple[str, ...]) -> str:
-    """Return the message for an unknown key. The message names a similar key; if no key is similar, all legal keys if
-    they are few.
+    """Return the message for an unknown key. It names a similar legal key; if none is similar, all legal keys if they
+    are few.
     """
     near = near_key(key, legal)
     if near:

@@ -1,4 +1,4 @@
-"""A context: a named cluster, how to reach it, its safeguards, and its lake."""
+"""A context: a named cluster, the settings to connect to it, its safeguards, and its lake."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ OWN = "kac"
 COMMAND_LINE = "command line"
 SHOWN, HIDDEN, NEVER = "shown", "hidden", "never"
 RECORDS = (SHOWN, HIDDEN, NEVER)
-"""How contents of records are treated: shown; masked until the user requests them; never read."""
+"""The values of `records`: contents of records are shown; masked until the user requests them; or never read."""
 
 
 class ContextError(Exception):
-    """Raised if a context can't be used. The message has place, problem and remedy in one line, and never a secret."""
+    """A context can't be used. The message has place, problem and remedy in one line, and never a secret."""
 
     def __init__(self, text: str) -> None:
         super().__init__(clean(text))
@@ -40,8 +40,8 @@ class Surroundings(NamedTuple):
     cwd: Path
 
     def path(self, text: str, bases: tuple[Path, ...]) -> Path:
-        """Return a path with ``~`` expanded. A relative path starts in the first folder of `bases` in which it exists,
-        else in the first.
+        """Return the absolute path for a text; ``~`` is expanded. A relative path belongs to the first folder of
+        `bases` in which it exists; if it exists in none, to the first folder.
         """
         plain = self.home / text[2:] if text.startswith("~/") else Path(text)
         candidates = [base / plain for base in bases]
@@ -58,7 +58,7 @@ class Surroundings(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The place of a value: ``file:line``, or only the file."""
+    """The place of a value: ``file:line``; only the file if the line is unknown."""
 
     file: Path
     line: int | None = None
@@ -72,16 +72,17 @@ class Context(Struct, frozen=True):
 
     name: str
     origin: str
-    """The source of the context, as text for users."""
+    """The source of the context, such as a file, as text for users."""
     settings: ConnectionSettings
     color: str | None = None
     read_only: bool = False
     confirm: bool = False
     cluster_id: str | None = None
-    """The id that the cluster must have, otherwise it is refused; None for any id."""
+    """The id that the cluster must have; a cluster with another id is refused. None to accept any id."""
     warnings: tuple[str, ...] = ()
-    """Warnings about the context's file, a line each, without secrets (`settings.exposures` has the risks of its
-    settings)."""
+    """Warnings about the file that defines the context, a line each, without secrets. Risks of the settings themselves
+    are in `settings.exposures`.
+    """
     tool: str = OWN
     """``kac``, ``command line``, or the name of the tool whose file contains the context."""
     journal: bool = True
@@ -91,25 +92,28 @@ class Context(Struct, frozen=True):
     records: str = SHOWN
     """How contents of records are treated; one of `RECORDS`."""
     throttles: frozenset[ConfigPlace] = frozenset()
-    """The replication throttles that stay even if no reassignment uses them."""
+    """The replication throttles that the operator keeps on purpose: kac does not report them as left over from
+    a move.
+    """
     mask: tuple[MaskPath, ...] = ()
-    """The paths of fields in records that are not shown."""
+    """The paths of fields in records that kac never shows."""
     lint: tuple[Acceptance, ...] = ()
-    """Findings of lint that are accepted, each with its reason."""
+    """The findings of lint that the operator accepts, each with its reason."""
     decode: tuple[DecodeRule, ...] = ()
-    """The rules for decoding records without a reference to a schema; the first matching rule applies."""
+    """The rules for decoding records that refer to no schema of a registry; the first matching rule applies."""
     watch: Mapping[str, str] = field(default_factory=dict)
-    """Name of a set -> its subjects, as ``watch`` takes them."""
+    """Name of a set of watched subjects -> the text that the verb ``watch`` parses."""
 
     @property
     def schemas(self) -> HttpSettings | None:
-        """The schema registry of the cluster's records; None without a registry."""
+        """The settings of the schema registry of the cluster's records; None without a registry."""
         return self.settings.schemas
 
     @property
     def principal(self) -> str:
-        """The client's principal, as far as the settings show it: the user name, else the SASL mechanism;
-        ``certificate`` for a client with a key store, whose name brokers make from the certificate; else ``ANONYMOUS``.
+        """The name by which the client logs in, as far as the settings show it: the user name, else the SASL mechanism;
+        ``certificate`` for a client with a key store, whose name brokers take from its certificate; else
+        ``ANONYMOUS``.
         """
         settings = self.settings
         if settings.sasl is not None:
@@ -120,7 +124,7 @@ class Context(Struct, frozen=True):
 
     @property
     def kafka_principal(self) -> str:
-        """The client's own principal as brokers name it, ``User:admin``; ``""`` if the settings do not show it."""
+        """The client's principal as brokers name it, ``User:admin``; ``""`` if the settings do not determine it."""
         sasl, tls = self.settings.sasl, self.settings.tls
         if sasl is not None:
             return f"User:{sasl.username}" if sasl.username else ""
@@ -128,7 +132,7 @@ class Context(Struct, frozen=True):
 
 
 class BrokenContext(Struct, frozen=True):
-    """A context that can't be used."""
+    """A configured context that can't be used."""
 
     name: str
     origin: str
@@ -138,18 +142,18 @@ class BrokenContext(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """The contexts of one file, in its order."""
+    """The contexts in one file, in the order of the file."""
 
     items: tuple[Context | BrokenContext, ...] = ()
     current: str | None = None
-    """The name of the current context; None without one."""
+    """The name of the current context in the file; None if it names none."""
     problems: tuple[str, ...] = ()
 
 
 # Bootstrap addresses: ``host:port,host:port``, with IPv6 addresses in brackets (Kafka's ClientUtils).
 
 Addresses = tuple[tuple[str, int], ...]
-"""The host and port of each address."""
+"""Addresses, each as host and port."""
 DEFAULT_PORT = 9092
 
 _ADDRESS = re.compile(
@@ -161,10 +165,10 @@ _ADDRESS = re.compile(
 
 
 def parse_bootstrap(text: str, default_port: int | None = DEFAULT_PORT) -> Addresses:
-    """Return addresses in order, without duplicates.
+    """Parse addresses separated by commas, and return them in order, without duplicates.
 
     Args:
-        default_port: the port of addresses without one; None if each must have one.
+        default_port: the port of addresses without one; None if each address must have a port.
 
     Raises:
         ValueError: there is no address, or an address is invalid; the message names the problem.
@@ -183,7 +187,8 @@ _TLS_WORDS = frozenset({"SSL", "TLS", "HTTPS"})
 
 
 def check_schemes(text: str, protocol: str) -> None:
-    """Check the schemes before ``://`` for encryption and login. A scheme that implies neither is ignored.
+    """Check that the schemes before ``://`` in addresses fit the security protocol. A scheme that implies neither
+    encryption nor a login is ignored.
 
     Args:
         text: addresses, as `parse_bootstrap` parses them.
@@ -216,8 +221,8 @@ def format_bootstrap(addresses: Addresses) -> str:
 
 
 def address_of(part: str, default_port: int | None = DEFAULT_PORT) -> tuple[str, int]:
-    """Return the host and the port of one address, as `parse_bootstrap` reads it. Raises ValueError for an invalid
-    address. default_port: the port of addresses without a port; None to refuse these addresses.
+    """Return the host and the port of one address in the notation of `parse_bootstrap`. Raises ValueError: the address
+    is invalid. default_port: the port of an address without one; None to refuse such an address.
     """
     text = part.strip()
     match = _ADDRESS.fullmatch(text)
@@ -243,13 +248,13 @@ def _address_hint(text: str) -> str:
 
 
 LAKE_VARIABLE = "KAC_LAKE"
-"""The environment variable that names a lake."""
+"""The environment variable with the path or URI of the lake."""
 
 
 def lake_place(flag: str | None, environ: Mapping[str, str], setting: str | None, home: Path) -> str:
-    """Return the path or URI of the lake: the first of ``--lake``, ``KAC_LAKE`` and the context's `lake` that is set.
-    By default, it is ``kac/lake`` in ``$XDG_DATA_HOME``, or in ``~/.local/share`` if that variable has no absolute
-    path.
+    """Return the path or URI of the lake: the first that is set of ``--lake`` (`flag`), ``KAC_LAKE`` and the context's
+    `lake` (`setting`). If none is set, it is ``kac/lake`` in ``$XDG_DATA_HOME``, or in ``~/.local/share`` if that
+    variable has no absolute path.
     """
     named = flag or environ.get(LAKE_VARIABLE) or setting
     if named:

@@ -1,11 +1,11 @@
 """``[contexts.NAME.decode]``: decoders for topics whose keys and values refer to no schema of a registry.
 
-[contexts.prod.decode]
-"orders-*" = { key = "int64", value = { protobuf = { file = "orders.proto", message = "shop.Order" } } }
-payments.value = { avro = "payment.avsc" }
-legacy.value = { command = ["/usr/local/bin/legacy-to-json", "--strict"] }
+[contexts.prod.decode] "orders-*" = { key = "int64", value = { protobuf = { file = "orders.proto", message =
+"shop.Order" } } } payments.value = { avro = "payment.avsc" } legacy.value = { command =
+["/usr/local/bin/legacy-to-json", "--strict"] }
 
-For a key or a value, kac uses the first entry whose topic fits. Files are relative to the folder of the configuration.
+For a key or a value, kac uses the first entry whose pattern matches the topic. Files are relative to the folder of the
+configuration.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ _PARTS = ("key", "value")
 _FORMS = (PROTOBUF, AVRO, COMMAND)
 _LEGAL = f"a number ({', '.join(NUMBER_TYPES)}), or a table with one of {', '.join(_FORMS)}"
 PlaceOf = Callable[..., context.Place]
-"""Returns the file and line of a key by its path below the table."""
+"""Returns the file and line of the key with this path below the table."""
 
 
 def decode_rules(
     table: Any, place_of: PlaceOf, file: Path, surroundings: context.Surroundings
 ) -> tuple[DecodeRule, ...]:
-    """Return the rules of a context, in order.
+    """Return the decoding rules of a context, in the order of the file.
 
     Args:
-        table: the value of its key ``decode``.
+        table: the value of its key ``decode``, of any type.
+        place_of: returns the place of a key, for errors.
         file: the configuration file, for the texts of errors.
 
     Raises:
-        ContextError: a rule is invalid, or names a program and another user may have written it; one line with file,
-            line and the remedy.
+        ContextError: a rule is invalid, or names a program in a file that another user may have written; one line with
+            file, line and the remedy.
     """
     if not isinstance(table, dict):
         raise context.ContextError(f'{place_of()}: decode is a table of topics, as "orders-*".value = "int64"')
@@ -58,7 +59,7 @@ def _rules(
 
 
 class _Reader:
-    """A reader of one rule."""
+    """A parser of one decoding rule."""
 
     def __init__(
         self, topic: str, part: str, place: context.Place, file: Path, surroundings: context.Surroundings
@@ -67,7 +68,7 @@ class _Reader:
         self._file, self._surroundings = file, surroundings
 
     def rule(self, form: Any) -> DecodeRule:
-        """Return the rule in a value of TOML. Raises ContextError for a value that is no rule."""
+        """Return the rule that a value of TOML describes. Raises ContextError: the value describes no rule."""
         if isinstance(form, str) and form in NUMBER_TYPES:
             return self._made(form)
         if not isinstance(form, dict) or len(form) != 1 or not form.keys() <= {*_FORMS}:

@@ -1,4 +1,4 @@
-"""The services with HTTP of a context: the schema registry (``[contexts.NAME.schemas]``) and the workers of Connect
+"""The HTTP services of a context: the schema registry (``[contexts.NAME.schemas]``) and the workers of Kafka Connect
 (``[contexts.NAME.connect.CLUSTER]``), with the keys ``ssl.*`` and ``sasl.oauthbearer.*`` of Java's clients.
 """
 
@@ -16,10 +16,8 @@ JAVA_SERVICE_KEYS = frozenset(key for key in JAVA_KEYS if key.startswith("ssl.")
 
 
 def http_settings(values: Values) -> HttpSettings:
-    """Return the settings of a service at one address.
-
-    Args:
-        values: the keys of the service; their `warnings` get a line for an unsafe login or a key without effect.
+    """Return the settings of a service at one URL, from the keys in `values`, which get a warning for an unsafe login
+    and for each key without effect.
 
     Raises:
         ContextError: a value is missing or invalid; one line with file, line and key.

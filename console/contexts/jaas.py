@@ -1,4 +1,4 @@
-"""The value of ``sasl.jaas.config``: login modules with their options (Kafka's JaasConfig)."""
+"""A parser of the value of ``sasl.jaas.config``: login modules with their options (Kafka's JaasConfig)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONTROL = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 @dataclass(frozen=True, slots=True)
 class LoginModule:
-    """One module: its Java class and its options. The options may be secrets, so its repr omits them."""
+    """One login module: its Java class and its options. The options may be secrets, so its repr omits them."""
 
     class_name: str
     flag: str
@@ -31,7 +31,7 @@ class LoginModule:
 
     @property
     def short_name(self) -> str:
-        """The class without its package, as ``ScramLoginModule``."""
+        """The class without its package, such as ``ScramLoginModule``."""
         return self.class_name.rpartition(".")[2]
 
 
@@ -40,17 +40,19 @@ MODULES = {
     "SCRAM-SHA-256": "scram.ScramLoginModule",
     "SCRAM-SHA-512": "scram.ScramLoginModule",
 }
-"""Mechanism -> Kafka's login module for a user name and a password, as a name below the package of Kafka's modules."""
+"""SASL mechanism -> Kafka's login module for a user name and a password, as a name below the package of Kafka's
+modules.
+"""
 
 
 def login(mechanism: str, options: Mapping[str, str]) -> str:
-    """Return the text of a login by one of `MODULES` with these options."""
+    """Return a value of ``sasl.jaas.config`` with the login module of a mechanism in `MODULES` and these options."""
     given = " ".join(f"{name}={quoted(text)}" for name, text in options.items())
     return f"org.apache.kafka.common.security.{MODULES[mechanism]} required {given};"
 
 
 def quoted(text: str) -> str:
-    """Return a text in double quotes, as Java and TOML read it."""
+    """Return a text in double quotes, with the escapes that Java and TOML have in common."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
@@ -61,10 +63,10 @@ class _Token(NamedTuple):
 
 
 def parse_jaas(text: str) -> tuple[LoginModule, ...]:
-    """Parse ``module flag key="value" … ;``, one or more times.
+    """Parse ``module flag key="value" … ;``, one or more times, and return the login modules.
 
     Raises:
-        ValueError: a message for an operator, which never repeats a value.
+        ValueError: the text has another form; the message is for an operator and never contains a value.
     """
     modules: list[LoginModule] = []
     tokens = list(_tokens(text))
@@ -98,7 +100,9 @@ def _misfit(character: str) -> str:
 
 
 def _unescape(text: str) -> str:
-    """Resolve escapes of java.io.StreamTokenizer: octal, C's letters, else the character itself."""
+    """Replace the escapes of java.io.StreamTokenizer: octal numbers and C's letters; a backslash before another
+    character is removed.
+    """
 
     def one(match: re.Match[str]) -> str:
         code = match[1]

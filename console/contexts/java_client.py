@@ -1,4 +1,4 @@
-"""Connection settings from the properties of Java's clients (AdminClientConfig, SaslConfigs, SslConfigs)."""
+"""Connection settings from the configuration keys of Java's clients (AdminClientConfig, SaslConfigs, SslConfigs)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ ssl.truststore.password ssl.truststore.type auto.include.jmx.reporter
 JAVA_KEYS = frozenset(_JAVA_NAMES.split())
 
 TOKEN_COMMAND = "sasl.oauthbearer.token.command"  # noqa: S105 a key
-"""A key that only kac has: a command line that prints a token."""
+"""A key that only kac defines: a command line that prints a token."""
 
 GUARDED = tuple(sorted(key for key in JAVA_KEYS if key.startswith(("bootstrap.", "sasl.", "security.", "ssl."))))
 """Keys whose misspelling is dangerous: it would change the user or the trusted servers."""
@@ -68,11 +68,11 @@ NOT_APPLIED = {
     "ssl.engine.factory.class": "names Java code, which kac can't run; TLS follows the other ssl.* keys",
     "ssl.provider": "names Java code, which kac can't run; TLS is OpenSSL's",
 }
-"""Key that matters, but that kac can't apply -> the consequence for the user."""
+"""Key with an effect that kac can't apply -> the consequence for the user."""
 
 
 def near_java_key(key: str) -> str | None:
-    """Return the key of `GUARDED` that is similar to an unknown key; None for a known key, and if no key is similar."""
+    """Return the key in `GUARDED` that an unknown key resembles; None for a known key, or if none is similar."""
     if key in JAVA_KEYS or key == TOKEN_COMMAND or not key.lower().startswith(("boot", "sas", "sec", "ss")):
         return None
     return near_key(key, GUARDED, cutoff=0.88)
@@ -85,8 +85,8 @@ DEFAULT_STORE_TYPE = "JKS"
 
 
 def tls_settings(values: Values) -> admin_settings.TlsSettings:
-    """Return the TLS settings of these keys. Raises ContextError if one of an inline key and its certificate is
-    missing, or a value is invalid.
+    """Return the TLS settings of these keys. Raises ContextError: an inline key is given without its certificate or the
+    certificate without its key, or a value is invalid.
     """
     if values.text("ssl.keystore.key") and not values.text("ssl.keystore.certificate.chain"):
         raise values.error("ssl.keystore.key", "it comes with ssl.keystore.certificate.chain, which is missing")
@@ -103,8 +103,12 @@ def tls_settings(values: Values) -> admin_settings.TlsSettings:
 
 
 def _store(values: Values, which: str, inline_key: str) -> admin_settings.Store | None:
-    """Return the store at ``ssl.<which>.location``, or the inline store; None without a store. Raises ContextError if
-    both are set, or the type of the store is not supported.
+    """Return the key or trust store: the file at ``ssl.<which>.location``, or the inline content; None if neither is
+    given. Raises ContextError: both are given, or the type of the store is not supported.
+
+    Args:
+        which: ``keystore`` or ``truststore``.
+        inline_key: the key whose value is the inline content.
     """
     location, certificates = f"ssl.{which}.location", values.text(inline_key)
     path = values.path(location)
@@ -164,7 +168,7 @@ _AWS_OPTIONS = {
     "awsRoleExternalId": "aws.role.external.id",
     "awsStsRegion": "aws.role.region",
 }
-"""Option of aws-msk-iam-auth -> option of SaslSettings."""
+"""Option of the login module of aws-msk-iam-auth -> option of SaslSettings."""
 _AWS_ROLE_KEYS = ("awsRoleAccessKeyId", "awsRoleSecretAccessKey", "awsRoleSessionToken")
 _UNSECURED_SUBJECT = "unsecuredLoginStringClaim_sub"
 _AWS_TOKENS, _AWS_HANDLER = "IAMOAuthBearerLoginCallbackHandler", "IAMClientCallbackHandler"
@@ -186,7 +190,7 @@ _KNOWN_CLASSES = {
 
 
 def sasl_settings(values: Values) -> admin_settings.SaslSettings:
-    """Return mechanism and credentials. Raise ContextError if a value is missing or invalid."""
+    """Return the SASL mechanism and its credentials. Raises ContextError: a value is missing or invalid."""
     module = _login_module(values)
     mechanism = _mechanism(values, module)
     options = values.below(_JAAS, _options(values, module))
@@ -210,7 +214,9 @@ def sasl_settings(values: Values) -> admin_settings.SaslSettings:
 
 
 def _options(values: Values, module: LoginModule | None) -> Mapping[str, str]:
-    """Return the options of a login module, Strimzi's under Kafka's own names."""
+    """Return the options of the login module; those of Strimzi's module under the names that Kafka's own module has.
+    Empty for None.
+    """
     try:
         return {} if module is None else strimzi_oauth.renamed(module.options)
     except ValueError as error:
@@ -269,7 +275,9 @@ def _missing_option(values: Values, what: str, wanted: str) -> ContextError:
 
 
 def _gssapi(values: Values, options: Values) -> admin_settings.SaslSettings:
-    """Return the settings of Java's Krb5LoginModule: useKeyTab, keyTab, principal, ticketCache."""
+    """Return the Kerberos settings from the options of Java's Krb5LoginModule: useKeyTab, keyTab, principal,
+    ticketCache.
+    """
     service = values.text("sasl.kerberos.service.name") or options.text("serviceName") or DEFAULT_SERVICE
     settings = {"kerberos.service.name": service}
     principal = options.text("principal")
@@ -286,7 +294,7 @@ def _gssapi(values: Values, options: Values) -> admin_settings.SaslSettings:
 
 
 def _aws(options: Values, mechanism: str) -> admin_settings.SaslSettings:
-    """Return the settings of IAM of Amazon MSK, from the options of aws-msk-iam-auth."""
+    """Return the settings of AWS IAM for Amazon MSK, from the options of aws-msk-iam-auth."""
     settings = {"aws": "iam"}
     for option, name in _AWS_OPTIONS.items():
         if text := options.text(option):
@@ -305,8 +313,8 @@ def _aws(options: Values, mechanism: str) -> admin_settings.SaslSettings:
 
 
 def _oauthbearer(values: Values, options: Values) -> admin_settings.SaslSettings:
-    """Return the settings of a token: from a command, an endpoint (KIP-768, KIP-1139, KIP-1258), a file, or an
-    unsecured one.
+    """Return the settings for a bearer token: from a command, a token endpoint (KIP-768, KIP-1139, KIP-1258), or a
+    file, or an unsecured token.
     """
     extensions = {key: options.text(key) or "" for key in options if key.startswith("extension_")}
     if TOKEN_COMMAND in values:
@@ -353,13 +361,13 @@ BEARER_KEYS = frozenset(
     or key in _ENDPOINT_OPTIONS.values()
     or key in ("sasl.oauthbearer.scope", "sasl.oauthbearer.audience", "sasl.oauthbearer.jwt.retriever.class")
 )
-"""The keys that describe how to get a bearer token for a service next to the brokers."""
+"""The keys that describe how kac gets a bearer token for an HTTP service of a context."""
 _CLIENT_ID, _CLIENT_SECRET = (f"{_CREDENTIALS}client.{each}" for each in ("id", "secret"))
 
 
 def bearer_settings(values: Values) -> admin_settings.SaslSettings | None:
-    """Return the source of tokens for a service next to the brokers; None without one. The keys ``ssl.*`` also apply to
-    the token endpoint. Raises ContextError if the endpoint, or the client's id or secret, is missing.
+    """Return the source of bearer tokens for an HTTP service; None if the keys name none. The keys ``ssl.*`` also apply
+    to the token endpoint. Raises ContextError: the endpoint, or the client's id or secret, is missing.
     """
     given = sorted(BEARER_KEYS & set(values))
     if not given:
@@ -377,7 +385,7 @@ def bearer_settings(values: Values) -> admin_settings.SaslSettings | None:
 
 
 def _milliseconds(options: Values, name: str) -> str | None:
-    """Return a timeout of Strimzi's, given in seconds, as Kafka's ``NAME.ms``; None if it is not set."""
+    """Return a timeout in Strimzi's option, which is in seconds, as text in milliseconds; None if it is not set."""
     key = f"{name.removesuffix('.ms')}.seconds"
     text = options.text(key)
     if text is not None and not is_natural(text):
@@ -386,8 +394,8 @@ def _milliseconds(options: Values, name: str) -> str | None:
 
 
 def _token_command(values: Values) -> dict[str, str]:
-    """Return the options of the command that prints a token. Raises ContextError if it is not a command line, or
-    another user can change the file that names it.
+    """Return the options for the command that prints a token. Raises ContextError: the value is not a command line, or
+    another user can change the file that contains it.
     """
     text = values.command(TOKEN_COMMAND) or ""
     try:
@@ -401,12 +409,13 @@ def _token_command(values: Values) -> dict[str, str]:
 
 
 def command_options(command: str, file: Path) -> dict[str, str]:
-    """Return the options of a command that prints a token. file: the file that names it."""
+    """Return the options for a command that prints a token. file: the file that contains the command."""
     return {"token.command": command, "token.command.folder": str(file.absolute().parent)}
 
 
 def _assertion_kind(values: Values) -> str | None:
-    """Return ``grant``, ``client``, or None for a secret; in the order of Kafka's
+    """Return how the client proves its identity to the token endpoint: ``grant`` or ``client`` for an assertion as
+    grant or as client authentication, None for a client secret. The order of precedence is that of Kafka's
     ClientCredentialsRequestFormatterFactory.
     """
     if (values.text("sasl.oauthbearer.jwt.retriever.class") or "").endswith("JwtBearerJwtRetriever"):
@@ -415,7 +424,7 @@ def _assertion_kind(values: Values) -> str | None:
 
 
 def assertion_options(values: Values) -> dict[str, str]:
-    """Return the options of the assertion. Raise ContextError for options that can't work."""
+    """Return the options of a client assertion (a signed JWT). Raises ContextError: an option is missing or invalid."""
     found = {}
     for name in ("file", "private.key.file", "template.file"):
         if path := values.path(_ASSERTION + name):
@@ -436,8 +445,8 @@ def assertion_options(values: Values) -> dict[str, str]:
 
 
 def _unsecured_token(values: Values, options: Values, extensions: dict[str, str]) -> admin_settings.SaslSettings:
-    """Return the unsecured token that Kafka's own login creates without a token endpoint (KIP-255). Raises ContextError
-    if the options have no subject for the token.
+    """Return the settings for an unsecured token, which Kafka's login module creates itself without a token endpoint
+    (KIP-255). Raises ContextError: the options have no subject for the token.
     """
     subject = options.text(_UNSECURED_SUBJECT)
     if not subject:
@@ -452,8 +461,8 @@ def _unsecured_token(values: Values, options: Values, extensions: dict[str, str]
 
 
 def _endpoint_tls(options: Values) -> admin_settings.TlsSettings | None:
-    """Return the TLS settings of the token endpoint, which are options of the login module (JaasOptionsUtils); None
-    without such options.
+    """Return the TLS settings of the token endpoint in the options of the login module (JaasOptionsUtils); None without
+    such options.
     """
     return tls_settings(options) if any(key.startswith("ssl.") for key in options) else None
 
@@ -462,10 +471,11 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 def java_connection(values: Values, bootstrap: Addresses | None = None) -> admin_settings.ConnectionSettings:
-    """Return the settings of Java's client properties (`AdminClientConfig`).
+    """Return the connection settings that Java's client properties describe (`AdminClientConfig`).
 
     Args:
-        values: the properties; its `warnings` get a line for each key that is not applied, misspelt or without effect.
+        values: the properties. A line is added to its `warnings` for each key that is not applied, misspelt or without
+            effect.
         bootstrap: addresses that replace those of the file; None for the file's own.
 
     Returns:
@@ -494,8 +504,8 @@ def java_connection(values: Values, bootstrap: Addresses | None = None) -> admin
 
 
 def _bootstrap(values: Values, protocol: str) -> tuple[Addresses, bool]:
-    """Return the addresses, and whether they are controllers' (AdminBootstrapAddresses). Raises ContextError if both
-    kinds of addresses are set, or neither is.
+    """Return the addresses, and whether they are those of controllers (AdminBootstrapAddresses). Raises ContextError:
+    both ``bootstrap.servers`` and ``bootstrap.controllers`` are set, or neither.
     """
     servers, controllers = "bootstrap.servers", "bootstrap.controllers"
     key = controllers if values.text(controllers) else servers
@@ -505,8 +515,8 @@ def _bootstrap(values: Values, protocol: str) -> tuple[Addresses, bool]:
 
 
 def addresses_at(values: Values, key: str, protocol: str) -> Addresses:
-    """Return the addresses at a key. Raises ContextError if there is no address, or an address is invalid or
-    contradicts the protocol.
+    """Return the addresses in the value of a key. Raises ContextError: there is no address, or an address is invalid or
+    contradicts the security protocol.
     """
     text = values.text(key)
     if not text:
@@ -520,7 +530,9 @@ def addresses_at(values: Values, key: str, protocol: str) -> Addresses:
 
 
 def _no_addresses(values: Values) -> ContextError:
-    """Return the error for a file without addresses, with the key that was probably intended for them."""
+    """Return the error for properties without addresses; it names the key that was probably meant as
+    ``bootstrap.servers``.
+    """
     meant = next((key for key in values if near_key(key, ("bootstrap.servers",), 0.88)), None)
     if meant is not None and not values.text("bootstrap.servers"):
         return values.error(meant, "it is not a key of Kafka's clients; did you mean bootstrap.servers?")
@@ -535,7 +547,7 @@ def _protocol(values: Values) -> str:
 
 
 def _warn_of_the_rest(values: Values, protocol: str) -> None:
-    """Warn of keys that are not applied, misspelt, or without effect."""
+    """Add a warning for each key that is not applied, misspelt, or without effect."""
     for key in values:
         if reason := _not_applied(values, key):
             values.warn(key, reason)

@@ -1,4 +1,6 @@
-"""Access to a lake in an S3 bucket: the store and the credentials in AWS' own variables and files."""
+"""Access to a lake in an S3 bucket, with the store and the credentials that AWS' own environment variables and files
+name.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,19 @@ if TYPE_CHECKING:
 SECONDS = 10.0
 """Timeout in seconds of a command or a service that provides credentials."""
 _REGION = "us-east-1"
-"""The default region of AWS, which other stores accept too."""
+"""The region if none is configured: AWS' default, which other stores accept too."""
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:
-    """Return `$XDG_CACHE_HOME/kac`, or `~/.cache/kac`: a folder of reproducible files."""
+    """Return `$XDG_CACHE_HOME/kac`, or `~/.cache/kac`: the folder for files that kac can make again."""
     return Path(environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or "~").expanduser() / ".cache") / "kac"
 
 
 def lake_files(where: str) -> Filesystem | None:
-    """Return the files of a lake at ``s3://`` or ``s3a://``; None for another place. No request is sent yet.
+    """Return the filesystem of a lake at ``s3://`` or ``s3a://``; None for any other location. No request is sent yet.
 
     Raises:
-        LakeError: the bucket or the folder in it is missing, a package is not installed, AWS' files can't be read, or
+        LakeError: the location has no bucket or no folder, a package is not installed, AWS' files can't be read, or
             AWS_ENDPOINT_URL is not the address of a store.
     """
     at = urlsplit(where)
@@ -64,7 +66,7 @@ def lake_files(where: str) -> Filesystem | None:
 
 
 def _renewed(source: AwsSource) -> S3Keys:
-    """Return the present credentials. Raises StoreError if AWS' chain of sources fails."""
+    """Return the credentials that are valid now. Raises StoreError: none of AWS' sources of credentials has any."""
     from console.admin.errors import AdminError
     from console.lake.files import StoreError
     from console.lake.s3 import S3Keys

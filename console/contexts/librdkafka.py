@@ -1,4 +1,6 @@
-"""librdkafka's properties, for kcat, kaskade and the Confluent clients (librdkafka's CONFIGURATION.md)."""
+"""Connection settings from librdkafka's properties, as kcat, kaskade and the Confluent clients use them (librdkafka's
+CONFIGURATION.md).
+"""
 
 from __future__ import annotations
 
@@ -30,19 +32,21 @@ _SECRET_OF = {
     for prefix in ("", "client.credentials.")
 }
 _CLIENT_KEYS = tuple(_SECRET_OF)
-"""Keys for the id of the client that requests the token: librdkafka's names, and Java's."""
+"""Keys for the id of the client that requests a token: librdkafka's name and Java's."""
 _OWN_KEYS = frozenset(_NAMES.split())
-"""Keys of librdkafka that Java's clients do not have."""
+"""Keys that librdkafka has and Java's clients do not."""
 
 
 def is_librdkafka(text: str, keys: frozenset[str]) -> bool:
-    """Return whether a file is librdkafka's, from its text and from the keys that Java's parser reads."""
+    """Return whether a file is in librdkafka's form. text: its content; keys: the keys that a parser of Java's
+    properties finds in it.
+    """
     has_section = any(_SECTION.fullmatch(line.strip()) for line in text.splitlines())
     return has_section or (bool(keys & _OWN_KEYS) and "sasl.jaas.config" not in keys)
 
 
 def parse_ini(text: str, file: Path) -> Mapping[str, Entry]:
-    """Return the ``key=value`` lines of the section ``[kafka]``, or of the whole file if it has no sections.
+    """Return the ``key=value`` lines of the section ``[kafka]``, or of the whole file if it has no sections, by key.
 
     There are no escapes. Lines that start with ``#`` or ``;`` are comments.
 
@@ -69,7 +73,7 @@ def parse_ini(text: str, file: Path) -> Mapping[str, Entry]:
 
 
 def librdkafka_connection(values: Values, bootstrap: Addresses | None = None) -> settings.ConnectionSettings:
-    """Return the settings of librdkafka's properties.
+    """Return the connection settings that librdkafka's properties describe.
 
     Args:
         values: the properties, with the names in librdkafka's CONFIGURATION.md.
@@ -184,8 +188,8 @@ def _oauthbearer(values: Values) -> settings.SaslSettings:
 
 
 def _unsecured_token(values: Values, options: Mapping[str, str]) -> settings.SaslSettings:
-    """Return the unsecured token of ``sasl.oauthbearer.config``: ``name=value`` pairs, separated by blanks. Raises
-    ContextError: the principal is missing, or the token has other claims.
+    """Return the settings for the unsecured token that ``sasl.oauthbearer.config`` describes by ``name=value`` pairs,
+    separated by blanks. Raises ContextError: the principal is missing, or the token has other claims.
     """
     pairs = dict(each.partition("=")[::2] for each in (values.text(_UNSECURED) or "").split())
     if not pairs.get("principal"):

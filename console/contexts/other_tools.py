@@ -1,4 +1,4 @@
-"""Contexts of other tools: birdayz/kaf, deviceinsight/kafkactl, twmb/kcl and rpk."""
+"""Contexts from the configuration files of other tools: birdayz/kaf, deviceinsight/kafkactl, twmb/kcl and rpk."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ _MSK = "AWS_MSK_IAM"
 
 
 def read_kaf(surroundings: Surroundings) -> Found:
-    """Return the clusters of kaf's ``~/.kaf/config``; empty if the file is missing.
+    """Return the clusters in kaf's ``~/.kaf/config`` as contexts; empty if the file is missing. An unusable cluster
+    becomes a `BrokenContext`.
 
     Raises:
-        ContextError: the file can't be read, or is not YAML. An unusable cluster is a `BrokenContext`.
+        ContextError: the file can't be read, or is not YAML.
     """
     path = surroundings.home / ".kaf" / "config"
     return _listed(KAF, path, "clusters", "current-cluster", _kaf_settings, surroundings)
@@ -49,8 +50,8 @@ def _kaf_settings(part: tool_file.Part) -> admin_settings.ConnectionSettings:
 
 
 def _kaf_sasl(part: tool_file.Part, *, has_protocol: bool) -> admin_settings.SaslSettings:
-    """Return the SASL settings as kaf reads them: without a security-protocol for SASL, PLAIN in place of any mechanism
-    except that of MSK.
+    """Return the SASL settings as kaf interprets them: if no security-protocol with SASL is given, every mechanism
+    except that of MSK counts as PLAIN.
     """
     mechanism = part.text("mechanism").upper() if has_protocol or part.text("mechanism").upper() == _MSK else ""
     if mechanism != "OAUTHBEARER":
@@ -77,7 +78,7 @@ WRITABLE = "KAFKA_CTL_WRITABLE_CONFIG"
 
 
 def read_kafkactl(surroundings: Surroundings) -> Found:
-    """Return the contexts of the first of kafkactl's files that exists; empty if no file exists.
+    """Return the contexts in the first of kafkactl's files that exists; empty if none exists.
 
     Raises:
         ContextError: the file can't be read, is not YAML, or its `contexts` are not a table.
@@ -112,8 +113,8 @@ def _kafkactl_folders(surroundings: Surroundings) -> tuple[Path, ...]:
 
 
 def _kafkactl_current(surroundings: Surroundings, config: Path, table: tool_file.Table) -> str:
-    """Return the current context's name: from the environment, from the file ``current-context.yml`` or, as old
-    versions of kafkactl wrote it, from the config itself.
+    """Return the name of kafkactl's current context: from the environment, from the file ``current-context.yml`` or, as
+    old versions of kafkactl wrote it, from the config file; empty if none names one.
     """
     if named := surroundings.environ.get("CURRENT_CONTEXT"):
         return named
@@ -157,8 +158,8 @@ def _kafkactl_settings(part: tool_file.Part) -> admin_settings.ConnectionSetting
 
 
 def _script_tokens(options: tool_file.Part, part: tool_file.Part) -> admin_settings.SaslSettings:
-    """Return the settings of tokens of a script, which is run when the context is used. Raises ContextError: the script
-    is missing, or another user can change the file that names it.
+    """Return the settings for tokens that a script prints; kac runs the script only when the context is used. Raises
+    ContextError: the script is missing, or another user can change the file that names it.
     """
     script = options.text("script")
     if not script:
@@ -173,7 +174,9 @@ def _script_tokens(options: tool_file.Part, part: tool_file.Part) -> admin_setti
 
 
 def _aws_tokens(options: tool_file.Part, _part: tool_file.Part) -> admin_settings.SaslSettings:
-    """Return the settings of tokens that AWS credentials sign. The region is that in the brokers' names."""
+    """Return the settings for tokens that are signed with AWS credentials. The region is taken from the names of the
+    brokers.
+    """
     settings = {"aws": "iam"}
     if role := options.text("role"):
         given = {"aws.role.arn": role, "aws.role.session": options.text("stsSessionName")}
@@ -185,8 +188,8 @@ def _aws_tokens(options: tool_file.Part, _part: tool_file.Part) -> admin_setting
 
 
 def _azure_tokens(options: tool_file.Part, part: tool_file.Part) -> admin_settings.SaslSettings:
-    """Raise ContextError with a command line that fetches such a token, because kac does not include the plug-in's own
-    library.
+    """Raise ContextError: kac lacks the library with which kafkactl's plug-in gets tokens of Azure. The message has a
+    command line that fetches such a token.
     """
     (host, _), *_more = part.addresses("brokers", "SASL_SSL")
     tenant = (
@@ -206,7 +209,7 @@ _TOKEN_PLUGINS: Mapping[str, Callable[[tool_file.Part, tool_file.Part], admin_se
     "aws": _aws_tokens,
     "azure": _azure_tokens,
 }
-"""Name of kafkactl's plug-in for tokens -> the function that returns the settings for it."""
+"""Name of a token plug-in of kafkactl -> the function that returns the settings for it."""
 
 
 # twmb/kcl: ``config.toml`` with ``[profiles.<name>]``, or one unnamed profile at the top; variables ``KCL_*`` override
@@ -215,7 +218,7 @@ _TOKEN_PLUGINS: Mapping[str, Callable[[tool_file.Part, tool_file.Part], admin_se
 KCL = "kcl"
 DEFAULT_SEEDS = "localhost:9092"
 UNNAMED = "kcl"
-"""The name that kac gives to an unnamed profile."""
+"""The name of the context for kcl's unnamed profile."""
 
 _OVERRIDES = {
     "KCL_SEED_BROKERS": ("seed_brokers",),
@@ -233,11 +236,12 @@ _SWITCHES = {
     "KCL_TLS_INSECURE": ("tls", "insecure"),
     "KCL_SASL_IS_TOKEN": ("sasl", "is_token"),
 }
-"""Variable that has an effect whenever it exists, with any value -> the section and key that it sets."""
+"""Environment variable that takes effect if it exists, whatever its value -> the section and the key that it sets."""
 
 
 def read_kcl(surroundings: Surroundings) -> Found:
-    """Return the profiles of kcl. Environment variables override the current profile, as in kcl.
+    """Return kcl's profiles as contexts; empty if there is no file. Environment variables override the current profile,
+    as in kcl.
 
     Raises:
         ContextError: the file can't be read, is not TOML, or its `profiles` are not a table.
@@ -282,7 +286,7 @@ def _kcl_profile(path: Path) -> tool_file.Table:
 
 
 def _kcl_overridden(profile: tool_file.Table, environ: Mapping[str, str]) -> tool_file.Table:
-    """Return the profile with the environment's overrides."""
+    """Return the profile with the values of kcl's environment variables in place of its own."""
     result: dict[str, Any] = {key: dict(value) if isinstance(value, dict) else value for key, value in profile.items()}
     texts = {name: keys for name, keys in _OVERRIDES.items() if name in environ}
     switches = {name: keys for name, keys in _SWITCHES.items() if name in environ}
@@ -321,7 +325,7 @@ DEFAULT_MECHANISM = "SCRAM-SHA-256"
 
 
 def read_rpk(surroundings: Surroundings) -> Found:
-    """Return the profiles of rpk's ``rpk.yaml``; empty if the file is missing.
+    """Return the profiles in rpk's ``rpk.yaml`` as contexts; empty if the file is missing.
 
     Raises:
         ContextError: the file can't be read, is not YAML, or its `profiles` are not a list.
@@ -347,7 +351,7 @@ def _rpk_settings(profile: tool_file.Part) -> admin_settings.ConnectionSettings:
 
 
 def _rpk_token(part: tool_file.Part, mechanism: str) -> admin_settings.SaslSettings | None:
-    """Return the token that rpk stores as the password, ``token:…``; None for another mechanism."""
+    """Return the settings for the token that rpk stores as the password, ``token:…``; None for another mechanism."""
     given = part.secret("password") if mechanism.upper() == "OAUTHBEARER" else None
     if given is None or not given.reveal().startswith("token:"):
         return None
@@ -355,7 +359,7 @@ def _rpk_token(part: tool_file.Part, mechanism: str) -> admin_settings.SaslSetti
 
 
 def _config_folder(surroundings: Surroundings) -> Path:
-    """Return the folder for the files of tools written in Go (os.UserConfigDir)."""
+    """Return the folder in which tools written in Go have their configuration files (os.UserConfigDir)."""
     if sys.platform == "darwin":
         return surroundings.home / "Library" / "Application Support"
     return surroundings.config_folder()
@@ -369,11 +373,13 @@ def _listed(
     make: Callable[[tool_file.Part], admin_settings.ConnectionSettings],
     surroundings: Surroundings,
 ) -> Found:
-    """Return the contexts of a YAML file that lists them; empty if the file is missing.
+    """Return the contexts in a YAML file that has them as a list; empty if the file is missing.
 
     Args:
+        tool: the name of the tool.
         key: the key of the list.
-        current: the key that has the name of the current context.
+        current: the key whose value is the name of the current context.
+        make: returns the settings of one item of the list.
     """
     if not path.is_file():
         return Found()
@@ -383,4 +389,4 @@ def _listed(
 
 
 READERS = ((KAFKACTL, read_kafkactl), (KCL, read_kcl), (KAF, read_kaf), (RPK, read_rpk))
-"""Each tool with its reader, in order of precedence."""
+"""Each tool with the function that reads its contexts, in order of precedence."""

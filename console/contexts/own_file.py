@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from console.model.record_masks import MaskPath
 
 Receiver: TypeAlias = "Table | str"
-"""The table of a receiver, or the problem with the table as text."""
+"""The table of a receiver of messages; or, if the table is invalid, the problem as text."""
 
 # The line numbers of keys, which tomllib does not provide.
 
@@ -76,7 +76,7 @@ KeyPath = tuple[str, ...]
 
 
 def key_lines(text: str) -> Mapping[KeyPath, int]:
-    """Return a mapping of the path of every table and key to its line, from 1. The text is valid TOML."""
+    """Return the path of every table and key of a TOML text -> its line, from 1. The text must be valid TOML."""
     lines = text.split("\n")
     found: dict[KeyPath, int] = {}
     table: KeyPath = ()
@@ -96,7 +96,7 @@ def key_lines(text: str) -> Mapping[KeyPath, int]:
 
 
 def line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int | None:
-    """Return the line of a key, or of the nearest table around it; None for the whole file."""
+    """Return the line of a key, or of the nearest table that contains it; None if the path has no table with a line."""
     for size in range(len(path), 0, -1):
         if path[:size] in lines:
             return lines[path[:size]]
@@ -104,8 +104,8 @@ def line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int | None:
 
 
 def _statement(lines: list[str], start: int) -> tuple[Mapping[str, Any], int]:
-    """Return the value of the statement at a line, and its number of lines: the fewest that are valid TOML. Return
-    ({}, 1) if no number of lines is valid.
+    """Return the value of the statement that begins at a line, and its number of lines: the fewest lines that are valid
+    TOML. Return ({}, 1) if no number of lines is valid.
     """
     import tomllib
 
@@ -118,7 +118,7 @@ def _statement(lines: list[str], start: int) -> tuple[Mapping[str, Any], int]:
 
 
 def _paths(value: Any) -> Iterator[KeyPath]:
-    """Yield all paths of a tree of tables, parents first."""
+    """Yield the paths of all tables and keys in a tree of tables, each table before its keys."""
     if isinstance(value, list):
         value = value[0] if value else None
     if isinstance(value, dict):
@@ -129,7 +129,7 @@ def _paths(value: Any) -> Iterator[KeyPath]:
 
 
 CONFIG = "KAC_CONFIG"
-"""The environment variable with the path of a file that replaces kac's default one."""
+"""The environment variable with the path of a configuration file to use in place of the default one."""
 COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 _HEX_COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
@@ -167,7 +167,9 @@ class OwnFile(Struct, frozen=True):
 
 
 def own_path(surroundings: context.Surroundings) -> Path:
-    """Return the file that ``KAC_CONFIG`` names, else the one in the folder for configuration."""
+    """Return the path of kac's own file: the one that ``KAC_CONFIG`` names, else ``config.toml`` in kac's configuration
+    folder.
+    """
     named = surroundings.environ.get(CONFIG)
     if named:
         return surroundings.path(named, (surroundings.cwd,))
@@ -175,7 +177,9 @@ def own_path(surroundings: context.Surroundings) -> Path:
 
 
 def read_own_file(surroundings: context.Surroundings) -> OwnFile:
-    """Read kac's own file. Unusable contexts are BrokenContexts; other problems are lines in `problems`."""
+    """Read kac's own file and return its contents; empty if there is no file. Unusable contexts become BrokenContexts;
+    other problems become lines in `problems`.
+    """
     path = own_path(surroundings)
     if not path.exists() and CONFIG not in surroundings.environ:
         return OwnFile()
@@ -191,7 +195,7 @@ def read_own_file(surroundings: context.Surroundings) -> OwnFile:
 
 
 def own_text(text: str, path: Path, surroundings: context.Surroundings) -> OwnFile:
-    """Return the contents of a text of kac's own file. Raise ContextError if it is not TOML."""
+    """Return the contents of a text of kac's own file. Raises ContextError: the text is not TOML."""
     return _OwnFileReader(path, _parsed(text, path), key_lines(text), surroundings).read()
 
 
@@ -209,7 +213,7 @@ def _parsed(text: str, path: Path) -> Mapping[str, Any]:
 
 
 class _OwnFileReader:
-    """A reader of one parsed file. Its methods raise ContextError for an invalid value; the message names the line."""
+    """A parser of one file. Its methods raise ContextError for an invalid value; the message names the line."""
 
     def __init__(
         self, path: Path, table: Mapping[str, Any], lines: Mapping[KeyPath, int], surroundings: context.Surroundings
@@ -318,8 +322,8 @@ class _OwnFileReader:
         )
 
     def _lake(self, name: str, table: Mapping[str, Any]) -> str | None:
-        """Return the lake of a context: an absolute path, or a URI; None if it is not set. The file may have a path
-        relative to its folder.
+        """Return the lake of a context as an absolute path or a URI; None if it is not set. A relative path belongs to
+        the file's folder.
         """
         text = self._text(name, "lake", table)
         if text is None or "://" in text:
@@ -327,8 +331,8 @@ class _OwnFileReader:
         return str(self._surroundings.path(text, (self._path.absolute().parent,)))
 
     def _via(self, name: str, table: Mapping[str, Any], of_context: Mapping[str, Entry]) -> Via | None:
-        """Return the way of a context, which is a text or a table with a proxy's login; None if it is not set. Raises
-        ContextError.
+        """Return the way by which a context connects (``via``), from a text or from a table that also has a proxy's
+        login; None if it is not set. Raises ContextError.
         """
         value = table.get("via")
         if value is None:
@@ -354,7 +358,7 @@ class _OwnFileReader:
         return replace(found, username=username, password=password)
 
     def _addresses(self, name: str, table: Mapping[str, Any]) -> tuple[AddressRule, ...]:
-        """Return the rules that replace advertised addresses. Raises ContextError."""
+        """Return the rules by which other addresses replace those that brokers advertise. Raises ContextError."""
         value = table.get("addresses")
         if value is None:
             return ()
@@ -376,8 +380,8 @@ class _OwnFileReader:
         raise context.ContextError(f"{self._place('contexts', name, 'records')}: records is {legal}, not {value!r}")
 
     def _mask(self, name: str, table: Mapping[str, Any]) -> tuple[MaskPath, ...]:
-        """Return the masked fields. Raises ContextError for an invalid path: the context is then unusable, because the
-        field must not be shown.
+        """Return the paths of masked fields. Raises ContextError for an invalid path: the context is then unusable,
+        because the field must not be shown.
         """
         value = table.get("mask", [])
         if value == []:
@@ -398,8 +402,10 @@ class _OwnFileReader:
     def _schemas(
         self, name: str, table: Mapping[str, Any], of_context: Mapping[str, Entry]
     ) -> tuple[HttpSettings | None, tuple[str, ...]]:
-        """Return the schema registry (None without one), and warnings. of_context: the context's properties, which
-        declare providers.
+        """Return the settings of the schema registry, None without one, and warnings. Raises ContextError.
+
+        Args:
+            of_context: the context's properties, which may declare providers of secrets.
         """
         tree = table.get("schemas")
         if tree is None:
@@ -410,7 +416,7 @@ class _OwnFileReader:
     def _connect(
         self, name: str, table: Mapping[str, Any], of_context: Mapping[str, Entry]
     ) -> tuple[tuple[ConnectSettings, ...], tuple[str, ...]]:
-        """Return the Connect clusters, and warnings. Each cluster has the addresses of one or several workers. Raises
+        """Return the Connect clusters of a context, each with the URLs of its workers, and warnings. Raises
         ContextError.
         """
         path = ("contexts", name, "connect")
@@ -446,11 +452,12 @@ class _OwnFileReader:
         return tuple(found), tuple(warnings)
 
     def _service(self, path: KeyPath, tree: Any, of_context: Mapping[str, Entry]) -> dict[str, Entry]:
-        """Return the properties of a service with HTTP. Raises ContextError.
+        """Return the properties of an HTTP service. Raises ContextError.
 
         Args:
             path: the path of its table.
-            of_context: the context's properties, which declare providers of secrets.
+            tree: the table.
+            of_context: the context's properties, which may declare providers of secrets.
         """
         from console.contexts.config_providers import is_provider_key
         from console.contexts.http_services import JAVA_SERVICE_KEYS, OWN_KEYS
@@ -467,7 +474,7 @@ class _OwnFileReader:
         return entries
 
     def _http(self, entries: Mapping[str, Entry]) -> tuple[HttpSettings, tuple[str, ...]]:
-        """Return the settings of a service at one address, and warnings."""
+        """Return the settings of an HTTP service at one URL, and warnings."""
         from console.contexts.http_services import http_settings
         from console.contexts.properties import Values
 
@@ -488,8 +495,8 @@ class _OwnFileReader:
         return decode_rules(table["decode"], place_of, self._path, self._surroundings)
 
     def _throttles(self, name: str, table: Mapping[str, Any]) -> frozenset[ConfigPlace]:
-        """Return the intended throttles of a context: ``broker ID KEY``, ``broker <default> KEY`` and ``topic NAME
-        KEY``. Raises ContextError: a text has another form.
+        """Return the throttles that the operator keeps on purpose, from texts ``broker ID KEY``, ``broker <default>
+        KEY`` and ``topic NAME KEY``. Raises ContextError: a text has another form.
         """
         value = table.get("throttles", [])
         texts = value if isinstance(value, list) else [value]
@@ -522,7 +529,9 @@ class _OwnFileReader:
         return tuple(Acceptance(**each, place=str(place)) for each in found)
 
     def _watch(self, name: str, table: Mapping[str, Any]) -> Mapping[str, str]:
-        """Return the sets of watched subjects, by name, as text that ``watch`` parses later. Raises ContextError."""
+        """Return name -> the set of watched subjects, as text that the verb ``watch`` parses later. Raises
+        ContextError.
+        """
         value = table.get("watch", {})
         place = self._place("contexts", name, "watch")
         if not value:
@@ -550,8 +559,9 @@ class _OwnFileReader:
         return read_entries(self._surroundings.path(path, (self._path.absolute().parent,)))
 
     def _properties(self, name: str, tree: Mapping[str, Any]) -> tuple[Mapping[str, Entry], tuple[str, ...]]:
-        """Return Java's properties and warnings. ``a.b = 1`` is a table in TOML, ``"a.b" = 1`` a key; both are a.b.
-        Raises ContextError for an unknown key without a dot, which may be a misspelt safeguard.
+        """Return the Java properties of a context, and warnings. In TOML ``a.b = 1`` is a table and ``"a.b" = 1`` a
+        key; both become the property a.b. Raises ContextError for an unknown key without a dot, which may be a
+        misspelt safeguard.
         """
         from console.contexts.config_providers import is_provider_key
         from console.contexts.java_client import JAVA_KEYS, TOKEN_COMMAND
@@ -607,7 +617,9 @@ def _throttle(text: str) -> ConfigPlace | None:
 
 
 def _leaves(tree: Mapping[str, Any], above: KeyPath = ()) -> list[tuple[KeyPath, Any]]:
-    """Return every value of nested tables with the path of its keys."""
+    """Return every value in nested tables that is not a table, with the path of its keys. above: the path of the tree
+    itself.
+    """
     found: list[tuple[KeyPath, Any]] = []
     for key, value in tree.items():
         path = (*above, key)
@@ -616,8 +628,8 @@ def _leaves(tree: Mapping[str, Any], above: KeyPath = ()) -> list[tuple[KeyPath,
 
 
 def _property_text(key: str, value: Any, place: context.Place) -> str:
-    """Return the form of a value in a properties file: lists with commas, true and false in lower case. Raises
-    ContextError: it is neither a text, a number, a boolean nor a list of texts.
+    """Return a value as it is written in a properties file: lists with commas, booleans as ``true`` and ``false``.
+    Raises ContextError: it is neither a text, a number, a boolean nor a list of texts.
     """
     if isinstance(value, bool):
         return str(value).lower()

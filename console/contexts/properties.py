@@ -1,4 +1,4 @@
-"""Properties of one cluster: references in values, and lookups by key."""
+"""The properties of one cluster: replacement of references in values, and lookups by key."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from widgets.cells import clean
 
 _OWN_SOURCES = ("env", "file")
 MAX_SECRET_FILE = 1 << 20
-"""Maximum size in bytes of a file with a secret. No secret is longer, and a device file never ends."""
+"""Maximum size in bytes of a file with a secret: secrets are shorter, and a device file could be read without end."""
 
 
 class References(Struct):
-    """A resolver of references in values."""
+    """Replaces references ``${provider:target}`` in values."""
 
     surroundings: Surroundings
     bases: tuple[Path, ...]
-    """The folders that relative paths are looked up in; the first folder that has the file counts."""
+    """The folders to which relative paths may belong; the first folder that has the file counts."""
     providers: Mapping[str, config_providers.Provider] = field(default_factory=dict)
     """The providers that the file itself declares, which override kac's providers of the same name."""
     exposed: list[Path] = field(default_factory=list)
     """The files that were read although other users may also read them."""
 
     def expand(self, text: str) -> str:
-        """Return the text with its references replaced.
+        """Return the text with its references replaced by their values.
 
         Raises:
-            ValueError: a reference can't be resolved; the message names it. Without it the rest would be sent as the
-                password.
+            ValueError: a reference can't be replaced; the message names it. Otherwise the text of the reference would
+                be sent as the password.
         """
         expanded = self.replaced(text)
         if config_providers.placeholder(text) == "${…}":
@@ -54,11 +54,11 @@ class References(Struct):
         return expanded
 
     def replaced(self, text: str, *, nested: bool = False, lenient: bool = False) -> str:
-        """Return the text with its references replaced, as `expand` does.
+        """Return the text with its references replaced by their values.
 
         Args:
-            nested: whether values may contain references.
-            lenient: whether unknown references stay in the text, instead of raising ValueError.
+            nested: whether a value may itself look like a reference; it is not replaced again.
+            lenient: whether references to unknown providers stay in the text, instead of raising ValueError.
 
         Raises:
             ValueError: a reference can't be replaced, or is of a kind that only passwords and keys may have.
@@ -84,7 +84,9 @@ class References(Struct):
         return "".join((*parts, text[at:]))
 
     def _check_end(self, rest: str) -> None:
-        """Raise ValueError if an unfinished reference follows the last one."""
+        """Raise ValueError if a reference to a known provider begins in `rest`, the text after the last
+        closing brace.
+        """
         for begun in rest.split("${")[1:]:
             provider, colon, _ = begun.partition(":")
             if colon and self._knows(provider):
@@ -108,8 +110,8 @@ class References(Struct):
         )
 
     def _of_provider(self, provider: config_providers.Provider, target: str) -> str:
-        """Return a value as Kafka's own class of that name reads it. Raises ValueError: the provider is other Java
-        code, or does not return the value.
+        """Return the value that Kafka's config provider of this kind returns for a target. Raises ValueError: the
+        provider is another Java class, or the value can't be read.
         """
         if provider.kind is None:
             raise ValueError(
@@ -136,7 +138,9 @@ class References(Struct):
         return self.surroundings.environ[name]
 
     def _file(self, target: str) -> str:
-        """Return the content of a file without its last line end; with ``PATH:KEY``, one key of a properties file."""
+        """Return the content of the file `target` without its last line end; for a target ``PATH:KEY``, the value of
+        one key of a properties file. Raises ValueError: it can't be read.
+        """
         whole = self.surroundings.path(target, self.bases)
         name, colon, key = target.rpartition(":")
         if whole.exists() or not colon:
@@ -178,7 +182,7 @@ def whole_reference(text: str) -> bool:
 
 
 def open_to_others(path: Path) -> bool:
-    """Return whether the file's mode gives rights to its group or to others; False if there is no such file."""
+    """Return whether the file's mode gives its group or other users any right; False if the file does not exist."""
     try:
         return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
     except OSError:
@@ -189,18 +193,18 @@ def open_to_others(path: Path) -> bool:
 
 
 class Entry(NamedTuple):
-    """A value of a file, with unresolved references."""
+    """A value as it is written in a file, with its place; references are not replaced."""
 
     text: str
     place: Place
 
 
 class Values:
-    """Entries by key. Reading a value adds to `warnings` and `secrets_in`.
+    """Entries by key. Their references are replaced when a value is read, which may add to `warnings` and `secrets_in`.
 
     Attributes:
         file: the file, which errors about missing keys name.
-        bases: the folders for relative paths, in this order.
+        bases: the folders to which relative paths may belong, in this order.
     """
 
     def __init__(
@@ -229,7 +233,9 @@ class Values:
         return iter(self._entries)
 
     def below(self, key: str, options: Mapping[str, str]) -> Values:
-        """Return the values within the value of a key (the options of a login module), with the same warnings."""
+        """Return the options within the value of a key (those of a login module) as Values with the same warnings and
+        places.
+        """
         own = self._entries.get(key)
         place = self.place(key)
         entries = {name: Entry(text, place) for name, text in options.items()}
@@ -242,21 +248,21 @@ class Values:
         return inner
 
     def text(self, key: str) -> str | None:
-        """Return the value, trimmed as by Kafka's ConfigDef; None if the key is missing.
+        """Return the value, trimmed as Kafka's ConfigDef does; None if the key is missing.
 
         Raises:
-            ContextError: a reference in it can't be resolved; as in the other methods that return values.
+            ContextError: a reference in it can't be replaced. This also holds for the other methods that return values.
         """
         entry = self._entries.get(key)
         return None if entry is None else self._expanded(key, entry).strip()
 
     def untrimmed(self, key: str) -> str | None:
-        """Return the value untrimmed, because blanks may be part of a name; None if the key is missing."""
+        """Return the value untrimmed, because blanks at its ends may belong to a name; None if the key is missing."""
         entry = self._entries.get(key)
         return None if entry is None else self._expanded(key, entry)
 
     def foreign_providers(self) -> list[str]:
-        """Return the providers of the file that kac can't resolve."""
+        """Return the names of the providers in the file whose Java class kac can't replace."""
         entry = self._entries.get(config_providers.PROVIDERS)
         named = filter(None, map(str.strip, entry.text.split(","))) if entry else ()
         providers = self._references.providers
@@ -265,8 +271,8 @@ class Values:
         ]
 
     def config(self, key: str) -> str | None:
-        """Return a login config, which may be one whole reference; references in its options are not resolved. None if
-        the key is missing.
+        """Return a login config. If the whole value is one reference, it is replaced; references in its options are
+        not. None if the key is missing.
         """
         entry = self._entries.get(key)
         if entry is None or not whole_reference(entry.text):
@@ -276,18 +282,20 @@ class Values:
         return self._expanded(key, entry, partial(self._references.replaced, nested=True))
 
     def command(self, key: str) -> str | None:
-        """Return a command line, trimmed; None if the key is missing. It may have references of a shell."""
+        """Return a command line, trimmed; None if the key is missing. References are not replaced: ``${…}`` in it is
+        for the shell.
+        """
         entry = self._entries.get(key)
         expand = partial(self._references.replaced, lenient=True)
         return None if entry is None else self._expanded(key, entry, expand).strip()
 
     def raw(self, key: str) -> Entry | None:
-        """Return the entry with unresolved references; None if the key is missing."""
+        """Return the entry as it is written, with its references; None if the key is missing."""
         return self._entries.get(key)
 
     def secret(self, key: str) -> Secret | None:
-        """Return the value, untrimmed; None if the key is missing. If the value refers to a source of secrets, it is a
-        `Locked`, which is fetched later.
+        """Return the value, untrimmed; None if the key is missing. If the value refers to a command, a keyring,
+        Kubernetes or a prompt, it is a `Locked`, which is fetched later.
         """
         entry = self._entries.get(key)
         if entry is None:
@@ -302,7 +310,7 @@ class Values:
         return Secret(self._expanded(key, entry))
 
     def check_command(self, key: str) -> None:
-        """Raise ContextError if another user may have written a value that is executed."""
+        """Raise ContextError if another user may have written the value of a key that kac runs as a command."""
         try:
             require_own(self.place(key).file)
         except OSError as error:
@@ -315,8 +323,8 @@ class Values:
         return references.surroundings.path(text, references.bases) if text else None
 
     def seconds(self, key: str) -> float | None:
-        """Return a number of milliseconds in seconds; None if the key is missing. Raises ContextError: it is not a
-        whole number.
+        """Return the number of milliseconds in the value, in seconds; None if the key is missing. Raises ContextError:
+        it is not a whole number.
         """
         text = self.text(key)
         if text is None:
@@ -326,7 +334,7 @@ class Values:
         return int(text) / 1000
 
     def flag(self, key: str, default: bool) -> bool:
-        """Return whether the value is ``true``, in upper or lower case; the default if the key is missing. Raises
+        """Return whether the value is ``true``, in upper or lower case; `default` if the key is missing. Raises
         ContextError: it is neither ``true`` nor ``false``.
         """
         text = self.text(key)
@@ -348,8 +356,8 @@ class Values:
         self.warnings.append(clean(f"{self.place(key)}: {self._within}{key} {text}"))
 
     def exposure(self) -> tuple[str, ...]:
-        """Return a warning for each file with secrets that others may read: this file, and the files to which it
-        refers.
+        """Return a warning for each file with secrets that other users may read: the file itself, and the files to
+        which its values refer.
         """
         files = dict.fromkeys([*self.secrets_in, *self._references.exposed])
         return tuple(

@@ -40,30 +40,30 @@ FIELDS = (
 )
 """The names of the fields that a template may contain in braces."""
 KINDS = ("url", "command", "apprise")
-"""The keys for the kinds of a receiver; each receiver has exactly one of them."""
+"""The keys that determine the kind of a receiver; each receiver has exactly one of them."""
 _FIELD = re.compile(r"\{([A-Za-z_]+)\}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _TAKEN = frozenset({"host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding"})
-"""Headers that kac sends itself."""
+"""Headers that kac sets itself, so that a receiver's table can't."""
 _LOGINS = ("token", "username", "password", "sasl.oauthbearer.token.endpoint.url")
 DEEPEST = 20
 """Maximum levels of nesting in a template."""
 
 PlaceOf = Callable[..., Place]
-"""Returns the place in the file of a key by its path."""
+"""Returns the place in the file of the key with this path."""
 Service = Callable[[tuple[str, ...], Mapping[str, Any]], dict[str, Entry]]
-"""Returns the entries of a table, by the table's path and contents."""
+"""Returns the entries of the table with this path and these contents."""
 
 
 class Table(Struct, frozen=True):
-    """The table of a receiver as it stands in the file.
+    """The table of a receiver as it is written in the file.
 
     Attributes:
         place: the place of the table.
-        entries: the keys of a service with HTTP; for apprise, its URLs by number.
+        entries: the keys of an HTTP service; for apprise, its URLs by number.
         headers: name -> value.
         body: a template of JSON; None without one.
-        command: the words of a program; empty without one.
+        command: the program and its arguments; empty for other kinds.
     """
 
     name: str
@@ -75,17 +75,17 @@ class Table(Struct, frozen=True):
 
 
 class Webhook(Struct, frozen=True):
-    """An HTTP request that a receiver gets for each event."""
+    """An HTTP request that kac sends to a receiver for each event."""
 
     service: HttpSettings
     target: Secret
-    """The path and the query, which may contain a secret."""
+    """The path and the query of the URL, which may contain a secret."""
     body: Data = None
-    """A tree of JSON whose texts contain fields in braces; None to send the event itself."""
+    """A template: a tree of JSON whose texts may contain fields in braces; None to send the event itself."""
 
 
 class Command(Struct, frozen=True):
-    """A program that runs for each event."""
+    """A program that kac runs for each event."""
 
     words: tuple[str, ...]
     place: Place
@@ -93,13 +93,13 @@ class Command(Struct, frozen=True):
 
 
 class Chats(Struct, frozen=True):
-    """Services that apprise knows, by its URLs."""
+    """Services to which apprise delivers, given by its URLs."""
 
     urls: tuple[Secret, ...]
 
 
 class Receiver(Struct, frozen=True):
-    """A receiver whose secrets are fetched."""
+    """A receiver of messages, with its secrets fetched."""
 
     name: str
     way: Webhook | Command | Chats
@@ -111,11 +111,13 @@ class Receiver(Struct, frozen=True):
 
 
 def table(name: str, tree: Any, place_of: PlaceOf, service: Service) -> Table:
-    """Return the table of a receiver. Its secrets are not fetched.
+    """Return the table of a receiver, checked. Its secrets are not fetched.
 
     Args:
-        tree: the parsed TOML value.
-        service: returns the keys of a service with HTTP, and refuses other keys.
+        name: the name of the receiver.
+        tree: the parsed TOML value, of any type.
+        place_of: returns the place of a key, for errors.
+        service: returns the entries of an HTTP service's table, and raises ContextError for other keys.
 
     Raises:
         ContextError: the table does not describe a receiver; one line with file and line.
@@ -160,12 +162,14 @@ def table(name: str, tree: Any, place_of: PlaceOf, service: Service) -> Table:
 
 
 def _are_texts(values: list[Any]) -> bool:
-    """Return whether the list has values, all of which are texts that are not empty."""
+    """Return whether the list is not empty and all its values are non-empty texts."""
     return bool(values) and all(isinstance(each, str) and each for each in values)
 
 
 def _check_header(name: str, entry: Entry, entries: Mapping[str, Entry]) -> None:
-    """Raise ContextError for a header that can't be set."""
+    """Raise ContextError if a receiver's header has an invalid name, kac sets the header itself, or it is Authorization
+    although the table has a login.
+    """
     if _HEADER.fullmatch(name) is None or name.lower() in _TAKEN:
         raise ContextError(f"{entry.place}: {name!r} is no header that can be set")
     login = next((each for each in _LOGINS if each in entries), None)
@@ -174,7 +178,9 @@ def _check_header(name: str, entry: Entry, entries: Mapping[str, Entry]) -> None
 
 
 def _fields(tree: Any, depth: int, place: Place) -> Iterator[str]:
-    """Yield the fields of a template. Raises ContextError if JSON has no such value, or it is too deep."""
+    """Yield the names of the fields that a template contains. Raises ContextError: the template has a value that JSON
+    can't represent, or more than `DEEPEST` (20) levels.
+    """
     if depth > DEEPEST:
         raise ContextError(f"{place}: json has more than {DEEPEST} levels")
     if isinstance(tree, str):
@@ -187,7 +193,7 @@ def _fields(tree: Any, depth: int, place: Place) -> Iterator[str]:
 
 
 def filled(tree: Data, fields: Mapping[str, str]) -> Data:
-    """Return a template with its fields replaced. A value that has braces is not replaced again."""
+    """Return a template with its fields replaced by their texts. Braces in a replaced text are left as they are."""
     if isinstance(tree, str):
         return _FIELD.sub(lambda match: fields[match[1]], tree)
     if isinstance(tree, dict):
@@ -199,7 +205,7 @@ def filled(tree: Data, fields: Mapping[str, str]) -> Data:
 
 
 def receiver(of: Table, surroundings: Surroundings, *, ask: bool) -> Receiver:
-    """Return a receiver with its secrets fetched. Blocks.
+    """Return the receiver that a table describes, with its secrets fetched, which may take time.
 
     Args:
         ask: whether kac can prompt the operator on the terminal now.
@@ -244,7 +250,7 @@ def _values(entries: Mapping[str, Entry], surroundings: Surroundings) -> Values:
 
 
 def _split(url: str) -> tuple[str, str]:
-    """Return a URL up to its host and port, and its path with the query."""
+    """Return a URL up to its host and port, and the rest of it: its path with the query."""
     scheme, separator, rest = url.partition("://")
     host = re.split(r"[/?#]", rest, maxsplit=1)[0]
     target = rest[len(host) :]

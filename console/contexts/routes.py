@@ -1,11 +1,10 @@
-"""How connections get to a cluster, as text: the way (``--via``, `via`), and the map of addresses (`addresses`).
+"""The notation of how kac connects to a cluster: the way of all connections (``--via``, `via`), and the addresses that
+replace advertised ones (`addresses`).
 
-via = "ssh:ops@bastion"
-via = { url = "socks5://proxy:1080", username = "ops", password = "${prompt}" }
-via = "kube:kafka/orders"             # the namespace, the service to ask first; kube:prod/kafka/ has kubectl's context
+via = "ssh:ops@bastion" via = { url = "socks5://proxy:1080", username = "ops", password = "${prompt}" } via =
+"kube:kafka/orders"             # the namespace, the service to ask first; kube:prod/kafka/ has kubectl's context
 
-[contexts.prod.addresses]             # the first line that fits counts
-"b1.internal:9092" = "127.0.0.1:19092"
+[contexts.prod.addresses]             # the first line that fits counts "b1.internal:9092" = "127.0.0.1:19092"
 "*.kafka.example.com" = "edge:443"    # all to one port: TLS names the broker (SNI)
 """
 
@@ -29,8 +28,8 @@ _FORMS = (
 
 
 def parse_via(text: str) -> Via:
-    """Return the way of ``--via``. Raise ValueError with the problem; it never repeats the text, which may have a
-    password.
+    """Return the way that the text of ``--via`` describes. Raises ValueError: the text is invalid; the message never
+    contains it, since it may have a password.
     """
     stripped = text.strip()
     if not text.isprintable():
@@ -46,14 +45,18 @@ def parse_via(text: str) -> Via:
 
 
 def bootstrap_of(via: Via | None) -> str | None:
-    """Return the address to ask first that a way names; None if it names none."""
+    """Return the address of the Kubernetes service in a way, to which kac connects first; None if the way names no
+    service.
+    """
     if not isinstance(via, KubeNamespace) or via.service is None:
         return None
     return f"{via.service}.{via.namespace}.svc:9092"
 
 
 def address_rules(table: Mapping[str, object]) -> tuple[AddressRule, ...]:
-    """Return the rules of a table of addresses, in its order. Raise ValueError with the entry and the problem."""
+    """Return the rules of a table of addresses, in the order of the file. Raises ValueError: an entry is invalid; the
+    message names it.
+    """
     found = []
     for name, place in table.items():
         if not isinstance(place, str):
@@ -66,7 +69,7 @@ def address_rules(table: Mapping[str, object]) -> tuple[AddressRule, ...]:
 
 
 def _end(text: str) -> tuple[str, int | None]:
-    """Return the host and the port of an address; the port is None if the address has none."""
+    """Return the host and the port of an address in a rule; the port is None if the address has no port."""
     host, port = address_of(text)
     return host, port if re.search(r":[0-9]+\Z", text.strip()) else None
 
@@ -79,8 +82,9 @@ def _ssh(at: str, user: str | None) -> SshHost:
 
 
 def _kube(parts: list[str]) -> KubeNamespace:
-    """Return a namespace. Two parts are the namespace and its service; three parts begin with kubectl's context, and
-    the last one may be empty. Raises ValueError: a part is not a name of Kubernetes.
+    """Return the Kubernetes namespace that a way names. Two parts are the namespace and a service; three parts are
+    kubectl's context, the namespace and a service, which may be empty. Raises ValueError: a part is not a valid name
+    in Kubernetes.
     """
     context = parts[0] if len(parts) == 3 else None
     namespace, *service = filter(None, parts[1:] if len(parts) == 3 else parts)

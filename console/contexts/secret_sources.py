@@ -1,9 +1,9 @@
-"""Secrets that are fetched when a context is used: from a command, a keyring, Kubernetes, or the operator.
+"""Secrets that kac fetches only when a context is used: from a command, a keyring, Kubernetes, or the operator.
 
 ``${exec:COMMAND}``, ``${keyring:SERVICE:USER}``, ``${kube:NAMESPACE/SECRET/KEY}``, ``${prompt}`` and ``${prompt:TEXT}``
-replace a secret, or a part of it. These secrets stay locked while contexts are read and listed, and only the used
-context fetches its own: kac never prompts for the passwords of other clusters, and runs none of their commands. The
-fleet uses all contexts but those that prompt.
+replace a secret, or a part of it. Such a secret is not fetched while contexts are read and listed; only the used
+context fetches its own. So kac never prompts for the passwords of other clusters, and runs none of their commands. The
+overview of all clusters uses all contexts except those that prompt.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from console.contexts.context import Context, ContextError
 from console.model.secret import Secret
 
 COMMAND_SECONDS = 30.0
-"""Timeout in seconds of a command or a keyring; during that time the operator may have to touch a key or to type a
-passphrase."""
+"""Timeout in seconds for a command or a keyring; during that time the operator may have to touch a key or type a
+passphrase.
+"""
 
 LOCKED = re.compile(r"\$\{(?:(exec|keyring|kube):([^}]*+)|(prompt)(?::([^}]*+))?)(?:\}|\Z)")
 
@@ -35,8 +36,8 @@ class Locked(Secret):
     Attributes:
         text: the text with its references.
         where: the place and the key, for messages.
-        folder: the folder of the file, in which its commands are run.
-        plain: a function that replaces the references that are not sources of secrets.
+        folder: the folder of the file, in which its commands run.
+        plain: a function that replaces references to other sources, such as environment variables and files.
     """
 
     __slots__ = ("folder", "plain", "text", "where")
@@ -49,17 +50,17 @@ class Locked(Secret):
         self.plain = plain
 
     def reveal(self) -> str:
-        """Raise LookupError, because the secret must be fetched first."""
+        """Raise LookupError, because the secret must be fetched first (`unlocked_secret`)."""
         raise LookupError(f"{self.where}: the secret is not fetched")
 
 
 def is_locked(settings: Struct) -> bool:
-    """Return whether a secret of these settings is not fetched yet."""
+    """Return whether the settings contain a secret that is not fetched yet."""
     return any(True for _ in _locked_in(settings))
 
 
 def asks_operator(settings: Struct) -> bool:
-    """Return whether a secret of these settings is one that the operator types."""
+    """Return whether the settings contain a secret that kac has to ask the operator for."""
     return any(match[3] for each in _locked_in(settings) for match in LOCKED.finditer(each.text))
 
 
@@ -74,14 +75,14 @@ def _locked_in(settings: Struct) -> Iterator[Locked]:
 
 
 def unlocked(context: Context, *, ask: bool, limit: float = COMMAND_SECONDS) -> Context:
-    """Return the context with its secrets fetched: each once, in the order of the settings. Blocks.
+    """Return the context with its secrets fetched, each once, in the order of the settings. Blocks meanwhile.
 
     Args:
         ask: whether kac can prompt the operator on the terminal now.
-        limit: seconds for each command.
+        limit: the timeout of each command, in seconds.
 
     Raises:
-        ContextError: one line with the location of the secret and without the secret.
+        ContextError: a secret can't be fetched; one line with the place of the secret, without the secret.
     """
     if not is_locked(context.settings):
         return context
@@ -89,14 +90,16 @@ def unlocked(context: Context, *, ask: bool, limit: float = COMMAND_SECONDS) -> 
 
 
 def unlocked_settings(settings: S, name: str, *, ask: bool) -> S:
-    """Return a service's settings with their secrets fetched, as `unlocked` does. name: the name of the service, for
-    prompts.
+    """Return the settings of a service with its secrets fetched; raises and blocks as `unlocked`. name: the name of the
+    service, for prompts.
     """
     return _unlocked(settings, name, ask, COMMAND_SECONDS, {})
 
 
 def unlocked_secret(locked: Locked, name: str, *, ask: bool) -> Secret:
-    """Return one fetched secret, as `unlocked` does. name: the name of the secret's owner, for prompts."""
+    """Fetch a secret and return it; raises and blocks as `unlocked`. name: the name of the secret's owner, for
+    prompts.
+    """
     return _fetch(locked, name, ask, COMMAND_SECONDS, {})
 
 
@@ -141,7 +144,7 @@ def _fetch(locked: Locked, context: str, ask: bool, limit: float, fetched: dict[
 
 
 def _between(text: str) -> list[str]:
-    """Return the text around the references: one part more than there are references."""
+    """Return the parts of a text before, between and after its references: one part more than there are references."""
     ends = [0, *(end for match in LOCKED.finditer(text) for end in match.span()), len(text)]
     return [text[start:end] for start, end in zip(ends[::2], ends[1::2], strict=True)]
 
@@ -157,7 +160,9 @@ def _of_command(command: str, folder: Path, ask: bool, limit: float) -> str:
 
 
 def _one_secret(output: bytes, source: str) -> str:
-    """Return the output without its last line end. Raises ValueError: it is empty, or not UTF-8."""
+    """Return the output of a command without its last line end, as text. Raises ValueError: it is empty, or
+    not UTF-8.
+    """
     try:
         text = re.sub(r"\r?\n\Z", "", output.decode())
     except UnicodeDecodeError:
@@ -168,9 +173,9 @@ def _one_secret(output: bytes, source: str) -> str:
 
 
 def _of_keyring(target: str, ask: bool, limit: float) -> str:
-    """Return a secret from the package keyring if it is installed, else from secret-tool, which finds the secrets that
-    the package has stored with the Secret Service. Raises ValueError if neither is installed, or the
-    keyring does not return the secret.
+    """Return a secret from the Python package keyring if it is installed, else from the program secret-tool, which
+    finds what the package has stored in the Secret Service. Raises ValueError: neither is installed, or the keyring
+    does not return the secret.
     """
     service, _, user = target.rpartition(":")
     if not service or not user:
@@ -201,8 +206,8 @@ def _of_keyring(target: str, ask: bool, limit: float) -> str:
 
 
 def _of_kube(target: str, ask: bool, limit: float) -> str:
-    """Return the value of a key of a Secret of Kubernetes, by kubectl. Raises ValueError for a target that is not
-    NAMESPACE/SECRET/KEY, and if kubectl fails.
+    """Return the value of a key of a Kubernetes Secret, which kubectl reads. Raises ValueError: the target is not
+    NAMESPACE/SECRET/KEY, or kubectl fails.
     """
     import base64
     import binascii

@@ -1,5 +1,5 @@
-"""Options of Strimzi's login module for OAuth (its kafka-oauth-client), ``oauth.*`` in ``sasl.jaas.config``, under the
-equivalent names of Kafka's own login module.
+"""The options of Strimzi's login module for OAuth (kafka-oauth-client), ``oauth.*`` in ``sasl.jaas.config``, translated
+to the equivalent options of Kafka's own login module.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ _INSTEAD = {
 
 
 def renamed(options: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the options under Kafka's own names, without those that have no effect; other options of the module are
-    unchanged.
+    """Return the options of Strimzi's module under the names of Kafka's own module, without those that have no effect
+    on kac; other options are unchanged.
 
     Raises:
-        ValueError: an option has no counterpart; the message names the option, and what to write in its place.
+        ValueError: an option has no counterpart; the message names the option and its replacement.
     """
     found: dict[str, str] = {}
     for name, text in options.items():

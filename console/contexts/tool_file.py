@@ -1,4 +1,4 @@
-"""Lenient reader of other tools' files: users write values of any type."""
+"""Parsing of other tools' configuration files. It is lenient, because users write values of any type there."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ def parse_yaml(path: Path) -> Table:
 
 @dataclass(slots=True)
 class Part:
-    """One table of a tool's file, with lookups by key. Keys are case-insensitive, as in kafkactl and kaf."""
+    """One table of a tool's file, with lookups by key. Upper and lower case of keys are equal, as in kafkactl
+    and kaf.
+    """
 
     file: Path
     name: str
@@ -102,11 +104,11 @@ class Part:
         return Part(self.file, f"{self.name}.{key}", value, self.surroundings, self.warnings)
 
     def part_or_empty(self, key: str) -> Part:
-        """Return the table at a key; an empty one if it is missing or null."""
+        """Return the table at a key; an empty table if it is missing or null."""
         return self.part(key) or Part(self.file, f"{self.name}.{key}", {}, self.surroundings, self.warnings)
 
     def text(self, key: str) -> str:
-        """Return a text; ``""`` if it is missing. Numbers are accepted as texts."""
+        """Return the text at a key; ``""`` if the key is missing. A number becomes text."""
         value = self.table.get(key.lower())
         if value in _NULL:
             return ""
@@ -117,8 +119,8 @@ class Part:
         return text
 
     def _check(self, key: str, text: str) -> None:
-        """Raise ContextError for a placeholder of a template, which would be sent unchanged: no tool resolves
-        references here.
+        """Raise ContextError if the text contains a placeholder such as ``${NAME}``: these tools replace none, so it
+        would be sent unchanged.
         """
         if (left := placeholder(text)) is not None:
             place = context.Place(self.file, self._line_of(text))
@@ -128,8 +130,8 @@ class Part:
             )
 
     def _line_of(self, text: str) -> int | None:
-        """Return the first line of the file that contains the text, because the parsers of these files keep no lines.
-        None if the parsed text is not in the file: it is escaped, or from the environment.
+        """Return the number of the first line of the file that contains the text; the parsers of these files keep no
+        line numbers. None if no line contains the text, because it is escaped there or from the environment.
         """
         if not self.file.is_file():
             return None
@@ -137,7 +139,9 @@ class Part:
         return next((number for number, line in enumerate(lines, start=1) if text in line), None)
 
     def flag(self, key: str) -> bool:
-        """Return a boolean, also from a text; False if it is missing. Raises ContextError: it is not a boolean."""
+        """Return the boolean at a key, also if it is written as a text; False if the key is missing. Raises
+        ContextError: it is not a boolean.
+        """
         text = self.text(key).lower()
         if text in ("", "false", "0", "no", "off"):
             return False
@@ -146,7 +150,9 @@ class Part:
         raise self.error(f"{key} is true or false, not {text!r}")
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return a list of texts, or one text split at commas or blanks; empty without a value."""
+        """Return the list of texts at a key; a single text is split at commas or blanks. Empty if the key is
+        missing.
+        """
         value = self.table.get(key.lower())
         if isinstance(value, list):
             found = tuple(str(item) for item in value if item not in _NULL)
@@ -156,7 +162,9 @@ class Part:
         return tuple(re.split(r"[,\s]+", self.text(key).strip())) if self.text(key).strip() else ()
 
     def secret(self, key: str) -> Secret | None:
-        """Return a secret; None if it is missing or empty. Adds a warning if others may read the file."""
+        """Return the secret at a key; None if it is missing or empty. Adds a warning if other users may read
+        the file.
+        """
         text = self.text(key)
         if not text:
             return None
@@ -166,8 +174,9 @@ class Part:
         return Secret(text)
 
     def seconds(self, key: str, default: float) -> float:
-        """Return a duration in seconds, which the file has in Go's format, ``1m30s``; the default if it is missing or
-        0. Raises ContextError for a text of another format.
+        """Return the duration at a key in seconds; the file has it in Go's format, ``1m30s``. Return `default` if it is
+        missing or
+        0. Raises ContextError: the text has another format.
         """
         text = self.text(key)
         found = _DURATION.findall(text)
@@ -178,18 +187,21 @@ class Part:
     def connection(
         self, addresses: str, tls: TlsSettings | None, sasl: SaslSettings | None, default: str = ""
     ) -> ConnectionSettings:
-        """Return settings with the protocol that follows from TLS and SASL.
+        """Return connection settings with the security protocol that follows from TLS and SASL.
 
         Args:
-            addresses: the tool's key for the addresses.
-            tls, sasl: the settings of TLS and of SASL; None for a protocol without it.
-            default: addresses if that key is missing.
+            addresses: the key that has the addresses.
+            tls: the TLS settings; None for a connection without encryption.
+            sasl: the SASL settings; None for a connection without a login.
+            default: the addresses if that key is missing.
         """
         protocol = ("SASL_" if sasl else "") + ("SSL" if tls else "PLAINTEXT")
         return ConnectionSettings(self.addresses(addresses, protocol, default), protocol, sasl=sasl, tls=tls)
 
     def addresses(self, key: str, security_protocol: str, default: str = "") -> tuple[tuple[str, int], ...]:
-        """Return bootstrap addresses. Raises ContextError: an address is invalid or contradicts the protocol."""
+        """Return the bootstrap addresses at a key, or those in `default` if it is missing. Raises ContextError: an
+        address is invalid or contradicts the security protocol.
+        """
         text = ",".join(self.texts(key)) or default
         try:
             addresses = context.parse_bootstrap(text)
@@ -199,8 +211,8 @@ class Part:
             raise self.error(f"{key}: {error}") from None
 
     def pem(self, key: str) -> Store | None:
-        """Return a PEM file; None if the key is missing. A relative path starts in the working folder, or in the folder
-        of the tool's file if the file exists only there.
+        """Return the PEM file at a key; None if the key is missing. A relative path belongs to the working folder, or
+        to the folder of the tool's file if it exists only there.
         """
         text = self.text(key)
         if not text:
@@ -208,8 +220,11 @@ class Part:
         return Store("PEM", path=self.surroundings.path(text, (self.surroundings.cwd, self.file.parent)))
 
     def tls(self, *, ca: str, cert: str, key: str, insecure: str, password: str = "") -> TlsSettings:
-        """Return TLS settings from PEM files. The arguments are the tool's keys. Raises ContextError: a certificate is
-        given without its key, or a key without its certificate.
+        """Return TLS settings from PEM files. Raises ContextError: a certificate is given without its key, or a key
+        without its certificate.
+
+        Args:
+            ca, cert, key, insecure, password: the names of the keys in the tool's file.
         """
         chain, private = self.pem(cert), self.pem(key)
         if (chain is None) != (private is None):
@@ -228,15 +243,15 @@ class Part:
         )
 
     def sasl(self, mechanism: str, *, user: str, password: str) -> SaslSettings:
-        """Return the SASL settings of a mechanism: IAM of Amazon MSK, Kerberos, or PLAIN or SCRAM with a user and a
-        password.
+        """Return the SASL settings of a mechanism: AWS IAM for Amazon MSK, Kerberos, or PLAIN or SCRAM with a user and
+        a password.
 
         Args:
             mechanism: the mechanism in any tool's spelling.
-            user, password: the tool's keys of the two.
+            user, password: the names of the keys in the tool's file.
 
         Raises:
-            ContextError: another mechanism, or the file lacks the user or the password.
+            ContextError: the mechanism is not supported, or the file lacks the user or the password.
         """
         plain = re.sub(r"[-_\s]", "", mechanism.lower())
         if plain == "awsmskiam":
@@ -256,8 +271,8 @@ class Part:
         return SaslSettings(name, username, secret)
 
     def _aws(self, user: str, password: str) -> SaslSettings:
-        """Return IAM of Amazon MSK, with the credentials of AWS' own sources: environment, profile, instance. Raises
-        ContextError: the file has AWS keys itself.
+        """Return settings for AWS IAM for Amazon MSK, with the credentials of AWS' own sources: environment, profile,
+        instance. Raises ContextError: the file itself contains AWS keys, which kac does not use.
         """
         if self.text(user) or self.text(password):
             raise self.error(
@@ -267,7 +282,9 @@ class Part:
         return SaslSettings("AWS_MSK_IAM", options={"aws": "iam"})
 
     def _kerberos(self, user: str, password: str) -> SaslSettings:
-        """Return Kerberos with the tickets of the default cache. Raises ContextError: the file has a password."""
+        """Return Kerberos settings with the tickets of the default cache. Raises ContextError: the file has a
+        password.
+        """
         if self.text(password):
             raise self.error(f"{password} is not used for Kerberos: run kinit {self.text(user)}, and take it out")
         service = self.text("serviceName") or DEFAULT_SERVICE
@@ -283,13 +300,13 @@ def gather(
     surroundings: context.Surroundings,
     origin: str | None = None,
 ) -> context.Found:
-    """Return a context for each (name, path in the file, table); a BrokenContext if it is unusable.
+    """Return a context for each entry of a tool's file; a BrokenContext for an unusable entry.
 
     Args:
         values: name, path in the file for messages, and the table, a value of any type.
-        make: reads a table; its ContextError makes the context a broken one.
-        current: the name of the tool's current context, case-insensitive.
-        origin: the source of the contexts, for display; the file's path if None.
+        make: returns the settings of a table; if it raises ContextError, the context is broken.
+        current: the name of the tool's current context, in any case.
+        origin: the source of the contexts, for display; None for the file's path.
     """
     shown = f"{tool}, {origin or surroundings.shown(path)}"
     items: list[context.Context | context.BrokenContext] = []
