@@ -1,1 +1,1 @@
-"""Messages about causes for receivers outside of kac, and metrics for a Prometheus."""
+"""Messages about causes to receivers outside of kac, such as a chat or a pager, and metrics for Prometheus."""

@@ -1,4 +1,4 @@
-"""Serves metrics to a Prometheus: GET /metrics over HTTP, bounded in everything that a client decides."""
+"""An HTTP server for Prometheus with one resource, GET /metrics. Size, time and number of requests are limited."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ log = logging.getLogger(__name__)
 
 MOST_CONNECTIONS = 16
 LONGEST_HEAD = 16 << 10
-"""Maximum size in bytes of a request's head."""
+"""Maximum size in bytes of a request's first line and headers."""
 SECONDS = 10.0
 """Maximum seconds for a request and its response."""
 _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Address(NamedTuple):
-    """An address at which kac listens for requests."""
+    """An address at which kac accepts connections: a host name or IP address, and a port."""
 
     host: str
     port: int
@@ -33,7 +33,7 @@ class Address(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this host reaches the address."""
+        """Whether the address is a loopback address, so that only this host reaches it."""
         return binds_loopback(self.host)
 
 
@@ -49,10 +49,10 @@ def address(text: str) -> Address:
 
 @asynccontextmanager
 async def listening(at: Address, metrics: Callable[[], Awaitable[str]]) -> AsyncIterator[Address]:
-    """Serve metrics while the block lasts. Yields the address, with the port that was free for port 0.
+    """Serve metrics inside the ``with`` block. Yield the address; for port 0 it has the port that the system chose.
 
     Args:
-        metrics: returns the text of a response.
+        metrics: returns the text of a response in Prometheus' text format.
 
     Raises:
         OSError: kac can't listen at the address.
@@ -94,8 +94,14 @@ async def listening(at: Address, metrics: Callable[[], Awaitable[str]]) -> Async
 
 
 async def _response(head: str, own: Address | None, metrics: Callable[[], Awaitable[str]]) -> bytes:
-    """Return the response to a request, which closes the connection. own: the address as the operator gave it, if only
-    this host reaches it; else None."""
+    """Return the whole HTTP response to a request: the metrics, or an error of status 403, 404 or 405. The connection
+    is closed afterwards.
+
+    Args:
+        head: the request's first line and headers.
+        own: the address that the operator gave, if it is a loopback address: other Host headers than it and loopback
+            addresses are then refused; None to accept any Host header.
+    """
     line, *headers = head.split("\r\n")
     method, _, rest = line.partition(" ")
     path, _, version = rest.partition(" ")
@@ -114,7 +120,7 @@ async def _response(head: str, own: Address | None, metrics: Callable[[], Awaita
 
 
 def _hosts(headers: Iterable[str]) -> Iterator[str]:
-    """Yield the host that each header names, without the port, brackets, and the dot at the end of a name."""
+    """Yield the host in each Host header, without port and brackets, and without the dot at the end of a name."""
     for name, _, value in (header.partition(":") for header in headers):
         if name.strip().lower() == "host":
             host, bracket, _ = value.strip().lower().partition("]")

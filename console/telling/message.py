@@ -1,4 +1,4 @@
-"""The event of a cause that has come, got worse or gone: as JSON, and as the fields of a template. Pure."""
+"""The event that receivers get if a cause has come, got worse or gone: as JSON, and as fields for a template. Pure."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from console.sensitive import without_secrets
 from console.telling.news import News, What
 
 MOST = 10
-"""Maximum number of pieces of evidence, of steps and of examples in an event."""
+"""Maximum number of entries of each list in an event: evidence, steps, examples."""
 LONGEST = 400
-"""Maximum characters of a text."""
+"""Maximum number of characters of each text in an event."""
 _DOTS = "······"
 
 
 class Event(NamedTuple):
-    """The event that a receiver gets."""
+    """The event that a receiver gets about a cause."""
 
     data: Mapping[str, Data]
-    """The JSON object. The meanings of its fields never change, as receivers rely on them."""
+    """The event as a JSON object. The meaning of a field never changes, because receivers rely on it."""
     fields: Mapping[str, str]
     """Name of a field -> its text, for a template."""
 
     @property
     def text(self) -> str:
-        """The event in a line."""
+        """The event as one line of text."""
         return self.fields["text"]
 
 
 def event(each: News, context: str, cluster_id: str) -> Event:
-    """Return the event of one piece of news.
+    """Return the event for a change of a cause.
 
     Args:
         context: the name of the cluster's context.
-        cluster_id: ``""`` if no broker answered yet.
+        cluster_id: the id of the cluster; ``""`` if no broker has answered yet.
     """
     named, claim = each.row.named, each.row.claim
     title, severity = _plain(claim.title), claim.severity.value
@@ -93,14 +93,12 @@ def _time(at: datetime | None) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text for a message: on one line, without control characters, and without texts that look like
-    a secret.
-    """
+    """Return a text on one line, without control characters, and with parts that look like a secret replaced."""
     return clean(without_secrets(text[: 4 * LONGEST], _DOTS), LONGEST)
 
 
 def _bounded(value: Data) -> Data:
-    """Return a tree of JSON with its texts plain, and its lists and objects short."""
+    """Return a tree of JSON whose texts are plain (`_plain`) and short, and whose lists and objects are short."""
     if isinstance(value, str):
         return _plain(value)
     if isinstance(value, dict):

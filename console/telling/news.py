@@ -1,4 +1,6 @@
-"""The choice of messages for receivers: one when a cause comes, when it gets worse, and when it goes. Pure."""
+"""The decision which messages receivers get: one when a cause comes, one each time it gets worse, and one when it has
+gone. Pure.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,14 @@ from console.triage.settling import HELD
 from console.triage.symptoms import CLUSTER
 
 NO_ANSWER = "no-answer"
-"""The name of the cause that stands for a cluster none of whose nodes answers."""
+"""The name of the cause that reports a cluster of which no node answers."""
 LOOK = "look at the network between this host and the cluster, and at the cluster's processes"
-"""The next step of the cause `NO_ANSWER`."""
+"""The step that the cause `NO_ANSWER` recommends."""
 _SEVERITIES = tuple(Severity)
 
 
 class What(StrEnum):
-    """The ways in which a cause changes: it comes, gets worse or goes."""
+    """The kinds of change of a cause: it came, got worse or has gone."""
 
     CAME = "came"
     WORSE = "worse"
@@ -43,28 +45,31 @@ class News(NamedTuple):
     at: datetime
     """The time of the poll, UTC."""
     was: Severity | None = None
-    """The severity in the previous message about the cause; None for a new cause."""
+    """The severity in the previous message about the cause; None if this is the first message."""
 
 
 class Told(Struct, frozen=True):
-    """A cause that receivers know of."""
+    """A cause about which receivers got a message and whose end they were not told."""
 
     worst: Severity
     """The highest severity in the messages about the cause."""
     row: CauseRow
-    """The cause as the last poll that found it saw it."""
+    """The cause as the last poll that found it shows it."""
     missing: float | None = None
-    """The time since which polls do not find the cause, in seconds of a monotonic clock; None while they find it."""
+    """The time since which polls do not find the cause any more, in seconds of a monotonic clock; None if the last poll
+    found it.
+    """
     members: Mapping[str, float | None] = field(default_factory=dict)
-    """For a cause whose row stands for several states: id of each reported state -> the time since which polls do not
-    find it, as in `missing`."""
+    """For a cause whose row combines several states: id of each reported state -> the time since which polls do not
+    find it, as in `missing`. Empty for other causes.
+    """
 
 
 class Known(Struct, frozen=True):
-    """The causes that receivers know of."""
+    """The state from one verdict to the next: the causes about which receivers were told."""
 
     told: Mapping[str, Told] = field(default_factory=dict)
-    """Id of a known cause -> what receivers know of it."""
+    """Id of a cause -> its last message and state."""
     first: Mapping[str, float] = field(default_factory=dict)
     """Id of an unexplained symptom -> the time when it was first seen, in seconds of a monotonic clock."""
 
@@ -72,20 +77,21 @@ class Known(Struct, frozen=True):
 def news(
     known: Known, rows: Sequence[CauseRow], at: datetime, now: float, *, blind: bool = False
 ) -> tuple[Known, tuple[News, ...]]:
-    """Return the causes that receivers know of after a verdict, and the messages about the changes.
+    """Return the causes about which receivers know after a verdict, and the messages about the changes.
 
     A cause comes if it counts on the screen: it is certain, not muted, and more severe than information. An unexplained
-    symptom waits for its cause, as long as rows keep their names (`HELD`); a cause has gone once no poll saw it for
-    that time. So receivers get one message about a cause that comes and goes meanwhile, and one about each severity
-    that it reaches. States in one row have one id, and have gone once all of them have; a state that is added to the
-    row is a new cause. A cause that is muted later gets its last message when it goes.
+    symptom is reported only if it lasts for `HELD`, because its cause may be found meanwhile. A cause has gone once no
+    poll found it for `HELD`. So receivers get one message about a cause that disappears for a short time, and one about
+    each severity that it reaches. States combined in one row have one id, and have gone once all of them have; a state
+    that is added to the row is a new cause. A cause that is muted after its message still gets the message that it has
+    gone.
 
     Args:
-        rows: the causes, as the screen has them.
-        at: time of the poll, UTC, for the messages.
-        now: the same time in seconds of a monotonic clock, so that a step of the wall clock neither removes nor keeps a
-            cause.
-        blind: whether facts that a verdict needs could not be read: then no cause goes.
+        known: the result after the former verdict.
+        rows: the causes of the verdict, the worst first.
+        at: the time of the poll, UTC, for the messages.
+        now: the same time in seconds of a monotonic clock, which no step of the wall clock changes.
+        blind: whether facts that a verdict needs could not be read: then no cause counts as gone.
     """
     seen = dict[str, CauseRow]()
     for row in rows:
@@ -156,19 +162,23 @@ def _id(claim: Claim) -> str:
 
 
 def _states(claim: Claim) -> Mapping[str, Claim]:
-    """Return the states that a row stands for, by their ids; empty if the row's cause is not a finding of lint."""
+    """Return id -> each state that a row combines, or the one state of the row; empty if the cause is not a lasting
+    state that lint finds.
+    """
     return {cause_id(each): each for each in claim.members or (claim,)} if claim.stands is not None else {}
 
 
 def _row_of(added: Sequence[Claim], row: CauseRow) -> CauseRow:
-    """Return a row of only the states that were added. Its steps are those of the whole row, because triage has checked
-    only these.
+    """Return a row for only the added states. Its recommended steps are those of the whole row, because triage has
+    checked only these.
     """
     return CauseRow(Named(replace(one_of(added), next=row.claim.next), {}))
 
 
 def _has_taken_in(claim: Claim, former: Claim) -> bool:
-    """Return whether a cause of several groups, or of several partitions of one, has another one as its part."""
+    """Return whether a cause about several groups, or about several partitions of a topic, now includes the subject of
+    a former cause of the same kind.
+    """
     mine, its = claim.subject, former.subject
     pairs = ((mine.group, its.group), (mine.topic, its.topic), (mine.partition, its.partition))
     return claim.cause == former.cause and mine.entity == its.entity and all(one in (None, of) for one, of in pairs)

@@ -1,4 +1,6 @@
-"""Events on their way to one receiver: a bounded queue and a thread, so that a dead receiver holds up nothing."""
+"""The queue of events for one receiver, and the thread that delivers them. The queue is limited, and a receiver that
+does not answer delays nothing else.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,13 @@ from console.telling.receivers import Deliver, NotDelivered
 log = logging.getLogger(__name__)
 
 MOST = 100
-"""Maximum number of events that wait; beyond that, the oldest is dropped."""
+"""Maximum number of waiting events; if one more is added, the oldest is dropped."""
 RESTS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 """Seconds to wait after each failed attempt; the last value is used again and again."""
 LONGEST = 15 * 60.0
-"""Seconds after the first attempt at which an event is dropped."""
+"""Seconds after the first attempt at which kac stops trying and drops an event."""
 LAST = 5.0
-"""Seconds to deliver the waiting events when watching ends."""
+"""Seconds that `Outbox.close` grants for the delivery of the waiting events."""
 
 
 class Counts(NamedTuple):
@@ -34,7 +36,7 @@ class Counts(NamedTuple):
 
 
 class Outbox:
-    """The events of one receiver. `put` never blocks.
+    """The events for one receiver. `put` never blocks.
 
     Attributes:
         name: the name of the receiver.
@@ -52,8 +54,9 @@ class Outbox:
         """Start the thread that delivers events.
 
         Args:
-            complain: prints a line; called from the thread.
-            rests, longest: values in place of `RESTS` and `LONGEST`.
+            deliver: delivers one event, or raises NotDelivered.
+            complain: prints a line for the operator; called from the thread.
+            rests, longest: seconds, in place of `RESTS` and `LONGEST`.
         """
         self.name, self.counts = name, Counts()
         self._deliver, self._complain = deliver, complain
@@ -80,7 +83,7 @@ class Outbox:
             self._is_flooded = True
 
     def close(self, seconds: float = LAST) -> None:
-        """Deliver the waiting events, for at most `seconds` seconds; report the events that are left."""
+        """Deliver the waiting events, for at most `seconds`; drop and report the others."""
         with self._changed:
             self._ends_at = time.monotonic() + seconds
             self._changed.notify()
@@ -102,7 +105,7 @@ class Outbox:
                 self._drop_current("something went wrong in kac itself")
 
     def _next(self) -> Event | None:
-        """Wait for an event and take it; None at the end."""
+        """Wait for an event, and remove it from the queue; None after `close` if no event waits or the time is over."""
         with self._changed:
             self._current = None
             while not self._waiting:
@@ -115,7 +118,9 @@ class Outbox:
             return self._current
 
     def _tell(self, event: Event) -> None:
-        """Deliver an event, with as many attempts as its time allows; drop it if the last one fails."""
+        """Deliver an event. If an attempt fails, try again until `longest` seconds have passed, then drop the event. A
+        final error drops it at once.
+        """
         began = time.monotonic()
         for rest in chain(self._rests, repeat(self._rests[-1])):
             try:
@@ -138,7 +143,7 @@ class Outbox:
                 return
 
     def _rest(self, seconds: float) -> bool:
-        """Wait before the next attempt; return whether there is time for one before the end."""
+        """Wait before the next attempt. Return False if kac will end before that attempt."""
         until = time.monotonic() + seconds
         with self._changed:
             while (left := until - time.monotonic()) > 0:
@@ -148,7 +153,7 @@ class Outbox:
             return not self._is_over(0.0)
 
     def _is_over(self, seconds: float) -> bool:
-        """Return whether kac ends within so many seconds."""
+        """Return whether the time that `close` granted ends within `seconds`; False before `close`."""
         return self._ends_at is not None and time.monotonic() + seconds >= self._ends_at
 
     def _say_failing(self, why: str) -> None:
@@ -158,7 +163,7 @@ class Outbox:
             self._complain(f"{self.name} does not take messages: {why}; kac tries again")
 
     def _drop_current(self, why: str) -> None:
-        """Drop the event on its way, unless `close` did."""
+        """Drop the event that is being delivered, unless `close` has dropped it already."""
         with self._changed:
             event, self._current = self._current, None
         if event is not None:
@@ -173,7 +178,7 @@ class Outbox:
             self._unsaid += 1
 
     def _say_unsaid(self) -> None:
-        """Report the number of dropped events that no line has reported yet."""
+        """Report the number of dropped events of which no line was printed, if there are any."""
         if self._unsaid:
             self._complain(f"{self.name} was not told of {self._unsaid} more: kac.log has them")
         self._is_flooded, self._unsaid = False, 0

@@ -1,4 +1,6 @@
-"""Delivers an event to a receiver: a request with HTTP, a program, or apprise. Each blocks, and is bounded in time."""
+"""The delivery of an event to a receiver: by an HTTP request, a program, or apprise. Each delivery blocks for a limited
+time.
+"""
 
 from __future__ import annotations
 
@@ -18,21 +20,20 @@ from console.telling.news import What
 SECONDS = 10.0
 """Timeout in seconds for one delivery by a request or a program."""
 CHAT_SECONDS = 60.0
-"""Timeout in seconds for one delivery by apprise; apprise's services also have their own timeouts for each part of a
-delivery."""
+"""Timeout in seconds for one delivery by apprise, which may send several requests with timeouts of their own."""
 _LATER = frozenset({408, 425, 429})
-"""HTTP statuses below 500 that may be temporary."""
+"""HTTP statuses below 500 after which another attempt may succeed."""
 
 Deliver = Callable[[Event], None]
-"""Delivers an event, or raises NotDelivered."""
+"""Delivers an event; raises NotDelivered on failure."""
 
 
 class NotDelivered(Exception):
-    """An event that was not delivered. The text is the reason, one line without a secret.
+    """The failure of a delivery. The text is the reason, one line without a secret.
 
     Args:
         why: the reason.
-        is_final: whether another attempt would fail as well.
+        is_final: whether every further attempt would fail as well.
     """
 
     def __init__(self, why: str, *, is_final: bool = False) -> None:
@@ -41,8 +42,8 @@ class NotDelivered(Exception):
 
 
 def deliveries(receiver: Receiver) -> list[Deliver]:
-    """Return the functions that deliver to a receiver: one for each service of apprise, so that a failure of one
-    service repeats no message to another.
+    """Return the functions that deliver to a receiver: one for each service of apprise, so that the failure of one
+    service does not repeat messages to another; otherwise one.
 
     Raises:
         NotDelivered: the receiver needs a package that is not installed, or apprise does not know its URL.
@@ -108,9 +109,8 @@ def _chats(way: Chats) -> list[Deliver]:
 
 
 def _bounded(work: Deliver, seconds: float) -> Deliver:
-    """Return a delivery that ends after `seconds`, even if a service sends a byte from time to time. It raises
-    NotDelivered then. The attempt goes on in a daemon thread, which the end of kac does not wait for; until it ends,
-    every other attempt fails.
+    """Return a function that calls `work` and raises NotDelivered if that takes longer than `seconds`. The call then
+    continues in a daemon thread, for which the end of kac does not wait; until it ends, every other attempt fails.
     """
     busy = threading.Lock()
 

@@ -1,4 +1,4 @@
-"""The output of ``kac triage --watch`` besides its lines: messages for receivers, and metrics for a Prometheus."""
+"""The output of ``kac triage --watch`` other than its lines: messages to receivers, and metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ from console.triage.diagnosis import Verdict
 
 
 class Voice:
-    """The sender of the messages and metrics of one watch. Its methods never wait for a receiver.
+    """The sender of the messages and metrics of one watch. Its methods do not wait for deliveries.
 
     Attributes:
-        health: the health of the watch so far.
+        health: the numbers of polls and failures of the watch so far.
     """
 
     def __init__(
         self, context: str, outboxes: Sequence[Outbox] = (), clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Create the voice.
+        """Create the sender. Nothing is sent yet.
 
         Args:
             context: the name of the cluster's context.
-            clock: returns monotonic seconds.
+            outboxes: the queue of each receiver.
+            clock: returns seconds of a monotonic clock.
         """
         self.health = Health()
         self._clock = clock
@@ -48,8 +49,8 @@ class Voice:
         self._serving = asyncio.Lock()
 
     async def judged(self, verdict: Verdict, snapshot: Snapshot, seconds: float) -> None:
-        """Send the changes of a verdict to the receivers, and update the metrics. seconds: the duration of the
-        diagnosis.
+        """Send the changes since the former verdict to the receivers, and use this verdict for the metrics. seconds:
+        the duration of the diagnosis.
         """
         self._verdict, self._snapshot = verdict, snapshot
         self.health = self.health._replace(polls=self.health.polls + 1, verdict_seconds=seconds)
@@ -63,12 +64,12 @@ class Voice:
         self._tell(found)
 
     def lost(self, why: str, at: datetime, step: str = LOOK) -> None:
-        """Tell the receivers that no node answers, or that the watch is refused.
+        """Tell the receivers that no node of the cluster answers, or that kac can't watch it.
 
         Args:
             why: the reason, in one line.
             at: the time, UTC.
-            step: the next step.
+            step: the step that the message recommends.
         """
         self._verdict = None
         self.health = self.health._replace(polls=self.health.polls + 1, failed=self.health.failed + 1)
@@ -83,7 +84,7 @@ class Voice:
                 outbox.put(told)
 
     async def metrics(self) -> str:
-        """Return the metrics of the last poll."""
+        """Return the metrics of the last poll in Prometheus' text format."""
         # Make the text only once for all requests after a poll, as the text of a large cluster takes a while.
         async with self._serving:
             counts = {each.name: each.counts._asdict() for each in self._outboxes}
@@ -102,7 +103,8 @@ async def speaking(
     listen: Address | None,
     complain: Callable[[str], None],
 ) -> AsyncIterator[Voice]:
-    """Yield the voice of a watch. At the end, deliver the waiting events for a few seconds.
+    """Yield the sender of a watch. At the end of the ``with`` block, deliver the waiting events, for at most `LAST` (5)
+    seconds.
 
     Args:
         context: the name of the cluster's context.
