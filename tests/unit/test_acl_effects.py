@@ -1,5 +1,5 @@
-"""Tests of the rights that a change of ACLs takes away, against a check of every principal, name, operation and
-address.
+"""Tests of the rights that a change of ACLs takes away, compared with a check of every combination of principal,
+resource name, operation and address.
 """
 
 import time
@@ -67,7 +67,9 @@ GROUPS = ("a", "ab", "b", "*", "*a")
     )
 )
 def test_an_allow_that_a_denial_covers_decides_nothing(known: Sequence[Acl]) -> None:
-    """Groups, unlike topics, can have names that begin with ``*``."""
+    """If a DENY covers an ALLOW entirely, removing the ALLOW takes no rights away. Groups are used because their names,
+    unlike topics', can begin with ``*``.
+    """
     seen = with_parts(healthy(), acls=tuple(known))
     whole = authorizer.AclIndex(known)
     for found in BY_NAME["acl-denied"].find(seen):

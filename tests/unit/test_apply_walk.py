@@ -1,4 +1,6 @@
-"""Tests that an apply and the steps of an operation call down through the files, and never back up."""
+"""Tests that an apply, and each step of an operation, call functions from file to file in one direction, and never call
+back into a file that is on the stack.
+"""
 
 import asyncio
 import sys
@@ -34,9 +36,9 @@ from tests.support import worlds
 
 ROOT = Path(__file__).resolve().parents[2] / "console"
 ELSEWHERE = ("embedded/", "admin/", "wire/")
-"""Folders whose calls are not noted: the embedded cluster, and the code that runs on the client's own thread."""
+"""Folders whose calls are not recorded: the embedded cluster, and the code that runs on the client's own thread."""
 OWNERS = frozenset({"session/session.py", "session/snapshot_reader.py", "session/operation_work.py"})
-"""Files that read the cluster, own the plan, or hold the lease of operations; a step may call them several times."""
+"""Files that read the cluster, have the plan, or hold the lease of operations; one step may call them several times."""
 ROOM = "session"
 VALUE = "session/apply_run.py"
 ORDERS = topic_resource("orders")
@@ -53,10 +55,10 @@ class Call(NamedTuple):
 
 
 class Walk:
-    """Notes the calls between files while it is the profiler of this thread.
+    """Records the calls between files while it is the profiler of this thread.
 
     visits: the first call of each function, if it comes from another file; a nested function counts as its outer
-    function. climbs: calls into a file that is already on the stack, if the caller or the called file is in the room
+    function. climbs: calls into a file that is already on the stack, if the caller or the called file is in the package
     `session`. The caller of a task is the function that made the task.
     """
 
@@ -72,7 +74,7 @@ class Walk:
     def task(
         self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **options: Any
     ) -> asyncio.Task[Any]:
-        """Make a task of the loop, and note the files that began it."""
+        """Make a task of the loop, and record the files on the stack of its maker."""
         made = asyncio.Task(work, loop=loop, **options)
         self._begun_by[made] = self._files(sys._getframe(1))
         return made
@@ -112,7 +114,9 @@ class Walk:
 
     @property
     def twice(self) -> dict[str, list[str]]:
-        """Return each file of the room with several visits, except `VALUE` and `OWNERS`, and its visited functions."""
+        """Return file -> visited functions for each file of the package `session` that was visited several times,
+        except `VALUE` and `OWNERS`.
+        """
         count = Counter(each.file for each in self.visits if Path(each.file).parent.name == ROOM)
         return {
             file: [each.function for each in self.visits if each.file == file]
@@ -131,7 +135,7 @@ def _is_import(frame: FrameType | None) -> bool:
 
 @contextmanager
 def walking(walk: Walk) -> Iterator[Walk]:
-    """Note the calls inside the block."""
+    """Record the calls inside the block in the walk."""
     loop = asyncio.get_running_loop()
     loop.set_task_factory(walk.task)
     before = sys.getprofile()
@@ -144,7 +148,7 @@ def walking(walk: Walk) -> Iterator[Walk]:
 
 
 class Agreeing:
-    """A front end that agrees to everything, and keeps the questions, conflicts, lines and reports."""
+    """A front end that accepts everything, and keeps the questions, conflicts, lines and reports."""
 
     can_ask = True
 
@@ -155,12 +159,12 @@ class Agreeing:
         self.reports: list[ApplyReport] = []
 
     async def confirm(self, question: Question) -> str:
-        """Agree."""
+        """Keep the question, and return the answer that accepts it."""
         self.asked.append(question)
         return ""
 
     async def go_over(self, found: tuple[Conflict, ...]) -> bool:
-        """Agree."""
+        """Keep the conflicts, and return True: overwrite them."""
         self.over += found
         return True
 
@@ -177,7 +181,7 @@ class Agreeing:
 
 
 cluster = worlds.cluster(ClusterSpec(brokers=2), worlds.topic("orders", 1, 2, (1, 2)))
-"""A cluster on its own thread, so that the walk notes only kac's calls."""
+"""A fixture: an embedded cluster on its own thread, so that only kac's calls are recorded."""
 
 
 @pytest.fixture
@@ -189,7 +193,7 @@ async def client(cluster: ThreadedCluster) -> AsyncIterator[AdminClient]:
 
 
 async def applied(client: AdminClient, edit: SetConfig, front: Agreeing, walk: Walk) -> Session:
-    """Stage an edit in a new session, apply it, and note the calls of the apply."""
+    """Stage an edit in a new session, and apply it, with the calls of the apply recorded. Return the session."""
     session = Session(client, Context("test", "tests", client.settings), "run")
     await session.read_cluster()
     await session.read_topics()
@@ -201,7 +205,7 @@ async def applied(client: AdminClient, edit: SetConfig, front: Agreeing, walk: W
 
 
 async def test_an_apply_goes_down_and_never_back_up(client: AdminClient, own_home: Path) -> None:
-    """An apply that asks about a warning visits the files of its steps in order, and none of them twice."""
+    """An apply that asks about a warning visits the files of its steps in order, and no file twice."""
     front, walk = Agreeing(), Walk(ROOT, ELSEWHERE)
     session = await applied(client, SetConfig(ORDERS, "unclean.leader.election.enable", "true"), front, walk)
     assert [risk.name for risk in front.asked[0].risks] == ["unclean-election"]
@@ -226,7 +230,7 @@ async def test_an_apply_goes_down_and_never_back_up(client: AdminClient, own_hom
 async def test_so_does_one_that_is_in_trouble(
     cluster: ThreadedCluster, client: AdminClient, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An apply visits no file twice even if the outcome of a former change is unknown and another client changes the
+    """An apply visits no file twice, even if the outcome of a former change is unknown and another client changes the
     same key: it asks whether to overwrite, and sends the edit.
     """
     monkeypatch.setattr(former_changes, "IN_FLIGHT", 0.0)
@@ -247,7 +251,7 @@ async def test_so_does_one_that_is_in_trouble(
 
 
 async def test_so_does_an_operation(own_home: Path) -> None:
-    """No step of an operation, from its beginning to its end, returns into a file above it."""
+    """No step of an operation, from its beginning to its end, calls back into a file that is on the stack."""
     async with world_of() as world:
         world.holds(LAYOUT)
         number = await begin(world.session, Drain((3,)), None)
@@ -261,7 +265,9 @@ async def test_so_does_an_operation(own_home: Path) -> None:
 
 
 async def test_a_walk_notes_a_climb_also_by_way_of_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The walk also notes a file that is visited twice. A coroutine that continues after a wait is not a new visit."""
+    """A walk records a call back into a file on the stack even through a task, and a file that is visited twice; a
+    coroutine that continues after a wait is not a new visit.
+    """
     room = tmp_path / "session"
     room.mkdir()
     (room / "upper.py").write_text(

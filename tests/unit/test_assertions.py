@@ -1,5 +1,5 @@
-"""Tests of signed assertions with all types of keys: verification without the signing library, and the errors for keys
-that can't sign.
+"""Tests of signed assertions (JWT) with all types of keys: they verify without the library that signed them; keys that
+can't sign give an error.
 """
 
 import base64
@@ -112,7 +112,9 @@ def test_a_header_that_no_jwt_has_is_the_template_s(tmp_path: Path, header: obje
 
 
 def test_a_short_key_is_the_provider_s_to_refuse(tmp_path: Path) -> None:
-    """kac writes nothing to standard error, which may be the screen."""
+    """kac signs with a key that is too short for today's providers, and writes no warning to standard error, which may
+    be the screen.
+    """
     short = rsa.generate_private_key(65537, 1024)
     sasl = settings(tmp_path, pem(short))
     code = (

@@ -1,4 +1,6 @@
-"""Avro's rules for readers and writers, against fastavro's reader and Avro's own SchemaCompatibility."""
+"""Tests of Avro's compatibility rules for readers and writers, compared with fastavro's reader and Avro's own
+SchemaCompatibility.
+"""
 
 import json
 import subprocess
@@ -90,7 +92,7 @@ def _type(draw: st.DrawFn, depth: int, count: list[int]) -> Json:
 
 @st.composite
 def edited(draw: st.DrawFn, schema: Json) -> Json:
-    """Return a copy of a schema with drawn changes of its types, fields and symbols."""
+    """Draw changes of a schema's types, fields and symbols, and return a changed copy."""
     found = json.loads(json.dumps(schema))
     _edit(draw, found)
     return found
@@ -177,7 +179,7 @@ def _is_valid(schema: Json) -> bool:
 
 
 def _has_alias_of_another(schema: Json) -> bool:
-    """Return whether an alias is the name of another field: libraries read such records differently."""
+    """Return whether an alias in a schema is the name of another field; libraries disagree about such records."""
     if isinstance(schema, list):
         return any(map(_has_alias_of_another, schema))
     if not isinstance(schema, dict):
@@ -208,7 +210,9 @@ def test_each_problem_is_a_difference_that_is_shown(data: st.DataObject) -> None
 
 @pytest.mark.slow
 def test_as_avros_own_java_says() -> None:
-    """kac and Avro's Java library find the same of 600 pairs readable; one Java process checks all pairs."""
+    """kac and Avro's Java library give the same verdict, readable or not, for each of 600 pairs of schemas; one Java
+    process checks all pairs.
+    """
     try:
         command = _java_command()
     except BrokersUnavailableError as error:

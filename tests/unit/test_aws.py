@@ -1,5 +1,5 @@
-"""Tests of IAM of Amazon MSK: signatures against those of other libraries, and the sources of credentials. No test
-reaches a cloud.
+"""Tests of logins by IAM at Amazon MSK: signatures equal those of other libraries, and credentials come from the right
+source. No test connects to a cloud.
 """
 
 import asyncio
@@ -77,7 +77,7 @@ def test_tokens_are_signed_as_amazons_own_signer_does(session: str | None, monke
 
 
 def parts(url: str) -> list[str]:
-    """Return the encoded parameters of a URL's query, without the client's name."""
+    """Return the encoded parameters of a URL's query, except the client's name (User-Agent)."""
     return [part for part in urlsplit(url).query.split("&") if not part.startswith("User-Agent=")]
 
 
@@ -118,8 +118,8 @@ Stand = Callable[[dict[str, str]], None]
 
 @pytest.fixture
 def stand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stand:
-    """Provide a function that sets environment variables and removes all others of AWS and of proxies, in an empty
-    home.
+    """Provide a function that sets the given environment variables, removes all other variables of AWS and of proxies,
+    and uses an empty home.
     """
     home = tmp_path / "home"
     home.mkdir()
@@ -193,7 +193,7 @@ def test_profiles(stand: Stand, tmp_path: Path) -> None:
 
 
 class Metadata:
-    """A metadata service of containers and of instances that keeps the requests."""
+    """An HTTP handler that acts as the metadata service of containers and of instances, and keeps the requests."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -248,8 +248,8 @@ def test_a_container(metadata: Metadata, stand: Stand, tmp_path: Path) -> None:
 
 
 class TokenService:
-    """AWS' token service: it answers in XML, and refuses with an error code, as AWS' reference describes. `asked`: the
-    received forms.
+    """An HTTP handler that acts as AWS' token service: it answers in XML, and refuses with an error code, as AWS'
+    reference describes. `asked`: the forms that it got.
     """
 
     ROLE = "arn:aws:iam::123456789012:role/kafka-ops"
@@ -409,7 +409,7 @@ def said(status: int, body: bytes, **headers: str) -> Callable[[BaseHTTPRequestH
 
 
 def drip(handler: BaseHTTPRequestHandler) -> None:
-    """Begin an answer, and never end it."""
+    """Send the beginning of an answer, then a byte at a time without an end."""
     handler.send_response(200)
     handler.end_headers()
     with suppress(OSError):

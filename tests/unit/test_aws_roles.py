@@ -1,4 +1,4 @@
-"""Tests of AWS profiles with a role or an SSO session, against services on loopback. No test reaches a cloud."""
+"""Tests of AWS profiles with a role or an SSO session, against servers on loopback. No test connects to a cloud."""
 
 import json
 import os
@@ -103,7 +103,9 @@ class Call(NamedTuple):
 
 
 class Services:
-    """STS and the portal of SSO: they check the caller, and give keys that expire in an hour."""
+    """Servers that act as STS and the portal of SSO: they check the signature or token, and return keys that expire in
+    an hour.
+    """
 
     def __init__(self) -> None:
         self.asked: list[Call] = []
@@ -134,7 +136,7 @@ class Services:
 
     @staticmethod
     def _signed(headers: dict[str, str], region: str, body: bytes, keys: Credentials) -> str:
-        """Return the authorization header that the caller should have sent with these headers and this body."""
+        """Return the Authorization header that a correct client sends with these headers, this body and these keys."""
         signer = SigV4Auth(keys, "sts", region)
         names = headers["authorization"].partition("SignedHeaders=")[2].partition(",")[0].split(";")
         sent = AWSRequest("POST", f"http://{headers['host']}/", {name: headers[name] for name in names}, body)
@@ -144,7 +146,7 @@ class Services:
         return f"{scope}, SignedHeaders={';'.join(names)}, Signature={signature}"
 
     def oidc(self, given: dict[str, str]) -> tuple[int, str]:
-        """Return a new token of the session for a valid refresh token, else an error."""
+        """Return status and body: a new access token of the SSO session for a valid refresh token, else an error."""
         if given.get("refreshToken") != "renews":
             return 400, json.dumps({"error": "invalid_grant"})
         self.asked.append(Call("", "", {name: given[name] for name in ("clientId", "grantType")}))
@@ -193,7 +195,9 @@ def environ(services: Services, stand: Stand) -> dict[str, str]:
 
 
 def log_in(token: str = "of the session", ends: str = "2040-01-01T00:00:00Z", **more: str) -> None:
-    """Write the same cache files as `aws sso login`."""
+    """Write the cache files that `aws sso login` writes. token: the access token. ends: when it expires. more: further
+    fields.
+    """
     cache = Path(os.environ["HOME"]) / ".aws" / "sso" / "cache"
     cache.mkdir(parents=True, exist_ok=True)
     kept = {"startUrl": START, "region": "eu-north-1", "accessToken": token, "expiresAt": ends, **more}
@@ -338,7 +342,7 @@ def test_a_session_of_sso_is_renewed_as_awss_own_tools_do(services: Services, en
 
 
 async def test_a_role_of_the_login_itself(services: Services, environ: dict[str, str]) -> None:
-    """The login assumes the role in its own options (awsRoleArn of aws-msk-iam-auth), with the credentials of the
+    """If the login's options name a role (awsRoleArn of aws-msk-iam-auth), kac assumes it with the credentials of the
     profile.
     """
     options = {

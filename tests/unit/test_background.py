@@ -1,4 +1,4 @@
-"""Tests of the detection of light terminals: by the environment, the terminal's answer, and the user's options."""
+"""Tests that kac detects a light terminal: from the environment, the terminal's answer, or the user's options."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,6 @@
-"""Tests that only one thread builds each type of msgspec."""
+"""Tests that only one thread prepares a type for msgspec (by `built`), because a second thread would use it half
+prepared.
+"""
 
 import ast
 import subprocess
@@ -59,11 +61,13 @@ def test_threads_that_first_use_a_type_together_all_read_it(kind: str) -> None:
 
 
 ALONE = {"wire/decoding.py"}
-"""Files whose code runs in a process with one thread."""
+"""Files whose code only runs in a process with one thread, so that they are exempt."""
 
 
 def _given_types(tree: ast.AST) -> list[ast.expr]:
-    """Return the types that functions give to msgspec's `convert` and `decode`, without those that have no fields."""
+    """Return the types that functions in a syntax tree give to msgspec's `convert` and `decode`, without types that
+    have no fields.
+    """
     found = []
     for each in (
         node for function in ast.walk(tree) if isinstance(function, ast.FunctionDef) for node in ast.walk(function)
@@ -81,7 +85,9 @@ def _given_types(tree: ast.AST) -> list[ast.expr]:
 
 
 def test_functions_give_msgspec_built_types_alone() -> None:
-    """A type is built at its first use, perhaps while another thread uses it."""
+    """Functions give msgspec types only through `built`: msgspec prepares a type at its first use, perhaps while
+    another thread uses it.
+    """
     root = Path(console.__file__).parent
     wrong = {
         f"{path.relative_to(root)}:{each.lineno} {ast.unparse(each)}"

@@ -1,5 +1,5 @@
-"""Tests of the call that replaces all overrides, and of the verdicts on changes without a response, from the state
-that brokers describe.
+"""Tests of the call that replaces all overrides of a resource, and of the outcome of changes whose response was lost,
+which follows from the configs that brokers describe afterwards.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,9 @@ LIST, LONG, STRING, PASSWORD = codes.ConfigType(7), codes.ConfigType(5), codes.C
 
 
 def described(own: Mapping[str, str | None], inherited: Mapping[str, str | None] | None = None) -> ConfigSet:
-    """Return a topic's configs with these overrides and inherited values; a key with the value None is a secret."""
+    """Return a topic's configs with these overrides and inherited values. A key with the value None is sensitive; None
+    as `inherited` means no inherited values.
+    """
 
     def entry(key: str, value: str | None, own: bool) -> ConfigEntry:
         type_ = PASSWORD if value is None else LIST if key.startswith("list") else LONG

@@ -1,5 +1,5 @@
-"""Tests of a socket that the loop opens ahead: the next connection takes the socket, or gets its failure; otherwise the
-loop closes it at its end.
+"""Tests of a socket that the client's event loop opens in advance: the next connection to its address gets the socket,
+or its failure; otherwise the loop closes it at its end.
 """
 
 import asyncio

@@ -1,4 +1,6 @@
-"""Tests of each noun's columns: the screen's rows have the values of ``list --output json`` of the same snapshot."""
+"""Tests of each noun's columns: the rows on the screen have the same values as ``list --output json`` for the same
+snapshot.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -155,12 +157,12 @@ SCREEN: dict[str, Callable[[Snapshot], Iterable[Any]]] = {
     "quotas": quotas,
     "acls": lambda snapshot: acl_rows(snapshot.acls, EMPTY, "resource"),
 }
-"""The rows that each pane makes of a snapshot."""
+"""Noun -> the function that makes its pane's rows from a snapshot."""
 
 
 def of_screen(snapshot: Snapshot) -> Iterator[tuple[str, Columns[Any], list[Any]]]:
-    """Yield the columns and rows of each noun, without the additions of the screen: the cluster default among brokers,
-    and the sizes of topics, which `list` reads only on request.
+    """Yield name, columns and rows of each noun as its pane has them, without what only the pane has: the cluster
+    default among brokers, and the sizes of topics, which `list` reads only on request.
     """
     for kind, rows in SCREEN.items():
         kept = [row for row in rows(snapshot) if kind != "brokers" or row.broker is not None]
@@ -169,7 +171,7 @@ def of_screen(snapshot: Snapshot) -> Iterator[tuple[str, Columns[Any], list[Any]
 
 
 def listed(text: str, snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
-    """Return the objects that a statement gives with ``--output json``."""
+    """Run a statement with ``--output json`` on a snapshot, and return the objects under `name`."""
     (statement,) = parse(text)
     assert isinstance(statement, QueryStatement)
     found = json.loads(json.dumps(to_data(answer(statement, snapshot))))[name]
@@ -178,8 +180,8 @@ def listed(text: str, snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
 
 
 def agree(columns: Columns[Any], rows: Iterable[Any], found: list[dict[str, Any]]) -> None:
-    """Check that the screen and JSON have the same rows, and that each cell shows the value of its column. The screen
-    may have words of its own, one for each of Kafka's.
+    """Raise AssertionError unless the screen and JSON have the same rows, and each cell shows the value of its column.
+    The screen may show another word than Kafka's, but always the same one.
     """
     words: set[tuple[str, str, str]] = set()
     shown = {json.dumps(columns.data(row)): row for row in rows}
@@ -234,7 +236,9 @@ def test_describe_says_what_the_screen_says_of_one(snapshot: Snapshot) -> None:
 
 
 def tables() -> list[Any]:
-    """Return the columns of all nouns and of all modules, with examples of columns that depend on arguments."""
+    """Return the columns of all nouns and of all modules, as test parameters, with examples of columns that depend on
+    arguments.
+    """
     found: dict[str, Columns[Any]] = {name: kind.columns for name, kind in KINDS.items()}
     found["acls by resource"] = ACLS["resource"]
     for room in (console.present, console.answers):
@@ -286,7 +290,7 @@ def test_what_leads_stays_on_top_and_equal_rows_are_put_in_order_by_the_tie() ->
 
 
 def test_a_new_column_is_one_edit() -> None:
-    """Filters, lists, panes and JSON have a column as soon as the table has it."""
+    """A column that is added to a noun's table is at once available to filters, lists, panes and JSON."""
     added: Column[TopicRow] = Column(
         "leaders",
         KINDS["topics"].columns.of("screen")[2].views,

@@ -1,4 +1,4 @@
-"""Tests that the quick decoder of DescribeConfigs gives the same answers as kio's, whatever it decoded before."""
+"""Tests that kac's quick decoder of DescribeConfigs returns the same as kio's decoder, whatever it decoded before."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from console.wire.frames import decode_body
 from console.wire.schemas import response_type
 
 quick = settings(max_examples=settings().max_examples // 4)
-"""A quarter of the usual examples: responses are large."""
+"""Hypothesis settings with a quarter of the usual number of examples, because the responses are large."""
 
 VERSIONS = (1, 2, 3, 4)
 FLEXIBLE = 4
@@ -85,7 +85,7 @@ def uvarint(number: int) -> bytes:
 
 
 def by_kio(version: int, body: bytes) -> list[Described]:
-    """Decode a body with kio, and map each object."""
+    """Decode a body with kio, and convert each object to kac's form."""
     response: Any = decode_body(response_type("describe_configs", version), body)
     described: list[Described] = []
     for result in response.results:
@@ -131,7 +131,7 @@ tags = st.lists(st.binary(max_size=4), max_size=2).map(tuple)
 
 @st.composite
 def responses(draw: st.DrawFn) -> list[Result]:
-    """Draw results whose sets are made of few entries, like a real broker's."""
+    """Draw results whose config sets consist of few different entries, as a real broker's do."""
     pool = draw(some_entries)
     sets = st.lists(st.sampled_from(pool), max_size=4).map(tuple)
     results = st.builds(
@@ -210,7 +210,7 @@ def test_garbage_is_malformed(version: int, garbage: bytes) -> None:
 
 
 def test_an_array_without_end_is_malformed() -> None:
-    """The decoder refuses a count of four billion entries."""
+    """If an array claims four billion entries, the decoder refuses the response."""
     body = Wire(4).response([])[:4] + uvarint(2**32 - 1)
     with pytest.raises(MalformedFrame):
         ConfigDecoder(4).decode(body, {})

@@ -1,4 +1,6 @@
-"""Tests of references that the config providers of a file resolve, and of all others, which kac never sends."""
+"""Tests of references to config providers in files: kac resolves those that the file declares, and never sends any
+other reference.
+"""
 
 import contextlib
 import os
@@ -40,7 +42,9 @@ def provider(name: str, kind: str, **parameters: str) -> str:
 
 
 def password(folder: Path, declared: str, reference: str, jaas: str = "", **environ: str) -> str:
-    """Return the password from a properties file with these declarations, whose login has this reference."""
+    """Return the password that kac reads from a properties file. declared: its lines that declare providers. reference:
+    the password in it. jaas: the login; ``""`` for PLAIN. environ: environment variables.
+    """
     file = folder / "client.properties"
     jaas = jaas or f'{PLAIN} username="ops" password="{reference}";'
     file.write_text(f"{LOGIN}{declared}sasl.jaas.config={jaas}\n")
@@ -229,7 +233,7 @@ PIECES = st.lists(
 
 @given(PIECES)
 def test_what_is_expanded_has_no_reference_left_and_references_stand_where_they_say(text: str) -> None:
-    """The resolver raises ValueError, or leaves no reference."""
+    """For any text, the resolver raises ValueError, or returns a text without references."""
     resolver = References(Surroundings({"P": "pass"}, Path("/none"), Path("/none")), (Path("/none"),))
     expanded = None
     with contextlib.suppress(ValueError):

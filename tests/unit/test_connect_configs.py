@@ -1,4 +1,4 @@
-"""Configs of connectors as sets of entries: no value that may be a secret leaves the client."""
+"""Tests of connectors' configs as sets of entries: no value that may be a secret is shown or sent."""
 
 import json
 

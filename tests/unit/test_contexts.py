@@ -1,4 +1,4 @@
-"""Tests of contexts from kac's own file and from other tools' files, and of the choice of one."""
+"""Tests of contexts from kac's own file and from other tools' files, and of the choice of the context to use."""
 
 import subprocess
 import sys
@@ -19,7 +19,9 @@ Configure = Callable[..., Contexts]
 
 @pytest.fixture
 def configure(tmp_path: Path) -> Configure:
-    """Provide a function that writes files below a home folder, by relative path, and loads their contexts."""
+    """Provide a function that writes files below a home folder, given as path -> text, and loads the contexts from
+    them.
+    """
 
     def write(files: dict[str, str], **environ: str) -> Contexts:
         for name, text in files.items():

@@ -1,4 +1,6 @@
-"""Tests of the HTTP services of a context: the keys, the refusals and warnings, and secrets that stay hidden."""
+"""Tests of a context's settings for HTTP services such as a registry: allowed keys, refusals and warnings; secrets stay
+hidden.
+"""
 
 import sys
 from pathlib import Path
@@ -15,7 +17,7 @@ HEAD = '[contexts.a]\n"bootstrap.servers" = "b"\n\n[contexts.a.schemas]\n'
 
 
 def contexts(folder: Path, lines: str, **environ: str) -> Contexts:
-    """Load the contexts of a file with these lines about a service."""
+    """Load the contexts of a file whose context has these lines about a service."""
     file = folder / "config.toml"
     file.touch(mode=0o600)
     file.write_text(HEAD + lines)

@@ -1,4 +1,4 @@
-"""Tests of connection settings from client.properties and from librdkafka's files."""
+"""Tests of connection settings that kac reads from Java's client.properties and from librdkafka's files."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tests of tokens for SASL/OAUTHBEARER, from a token endpoint on this machine."""
+"""Tests of SASL/OAUTHBEARER with tokens from a token endpoint on loopback."""
 
 import asyncio
 import base64
@@ -32,7 +32,7 @@ SECRET = "open:sesame/ü"
 
 @dataclass
 class Endpoint:
-    """A token endpoint: it keeps the requests, and gives the answer that the test sets."""
+    """A token endpoint that keeps the requests, and sends the answer that the test sets."""
 
     url: str = ""
     asked: list[tuple[str, dict[str, list[str]]]] = field(default_factory=list)

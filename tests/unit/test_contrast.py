@@ -1,4 +1,4 @@
-"""Tests that the themes are legible, and that colour-blind people can tell their meanings apart."""
+"""Tests that texts in all themes are legible, and that colour-blind people can distinguish the colours' meanings."""
 
 from itertools import combinations
 
@@ -61,16 +61,16 @@ def test_differences_are_those_of_the_paper(
 
 
 def test_what_a_dark_red_on_green_is_to_a_protanope() -> None:
-    """The expected colour follows from the matrix of Machado, Oliveira and Fernandes (2009) for severity 1.0, in linear
-    light.
+    """The simulated colour equals the one that follows from the matrix of Machado, Oliveira and Fernandes (2009) for
+    severity 1.0, in linear light.
     """
     seen = Color("srgb-linear", [1.0, 0.0, 0.0]).filter("protan", method="machado")
     assert seen.convert("srgb-linear").coords() == pytest.approx([0.152286, 0.114503, -0.003882], abs=1e-5)
 
 
 def test_rounding_is_that_of_the_screen() -> None:
-    """The dark theme's backgrounds in 256 colours are those to which Rich rounds them, because Textual draws with Rich,
-    and they are dark.
+    """In 256 colours, the dark theme's backgrounds are the colours to which Rich rounds them, because Textual draws
+    with Rich, and they are dark.
     """
     dark = {text.paper for text in contrast.texts() if text.theme == DARK.name and text.depth == "256 colours"}
     assert DARK.background not in dark

@@ -1,4 +1,4 @@
-"""Tests of dead letters: their headers, the records that are sent again, and the positions of a redrive."""
+"""Tests of dead letters: their headers, the records that are sent again, and the committed positions of a redrive."""
 
 import pytest
 from hypothesis import given
@@ -134,7 +134,9 @@ def test_other_metadata_has_no_counts_or_some(offset: int, metadata: str) -> Non
     st.sets(st.integers(0, 60), max_size=6),
 )
 def test_every_letter_is_sent_once_and_passed_or_stays(written: list[tuple[int, bool, bool]], parts: set[int]) -> None:
-    """The letters may be divided into any transactions, and transactions may be aborted and repeated."""
+    """However the letters are divided into transactions, and if one of these is aborted and repeated, each chosen
+    letter is sent exactly once, and the position passes every letter, counted as sent or as not chosen.
+    """
     letters, ends = [], dict.fromkeys(range(3), 0)
     for number, chosen, lost in written:
         letters.append((record(*spring("orders", number), partition=number, offset=ends[number]), chosen, lost))

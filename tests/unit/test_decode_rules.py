@@ -1,4 +1,6 @@
-"""Tests of a context's rules for contents without a reference to a schema: numbers, schemas in files, programs."""
+"""Tests of a context's decode rules, for records without a reference to a schema: as numbers, by schemas in files, by
+programs.
+"""
 
 import json
 import os
@@ -39,7 +41,7 @@ AVSC = {
 
 
 def read_context(folder: Path, decode: str) -> Context | BrokenContext:
-    """Return a context with this section for decoding."""
+    """Return the context of a file whose section for decoding is `decode`."""
     text = f'[contexts.prod]\nbootstrap.servers = "b:9092"\n[contexts.prod.decode]\n{decode}\n'
     file = folder / "config.toml"
     file.write_text(text)
@@ -48,7 +50,7 @@ def read_context(folder: Path, decode: str) -> Context | BrokenContext:
 
 
 def rules(folder: Path, decode: str) -> tuple[DecodeRule, ...]:
-    """Return the rules of a section for decoding."""
+    """Return the decode rules of a file whose section for decoding is `decode`."""
     found = read_context(folder, decode)
     assert isinstance(found, Context), found
     return found.decode
@@ -57,7 +59,9 @@ def rules(folder: Path, decode: str) -> tuple[DecodeRule, ...]:
 def shown(
     made: tuple[DecodeRule, ...], value: bytes, *, topic: str = "orders", mask: str = "", key: bytes = b""
 ) -> Record:
-    """Return a record as it is shown after decoding with these rules."""
+    """Return a record with this value, decoded by these rules and masked. mask: path of a field to hide; ``""`` to hide
+    none.
+    """
     masks = (mask_path(mask),) if mask else ()
     record = Record(topic, 0, 0, 0, key or None, value, (), BatchFacts(0))
     return RecordDecoder(masks, own=(rule_decoder(made),)).readable(record, Allowance())
@@ -175,7 +179,9 @@ def test_a_wrong_rule_breaks_the_context_with_its_line(tmp_path: Path, decode: s
 
 
 def program(folder: Path, body: str, name: str = "decode") -> str:
-    """Write an executable Python program with this body for each line, and return a section that uses it."""
+    """Write an executable Python program that runs `body` for each input line. Return the section for decoding that
+    uses it.
+    """
     file = folder / name
     head = "import base64, json, os, sys, time\nfor line in sys.stdin:\n    it = json.loads(line)\n"
     file.write_text(
@@ -257,7 +263,7 @@ def test_a_program_ends_with_its_reader(tmp_path: Path) -> None:
 
 
 def until_gone(ask: Callable[[], Any]) -> None:
-    """Wait until a query raises ProcessLookupError; fail after 30 seconds."""
+    """Call `ask` until it raises ProcessLookupError. Raises AssertionError after 30 seconds."""
     ends = time.monotonic() + 30
     while time.monotonic() < ends:
         try:

@@ -1,4 +1,4 @@
-"""Tests of the planner that places replicas in a broker's log directories: laws that every proposal keeps."""
+"""Tests of the planner that places replicas in a broker's log directories: properties that hold for every proposal."""
 
 from collections import Counter
 
@@ -21,7 +21,9 @@ GONE = Failure("KAFKA_STORAGE_ERROR", "the disk is gone", "")
 
 
 def placement(*dirs: LogDir, moving: frozenset[int] = frozenset()) -> Placement:
-    """Return a placement of a broker with these directories, and of two topics with eight partitions each."""
+    """Return the placement of a broker with these directories, and of two topics with eight partitions each. moving:
+    partitions that are being copied.
+    """
     partitions = tuple(
         Placed(topic, number, (1, 2), 10, 1, (1, 2), moving=number in moving) for topic in "tu" for number in range(8)
     )
@@ -80,7 +82,9 @@ def after(before: Placement, proposal: Proposal) -> Placement:
 
 @given(placements(), GOALS)
 def test_every_proposal_is_valid(before: Placement, goal: Goal) -> None:
-    """A move leads from the replica's directory to a usable one that has room for it and for the running copies."""
+    """Each proposed move leads from the replica's present directory to a usable one, which has room for the replica and
+    for the running copies.
+    """
     try:
         proposal = propose(goal, before)
     except UnknownPlace:
@@ -142,7 +146,9 @@ def replica(number: int, size: int, *, future: bool = False) -> ReplicaSize:
 
 
 def test_the_largest_goes_where_most_is_free() -> None:
-    """Each move reduces the free space for the next moves by its bytes."""
+    """The largest replica moves first, to the directory with the most free space; each move reduces the free space that
+    the next moves see.
+    """
     dirs = (
         log_dir("/a", replica(0, 10), replica(1, 60), replica(2, 30)),
         log_dir("/b", usable=100),

@@ -1,4 +1,4 @@
-"""Tests of effective quotas, against the definition by brute force."""
+"""Tests of effective quotas: for random quotas, kac's result equals a brute-force evaluation of the definition."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,9 @@ QUOTAS = st.dictionaries(ENTITIES, VALUES, max_size=12)
 
 
 def rank(entity: quota.QuotaEntity) -> tuple[int, int]:
-    """Return a quota's rank: a user counts before a client, a name before a default, a default before nothing."""
+    """Return a sort key of a quota entity, strongest first: user before client, name before default, default before
+    absent.
+    """
     parts = entity.as_dict()
 
     def how(type_: str) -> int:

@@ -1,4 +1,6 @@
-"""Tests of a plan's effects and risks: their counts against a model that applies the plan, and the risks' names."""
+"""Tests of a plan's effects and risks: their counts equal those of a model that applies the plan, and the right risks
+are named.
+"""
 
 import re
 
@@ -42,7 +44,7 @@ def model() -> ModelCluster:
 
 
 def described() -> Snapshot:
-    """Return a snapshot of the model's cluster; t1 has two replicas, t2 has one."""
+    """Return a snapshot of the model's cluster; topic t1 has two replicas, t2 has one."""
     snapshot = model().describe()
     replicas = {"t1": (1, 2), "t2": (1,)}
     topics = {
@@ -132,7 +134,9 @@ def test_a_wildcard_that_is_none_is_a_warning(edit: do.AddAcl, words: str) -> No
 
 @pytest.mark.parametrize(("level", "is_warned"), [(33, False), (30, True), (None, True)])
 def test_a_range_of_addresses_is_one_to_brokers_of_4_4(level: int | None, is_warned: bool) -> None:
-    """Brokers before 4.4 compare addresses as text; a broker of unknown version counts as one of them."""
+    """An ACL with a range of addresses gives a warning unless all brokers are 4.4 or newer: older ones compare
+    addresses as text. A broker of unknown version counts as older.
+    """
     versions = {} if level is None else {1: BrokerVersion("x", {}, {"metadata.version": (7, level)})}
     snapshot = replace(described(), versions=versions)
     found = [each.text for each in risks([Staged(acl("t", host="10.0.0.0/8"), None)], snapshot)]
@@ -142,7 +146,9 @@ def test_a_range_of_addresses_is_one_to_brokers_of_4_4(level: int | None, is_war
 
 
 def test_whom_a_default_throttles_is_named() -> None:
-    """The warning names the users without a limit of their own for this key, with this console's user first."""
+    """The warning about a default quota names the users without a limit of their own for this key, this console's user
+    first.
+    """
     quotas = {
         QuotaEntity.of({"user": "limited"}): {"controller_mutation_rate": 5.0},
         QuotaEntity.of({"user": "of-bytes"}): {RATE: 5.0},
@@ -219,7 +225,9 @@ def test_every_limit_is_said_with_its_unit(key: str, unit: str) -> None:
 def test_only_entities_told_of_keep_their_limit(
     quotas: dict[QuotaEntity, float], entity: QuotaEntity, value: float | None
 ) -> None:
-    """A client under the entity gets the entity's limit, unless a stronger entity, which the effects count, has one."""
+    """After a quota is set, each client under its entity has the entity's limit, or that of a stronger entity; the
+    effects count these stronger entities. Clients that are not under the entity keep their limit.
+    """
     before = {each: {RATE: limit} for each, limit in quotas.items()}
     after = {**before, entity: {RATE: value}} if value is not None else {k: v for k, v in before.items() if k != entity}
     stronger = [
@@ -247,7 +255,7 @@ def test_staged_edits_are_what_is_judged() -> None:
 
 
 def overlap(one: QuotaEntity, other: QuotaEntity) -> bool:
-    """Return whether a client can fall under both entities."""
+    """Return whether a client can match both quota entities."""
     mine, theirs = one.as_dict(), other.as_dict()
     if (IP in mine) != (IP in theirs):
         return False

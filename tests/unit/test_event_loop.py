@@ -1,4 +1,6 @@
-"""Tests that asyncio's task does not get a coroutine's result: Python may make a repr of the task and its result."""
+"""Tests that an asyncio task does not keep a coroutine's result, because Python may make a repr of the task and so of
+its whole result.
+"""
 
 import asyncio
 

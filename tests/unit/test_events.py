@@ -1,4 +1,6 @@
-"""Tests of the events between two snapshots: laws over random clusters, their times, and their number at worst."""
+"""Tests of the events that kac derives from two snapshots: properties for random clusters, their times, and their
+greatest number.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -118,7 +120,7 @@ def _snapshot(draw: st.DrawFn) -> Snapshot:
 
 @st.composite
 def _two(draw: st.DrawFn) -> tuple[Snapshot, Snapshot]:
-    """Draw a snapshot and a later one, which share equal parts, as after a refresh."""
+    """Draw a snapshot and a later one. Equal parts are the same objects, as after a refresh."""
     old, new = draw(_snapshot()), draw(_snapshot())
     kept = draw(st.sets(st.sampled_from(["topics", "configs", "quotas", "scram", "tokens", "groups"])))
     parts = {
@@ -132,12 +134,14 @@ def _two(draw: st.DrawFn) -> tuple[Snapshot, Snapshot]:
 
 
 def at(kind: str, *where: Any) -> events.Place:
-    """Return a place of a kind, by the kind's name."""
+    """Return the place of an event. kind: the name of its kind. where: such as topic and partition."""
     return events.Place(events.Kind[kind], *where)
 
 
 def _facts(of: Snapshot, beside: Snapshot, read: Snapshot) -> dict[events.Place, str]:
-    """Return a snapshot's facts by place. beside: the other snapshot. read: the earlier of the two."""
+    """Return place -> fact of a snapshot, as text. beside: the snapshot that it is compared with. read: the earlier one
+    of the two.
+    """
     return dict(_shown(of, beside, read))
 
 
@@ -305,7 +309,9 @@ def _at(second: int, kind: events.Kind, was: str | None, became: str | None, *pl
 
 
 def _flap(second: int, up: str | None, down: str | None) -> list[events.Event]:
-    """Return the events of a broker that stops or starts, with its replicas and leaders."""
+    """Return three events around a second, in which broker 3 changes from the state `up` to `down` (a state as text,
+    None if it is absent), and with it its replicas and a leader.
+    """
     broker = events.Place(events.Kind.BROKER, changes.BrokerTarget(3))
     of = changes.PartitionTarget("orders", 0), changes.PartitionTarget("orders", 1)
     isr = [events.Place(events.Kind.ISR, each, "3") for each in of]
@@ -414,8 +420,8 @@ def test_few_topics_are_an_event_each() -> None:
 
 
 def test_a_quorum_that_becomes_dynamic_keeps_its_voters() -> None:
-    """A quorum that becomes dynamic has the same voters, now with the ids of their directories. A node that is
-    formatted again has a new id, so it is another voter.
+    """If a quorum becomes dynamic, there is no event of a changed voter, although voters now have directory ids. A node
+    that is formatted again has a new directory id, so it is another voter.
     """
 
     def quorum(**directories: str) -> Snapshot:
@@ -436,7 +442,7 @@ def test_a_quorum_that_becomes_dynamic_keeps_its_voters() -> None:
 
 
 async def test_a_hundred_thousand_configs_are_looked_at_in_pieces() -> None:
-    """The search for the configs to read next yields to other tasks after each `AT_A_TIME` resources."""
+    """The search for the configs to read next lets other tasks run after each `AT_A_TIME` resources."""
     compared, turns = 0, [0]
 
     def resources() -> Iterator[config.ConfigResource]:

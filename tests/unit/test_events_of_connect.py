@@ -1,4 +1,6 @@
-"""Tests of Connect's events: one for a rebalance of any number of instances, and one for each changed connector."""
+"""Tests of the events of Connect clusters: one for a rebalance of any number of tasks, and one for each changed
+connector.
+"""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,6 @@
-"""Tests of `explain`: its answers, the conditions that brokers do not report, and hints about common mistakes."""
+"""Tests of the statement `explain`: its answers, the conditions that brokers do not report, and hints about common
+mistakes.
+"""
 
 from datetime import UTC, datetime
 
@@ -29,7 +31,7 @@ def denied_unless(who: str) -> str:
 
 
 def explained(text: str, *acls: str) -> list[str]:
-    """Return the lines without the headings, with one space between cells."""
+    """Return the lines that a statement prints about these ACLs, without the headings, with one space between cells."""
     bindings = samples.acls_of(*acls)
     (statement,) = parse(f"explain {text}")
     assert isinstance(statement, Explain)
@@ -181,8 +183,8 @@ def test_what_is_not_understood(text: str) -> None:
 
 
 def test_a_principal_without_a_type_is_explained_and_told() -> None:
-    """An explanation says if an ACL on the resource is of a principal without a type, for which brokers fail to decide.
-    Brokers before 3.9 may have such ACLs.
+    """An explanation says if an ACL on the resource has a principal without a type, for which brokers fail to
+    authorize. Brokers before 3.9 may have such ACLs.
     """
     acls = with_acls(Snapshot(), [samples.acl("alice"), samples.acl("User:bob")], NOW)
 
@@ -200,7 +202,9 @@ def test_a_principal_without_a_type_is_explained_and_told() -> None:
 
 
 def test_addresses_are_written_as_java_writes_them() -> None:
-    """kac writes addresses like InetAddress.getHostAddress; tests/broker/test_rights.py compares them with Java's."""
+    """kac writes addresses as Java's InetAddress.getHostAddress does; tests/broker/test_rights.py compares them with
+    Java.
+    """
     written = {
         "10.0.0.1": "10.0.0.1",
         "::1": "0:0:0:0:0:0:0:1",
@@ -213,7 +217,7 @@ def test_addresses_are_written_as_java_writes_them() -> None:
 
 
 def row_lines(acl: str, *others: str) -> list[str]:
-    """Return the lines that explain an ACL among other ones, without the last line."""
+    """Return the lines that explain an ACL beside other ACLs, without the last line."""
     bindings = samples.acls_of(acl, *others)
     found = explain_acl(bindings[0], with_acls(Snapshot(), bindings, NOW))
     return [f"{label}: {text}" for label, text in explained_lines(found)][:-1]

@@ -1,4 +1,4 @@
-"""Tests that kac names each setting that exposes credentials, in every form of configuration, and only once."""
+"""Tests that kac warns about each setting that exposes credentials, in every form of configuration, and only once."""
 
 import argparse
 from pathlib import Path

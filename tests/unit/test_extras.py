@@ -1,4 +1,4 @@
-"""Tests that the line to add an extra fits the installation of kac."""
+"""Tests that the command that kac proposes for installing an extra suits the way in which kac was installed."""
 
 import json
 import os
@@ -18,10 +18,10 @@ ASK = "from console.extras import how_to_add; print(how_to_add('history'))"
 
 
 def installed(environment: Path, url: str | None = None) -> str:
-    """Return the line to add an extra, as a copy of kac in its own environment prints it.
+    """Return the command for installing an extra that a copy of kac in its own environment proposes.
 
     Args:
-        url: the source of the installation, as the environment notes it; None without a note.
+        url: the source of the installation, as pip records it; None if it recorded none.
     """
     packages = environment / "lib"
     shutil.copytree(CHECKOUT / "console", packages / "console", ignore=lambda *_: ["embedded", "tui", "__pycache__"])

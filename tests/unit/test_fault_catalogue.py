@@ -1,4 +1,4 @@
-"""Tests of the laboratory's records and score, without brokers."""
+"""Tests of the laboratory's faults, stored results and score, without brokers."""
 
 from collections import Counter
 from typing import Any

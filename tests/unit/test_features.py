@@ -1,4 +1,4 @@
-"""Tests of features: the levels without a way back, the levels that all nodes support, and the quorum's rows."""
+"""Tests of feature levels: those that can't be lowered again, those that all nodes support, and the quorum's rows."""
 
 from hypothesis import given
 from hypothesis import strategies as st

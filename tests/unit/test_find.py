@@ -1,4 +1,6 @@
-"""Tests of `find`: it searches all known parts, counts all results, and never matches a hidden value."""
+"""Tests of `find`: it searches all parts of the snapshot that were read, counts all results, and never matches a hidden
+value.
+"""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,6 @@
-"""Tests of the fleet without clusters: the order of the rows, and the contexts that kac may read without a question."""
+"""Tests of the list of clusters (the fleet) without clusters: the order of the rows, and the contexts that kac may read
+without asking for a password.
+"""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Tests of the flight record's format: a reader gets the written answers, also from a file whose end is damaged."""
+"""Tests of the file format of flight records: a reader gets the answers that were written, also from a file whose end
+is damaged.
+"""
 
 import errno
 import os
@@ -24,7 +26,7 @@ from console.flight.store import Store, create
 BEGAN = 1_700_000_000_000
 HEAD = Header("cluster-1", "prod", BEGAN, "0.1.0")
 EMPTY = 7 * 4096
-"""The bytes of a record without answers: the pages of its tables."""
+"""Size in bytes of a record without answers: the pages of its tables."""
 
 
 def edited(body: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
@@ -70,7 +72,7 @@ def in_order(answers: Iterable[Answer]) -> list[Answer]:
 
 
 def depths(path: Path) -> list[int]:
-    """Return, for each payload of a record, the number of other payloads that it is made of."""
+    """Return, for each payload of a record, the number of other payloads from which it is computed."""
     made: dict[int | None, int] = {None: -1}
     for number, base in sqlite3.connect(path).execute("SELECT id, base FROM payloads ORDER BY id"):
         made[number] = made[base] + 1
@@ -78,13 +80,13 @@ def depths(path: Path) -> list[int]:
 
 
 def packed(path: Path) -> int:
-    """Return the bytes of all compressed payloads in a record."""
+    """Return the number of bytes of all compressed payloads in a record."""
     (size,) = sqlite3.connect(path).execute("SELECT sum(length(zstd)) FROM payloads").fetchone()
     return int(size)
 
 
 def stored(path: Path, most_held: int) -> Store:
-    """Return a new record that holds at most so many bytes of decompressed answers."""
+    """Return the writer of a new record that keeps at most `most_held` bytes of decompressed answers in memory."""
     database = sqlite3.connect(path, isolation_level=None)
     database.execute("PRAGMA synchronous = OFF")
     create(database)
@@ -122,7 +124,7 @@ def test_each_answer_is_found_by_its_time_alone(steps: list, data: st.DataObject
 
 
 def read(reader: FlightReader) -> list[Answer]:
-    """Return the readable answers."""
+    """Return the answers that a reader can read."""
     found = []
     for index in range(len(reader)):
         with suppress(RecordError):
@@ -173,7 +175,7 @@ def test_a_record_goes_on_in_a_further_part(tmp_path: Path) -> None:
 
 
 def test_what_was_written_is_there_while_it_is_written_and_after_a_kill(tmp_path: Path) -> None:
-    """A reader sees all flushed answers of a record that is still written, and of one whose writer was killed. Until
+    """A reader gets all flushed answers of a record that is still written, and of one whose writer was killed. Until
     the record is closed, its last pages are in a file next to it; a killed process leaves both files.
     """
     path, left = tmp_path / "record", tmp_path / "left"
@@ -304,7 +306,9 @@ def test_an_answer_late_in_a_long_record_is_made_of_few_others(tmp_path: Path) -
 
 
 def test_answers_to_very_many_questions_are_made_of_few_others(tmp_path: Path) -> None:
-    """kac may store an answer as a difference from an answer to another question, in chains of at most `DEEPEST`."""
+    """An answer that is stored as a difference from another one is computed from a chain of at most `DEEPEST`
+    others.
+    """
     path = tmp_path / "record"
     writer = FlightWriter(path, HEAD)
     for poll in range(5 * DEEPEST):
@@ -372,7 +376,9 @@ def test_how_long_an_answer_took_is_kept(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_is_like_that_to_another_question_takes_little(tmp_path: Path) -> None:
-    """Answers of two brokers, or about overlapping parts of the partitions, take little space in a flight record."""
+    """Answers of two brokers to the same question, or about overlapping sets of partitions, take few additional bytes
+    in a flight record.
+    """
     chance = random.Random(5)
     parts = [b"%06d" % number + chance.randbytes(120) for number in range(300)]
     path = tmp_path / "record"
@@ -391,7 +397,9 @@ def test_an_answer_that_is_like_that_to_another_question_takes_little(tmp_path: 
 
 
 def test_numbers_that_grow_take_their_places_alone(tmp_path: Path) -> None:
-    """A changed number takes fewer than 9 bytes on average, also in a large answer."""
+    """If only numbers change between two answers, each changed number takes fewer than 9 bytes on average, also in a
+    large answer.
+    """
     chance = random.Random(6)
     offsets = [chance.randrange(1 << 40) for _ in range(40_000)]
     growing = chance.sample(range(len(offsets)), 200)
@@ -426,8 +434,8 @@ def test_an_answer_that_is_the_first_or_came_again_is_not_held(tmp_path: Path) -
 
 
 def test_a_long_request_is_not_held(tmp_path: Path) -> None:
-    """The store does not keep long requests in memory, such as a request for the offsets of all partitions, which kac
-    repeats.
+    """The writer does not keep long requests in memory, such as the repeated request for the offsets of all
+    partitions.
     """
     path = tmp_path / "record"
     store = stored(path, 1 << 30)

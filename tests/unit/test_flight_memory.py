@@ -1,4 +1,6 @@
-"""Tests of the last half hour in memory: the kept answers, the order of deletion, and a file of it that is complete."""
+"""Tests of the answers of the last half hour that kac keeps in memory: which ones it keeps, which it deletes first, and
+that a file saved from them is complete.
+"""
 
 import os
 import random
@@ -29,7 +31,9 @@ def written(memory: Memory, path: Path) -> FlightReader:
 
 
 def test_half_an_hour_is_there_and_what_was_known_before(tmp_path: Path) -> None:
-    """Broker 3 answers once, at the beginning; brokers 1 and 2 answer all the time."""
+    """The file has the answers of the last half hour, and the last earlier answer to each question: broker 3 answers
+    once, at the beginning; brokers 1 and 2 answer all the time.
+    """
     memory = Memory(Header(context="prod"))
     chance = random.Random(1)
     state = {1: bytearray(chance.randbytes(3000)), 2: bytearray(chance.randbytes(3000))}
@@ -67,7 +71,9 @@ def test_the_oldest_go_where_there_is_too_much(tmp_path: Path) -> None:
 
 
 def test_last_answers_that_take_much_are_packed_once(tmp_path: Path) -> None:
-    """The last answers take 9 MiB, for which there is room: a further answer costs only its own bytes."""
+    """If the last answers take 9 MiB and fit, a further answer costs only its own bytes: the others are not compressed
+    again.
+    """
     memory, chance = Memory(Header()), random.Random(2)
     bodies = [chance.randbytes(1 << 20) for _ in range(9)]
     for node, body in enumerate(bodies):
@@ -84,7 +90,9 @@ def test_last_answers_that_take_much_are_packed_once(tmp_path: Path) -> None:
 
 
 def test_last_answers_that_do_not_fit_are_left_off_for_a_while_and_counted(tmp_path: Path) -> None:
-    """Answers of 30 MiB come at each poll: those without room are not tried at each poll again, and small ones stay."""
+    """If answers of 30 MiB come at each poll and do not fit, the memory does not try to keep them at each poll, counts
+    them as lost, and keeps small answers.
+    """
     memory, chance = Memory(Header()), random.Random(3)
     bodies = [chance.randbytes(1 << 20) for _ in range(30)]
     taken, given = 0, 0
@@ -119,7 +127,7 @@ def test_one_answer_that_is_larger_than_all_that_is_kept_is_left_off(tmp_path: P
 
 
 def test_answers_to_what_nobody_asks_any_more_go_first(tmp_path: Path) -> None:
-    """The memory deletes answers to questions that kac no longer asks first, and does not count them as lost. It keeps
+    """The memory first deletes answers to questions that kac no longer asks, and does not count them as lost. It keeps
     repeated answers, even larger ones.
     """
     memory, chance = Memory(Header()), random.Random(5)
@@ -135,7 +143,7 @@ def test_answers_to_what_nobody_asks_any_more_go_first(tmp_path: Path) -> None:
 
 
 class Slow:
-    """A sink that waits for a signal before it keeps an answer."""
+    """A sink of answers that waits for a signal before it keeps an answer."""
 
     def __init__(self) -> None:
         self.go = threading.Event()
@@ -176,7 +184,9 @@ def test_what_was_taken_before_is_kept_when_work_is_done() -> None:
 
 
 def test_the_last_answer_is_not_held_until_the_next_one_comes() -> None:
-    """On a cluster with thousands of topics the last answer may be the longest."""
+    """The recorder's thread drops its reference to an answer once it is recorded. On a cluster with thousands of topics
+    the last answer may be the longest.
+    """
 
     class Forgetful(Slow):
         def __init__(self) -> None:

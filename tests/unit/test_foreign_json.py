@@ -1,4 +1,4 @@
-"""Tests that one reader, with one limit of depth, reads all JSON from outside of kac."""
+"""Tests that kac reads all JSON from outside with one parser, which limits the depth."""
 
 import ast
 import json
@@ -35,10 +35,10 @@ OURS = {
     "lake/requests/lines.py": "the fields that are counted of each line; whatever is read twice is bounded first",
     "lake/requests/pieces.py": "the objects of Docker's log: their fields stay text, whatever is in them",
 }
-"""Modules that read JSON with another parser, and the origin of that JSON."""
+"""Module that uses another JSON parser -> where its JSON comes from."""
 PARSERS = {"json": ("loads", "load", "JSONDecoder"), "msgspec.json": ("decode", "Decoder")}
 NAMED = re.compile(r"\b(?:load|loads|JSONDecoder|decode|Decoder)\b")
-"""A file without such a word need not be parsed."""
+"""Words of which a file must contain one to use a JSON parser; other files are not searched further."""
 
 
 def parsers_in(tree: ast.AST) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Tests that kac returns free pages within the heap to the system."""
+"""Tests that kac returns free pages within the heap to the operating system."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Tests of graphs: the columns of values and changes, and the drawn lines."""
+"""Tests of graphs: the columns that values and changes give, and the drawn lines."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -12,7 +12,7 @@ from console.present.text import Line
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 NEWEST = int(NOW.timestamp()) // EVERY
-"""The number of the sample that begins now."""
+"""The number of the sample whose interval begins at NOW."""
 WIDTHS = st.integers(55, 240)
 known_values = st.dictionaries(st.integers(NEWEST - SLOTS + 1, NEWEST), st.floats(0, 1e9), min_size=1)
 
@@ -81,7 +81,9 @@ def test_a_place_too_narrow_has_no_graph_and_unknown_is_blank() -> None:
 
 @given(known_values, st.sampled_from([80, 120, 200]), st.integers(1, 6))
 def test_a_column_later_all_stands_one_cell_to_the_left(values: dict[int, float], width: int, rows: int) -> None:
-    """The test excludes the newest column, the column that leaves, and changes of the scale."""
+    """One column later, every cell of a graph is one place further left. Left out are the newest column, the column
+    that disappears, and changes of the scale.
+    """
     before = charted(values, width)
     seconds = before.axis.seconds
     found = graphs.chart_of([graphs.Graph("k", "title", "lag", values)], (), int(NOW.timestamp()) + seconds, width)
@@ -133,7 +135,9 @@ def test_the_cursor_shows_the_value_of_its_time() -> None:
 def test_the_cursor_is_at_the_same_time_in_charts_of_any_width(
     values: dict[int, float], back: int, width: int, other: int
 ) -> None:
-    """The axis marks the cursor's column, and the values next to the graphs are those of that column."""
+    """In charts of any width, the axis marks the column of the cursor's time, and the values next to the graphs are
+    those of that column.
+    """
     one, two = (charted(values, each) for each in (width, other))
     newest = NEWEST * EVERY
     moment = graphs.Moment(newest, one.axis.seconds).moved(-back, one.axis.seconds, newest)

@@ -1,4 +1,4 @@
-"""Tests of the members of a group, as coordinators describe them: protocol, subscription and epoch."""
+"""Tests of a group's members as kac reads them from coordinators: protocol, subscription and epoch."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,7 +13,9 @@ from tests.wire.samples import sample
 
 
 def described(api: str, version: int, **member: Any) -> Any:
-    """Return the group of a describe response. Its one member has these values, except those that the version lacks."""
+    """Return the group of a describe response of an API in a version. Its only member has these values; those that the
+    version lacks are left out.
+    """
     response = sample(response_type(api, version), 0)
     (group,) = response.groups
     (one,) = group.members

@@ -1,5 +1,5 @@
-"""Tests of groups' offsets: staging, prediction and reversal for any group and any logs, and the cost of many
-partitions.
+"""Tests of changes of groups' offsets: properties of staging, prediction and reversal for any group and any logs, and
+the cost of many partitions.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,5 +1,5 @@
-"""Tests of batches that are halved after an error: all members but the spoilers are read, and if all members
-fail, few requests follow.
+"""Tests of batches of requests that are halved after an error: every member is read except those that cause the error
+(spoilers); if all members fail, few requests follow.
 """
 
 import asyncio
@@ -17,7 +17,9 @@ SPOILED = Failure("UNKNOWN_SERVER_ERROR", "", "")
 
 
 class Server:
-    """Answers batches. A batch with a spoiler fails: with a failure for every member or, if `raises`, with an error."""
+    """Answers batches. A batch with a spoiler fails: with a failure for every member or, if `raises`, with an
+    exception.
+    """
 
     def __init__(self, spoilers: frozenset[int], raises: bool, leaves_out: frozenset[int] = frozenset()) -> None:
         self.spoilers, self.raises, self.leaves_out = spoilers, raises, leaves_out
@@ -57,7 +59,9 @@ def test_whatever_fails_each_member_has_an_answer(count: int, data: st.DataObjec
 
 @given(st.integers(2, 300), st.data())
 def test_members_with_errors_of_their_own_keep_no_other_from_being_read(count: int, data: st.DataObject) -> None:
-    """The server checks the rights of each member first; a spoiler spoils the batch only for the allowed members."""
+    """If members without rights get errors of their own and a spoiler fails the batch for the others, all other members
+    are still read.
+    """
     members = st.integers(0, count - 1)
     denied, spoilers = data.draw(st.frozensets(members)), data.draw(st.frozensets(members, max_size=2))
     server = Server(spoilers - denied, raises=False)
@@ -92,7 +96,9 @@ def test_who_may_read_nothing_is_asked_for_a_few_halves_once(count: int, batches
 
 @given(st.integers(1, 60), st.integers(0, 59), st.booleans())
 def test_filters_have_their_answers_in_their_order(count: int, spoiler: int, raises: bool) -> None:
-    """Equal filters also get an answer each. One filter spoils all answers, or makes the whole response unreadable."""
+    """Each filter gets its answer, in the order of the filters, equal filters too, even if one filter fails the batch
+    or makes the whole response unreadable.
+    """
     filters = ["spoils" if place == spoiler else "abc"[place % 3] for place in range(count)]
 
     async def ask(some: Sequence[str]) -> Sequence[str | Failure]:

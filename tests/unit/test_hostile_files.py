@@ -1,5 +1,5 @@
-"""Tests of files from unknown authors: a file that is not a valid record, journal, lease or plan gives an error of the
-format, and takes little memory.
+"""Tests of files from unknown authors: if a file is not a valid record, journal, lease or plan, reading it raises an
+error of the format, and takes little memory.
 """
 
 import json
@@ -164,8 +164,8 @@ def test_a_deep_plan_and_a_deep_state_file_of_an_embedded_cluster_are_errors(tmp
 
 
 def record(path: Path, *statements: tuple[str, tuple[object, ...]]) -> Path:
-    """Write a record with one answer, change it by SQL statements, and return its path. Rows of questions and
-    answers get valid checksums.
+    """Write a flight record with one answer, change it by SQL statements, and return its path. Changed rows of
+    questions and answers get valid checksums.
     """
     writer = FlightWriter(path, Header("A", "c"))
     writer.add(FIRST)
@@ -207,8 +207,8 @@ def columns(count: int, *, question: int = 1, after: int = 0, took: int = 0, fur
 
 
 def test_many_equal_answers_in_a_small_file_take_little_memory(tmp_path: Path) -> None:
-    """A record of half a million equal answers takes little memory: the reader frees each unpacked cell while it counts
-    the answers.
+    """Counting the answers of a record of half a million equal answers takes little memory, because the reader frees
+    each unpacked cell.
     """
     count = 60_000
     many = [repeats_row(columns(count), number=NUMBER + at * count) for at in range(9)]
@@ -226,7 +226,7 @@ def test_many_equal_answers_in_a_small_file_take_little_memory(tmp_path: Path) -
 
 
 def unread(reader: FlightReader, index: int) -> str:
-    """Return the error of reading an answer."""
+    """Return the message of the error that reading the answer at an index raises."""
     with pytest.raises(RecordError) as told:
         reader.answer(index)
     return str(told.value)
@@ -248,8 +248,8 @@ def test_an_answer_that_is_made_of_gigabytes_is_an_error(tmp_path: Path) -> None
 
 
 def test_an_answer_that_is_larger_than_any_is_an_error(tmp_path: Path) -> None:
-    """The reader does not unpack an answer of `MOST_MADE` bytes, whether the stored size of its payload is true, too
-    small or missing, and returns the other answers.
+    """The reader does not unpack an answer of `MOST_MADE` bytes, whether its payload's stored size is right, too small
+    or missing; it returns all other answers.
     """
     bomb = squeezed(bytes(MOST_MADE))
     for number, size in enumerate((MOST_MADE, 100, -1, "100", 1.5, 1 << 62, None)):
@@ -275,8 +275,8 @@ def test_an_answer_that_is_made_of_very_many_is_an_error(tmp_path: Path) -> None
     ("base", "why"), [(10, "come before"), (11, "come before"), (5, "not there"), (b"1", "come before")]
 )
 def test_a_payload_is_made_of_those_before_it_alone(tmp_path: Path, base: object, why: str) -> None:
-    """The reader refuses a payload that is based on itself, on a later one or on a missing one, so that bases can't be
-    circular.
+    """The reader refuses a payload that is based on itself, on a later payload or on a missing one, so that bases can't
+    be circular.
     """
     made = payload_row(10, base, 7, squeezed(b"another")), payload_row(11, 10, 7, squeezed(b"another"))
     reader = FlightReader(record(tmp_path / "a.flight", *made, answer_row(10)))
@@ -425,8 +425,8 @@ def test_other_tables_are_refused_before_anything_is_read(tmp_path: Path, statem
 
 
 def test_pages_that_lead_in_a_circle_are_damage(tmp_path: Path) -> None:
-    """If all further children of a page are its first child, the page itself or a missing page, the reader reports
-    damage, and returns some of the answers.
+    """If all further children of a database page are its first child, the page itself or a missing page, the reader
+    reports damage, and returns some of the answers.
     """
     path = record(tmp_path / "a.flight", *[answer_row(BODY, number=NUMBER + at) for at in range(2000)])
     whole = bytearray(path.read_bytes())
@@ -524,7 +524,7 @@ def test_kacs_own_folder_becomes_private_and_one_behind_a_link_stays(tmp_path: P
 
 
 def endless(path: Path, kind: str) -> None:
-    """Put a device, a pipe, a folder, or a sparse file of 4 TiB in the place of a file."""
+    """Replace a file by a device, a pipe, a folder, or a sparse file of 4 TiB."""
     path.parent.mkdir(parents=True, exist_ok=True)
     match kind:
         case "device":
@@ -540,7 +540,9 @@ def endless(path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["device", "pipe", "folder", "sparse"])
 def test_what_is_no_file_or_does_not_end_is_never_read_on(tmp_path: Path, kind: str) -> None:
-    """Each reader fails or finds nothing, at once and with little memory."""
+    """If a file is a device, a pipe, a folder or 4 TiB long, each reader raises an error or finds nothing, at once and
+    with little memory.
+    """
     endless(record := tmp_path / "x.kacrec", kind)
     with pytest.raises((RecordError, OSError)):
         FlightReader(record)
@@ -578,9 +580,9 @@ def _store(path: Path) -> None:
 
 LINE = b'{"v":1,"kind":"intent","change":%d,"at":"2026-03-04T00:00:00.000Z","context":"c",'
 LONGEST = 4 << 20
-"""The longest line in bytes, in place of `LONGEST_LINE`, so that these tests read less."""
+"""Maximum length of a journal line in bytes, in place of `LONGEST_LINE`, so that these tests read less."""
 ENDLESS = 8 * LONGEST
-"""The bytes of a line that is mostly a hole in the file, so it takes no space on the disk."""
+"""Length in bytes of a line that is mostly a hole in the file, so that it takes no space on the disk."""
 
 
 @pytest.fixture
@@ -591,7 +593,7 @@ def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def journal_with(path: Path, *, is_ended: bool) -> list[int]:
     """Write a journal with changes 1 and 2, and the beginning of change 3 in a line of `ENDLESS` bytes. If `is_ended`,
-    that line ends and change 4 follows. Return the position of the hole in the line, and the size of the file.
+    that line ends and change 4 follows. Return the position of the hole in bytes, and the size of the file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
@@ -615,7 +617,9 @@ def most_memory(do: Callable[[], Any]) -> int:
 
 @pytest.mark.usefixtures("short_lines")
 def test_a_journal_is_read_around_a_line_without_an_end(tmp_path: Path) -> None:
-    """A reader skips and names the line, in bounded memory; a new change gets the next number."""
+    """A reader skips a line that is too long and names it in a problem, in bounded memory; a new change gets the next
+    number.
+    """
     path = journal_path(tmp_path / "state", "c")
     journal_with(path, is_ended=True)
     too_long = f"line 3 of {path} can't be read: it is longer than 4 MiB"

@@ -1,4 +1,6 @@
-"""Tests that no modules import each other in a circle. Type-only, lazy and computed imports count like all others."""
+"""Tests that no modules import each other in a circle. Imports for types only, in functions, and by computed names
+count, too.
+"""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -11,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 Imports = Mapping[str, Collection[str]]
 MADE = re.compile(r"""f["'](console\.[\w.]*\.)\{""")
-"""The beginning of a module's name that the code makes at run time."""
+"""Matches the beginning of a module's name that code computes at run time."""
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +27,9 @@ def imports() -> Imports:
 
 
 def imported_by_a_made_name(module: str, modules: Collection[str]) -> Iterator[str]:
-    """Yield the modules that `import_module(f"console.somewhere.{name}")` can import: all modules in that package."""
+    """Yield the modules that `import_module(f"console.somewhere.{name}")` in a module can import: all modules of that
+    package.
+    """
     path = ROOT.joinpath(*module.split("."))
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     if file.exists():  # a folder with only the caches of a removed package has no such file
@@ -34,7 +38,9 @@ def imported_by_a_made_name(module: str, modules: Collection[str]) -> Iterator[s
 
 
 def circle(imports: Imports) -> list[str]:
-    """Return a circle of modules, each imported by the next one, with the first also at the end; empty without one."""
+    """Return a circle of modules, each of which imports the next one, with the first module again at the end; empty if
+    there is no circle.
+    """
     try:
         TopologicalSorter(imports).prepare()
     except CycleError as error:

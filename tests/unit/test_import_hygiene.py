@@ -1,4 +1,4 @@
-"""Tests that a command loads only the modules that it needs: its imports make up the start-up time."""
+"""Tests that a command loads only the modules that it needs, because imports take most of the start-up time."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from tests.support.loaded_modules import loaded_by
 
 SCREEN = ("textual", "rich", "console.tui", "themes", "prompt_toolkit", "pygments")
 MEASURES = {"widgets", "widgets.cells", "widgets.row_source"}
-"""The modules that make text harmless and define columns; they load no others."""
+"""The modules that escape text and define columns; importing them loads no other module of `widgets`."""
 CLIENT = ("aiokafka", "kio", "cryptography", "yaml")
 TESTING = ("hypothesis", "pytest")
 
@@ -44,8 +44,8 @@ def test_what_nouns_agents_and_registries_need_is_loaded_for_them_alone() -> Non
 
 
 def test_what_the_screen_watches_with_loads_no_reader_of_a_lake() -> None:
-    """Every screen reads events. It loads the lake's reader only if the context has a lake, the journal and the kinds
-    of edits only after a change, and the reader of kac's version only to write a record.
+    """The console, whose screens all read events, loads the lake's reader only if the context has a lake, the journal
+    and the kinds of edits only after a change, and the reader of kac's version only to write a record.
     """
     watching = "console.session.event_feed", "console.session.kept_record", "console.flight.memory"
     code = f"import sys\nfor name in {watching}: __import__(name)\nprint(*sys.modules)"

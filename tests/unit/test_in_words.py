@@ -1,4 +1,6 @@
-"""Tests of sentences for rows, changes and graphs: they are true, and contain everything that matters."""
+"""Tests of the sentences that describe rows, changes and graphs: they are true, and contain every value that is
+unusual.
+"""
 
 from array import array
 from math import nan
@@ -101,15 +103,15 @@ def test_the_half_hour_of_one_group() -> None:
 
 
 WINDOW = 12
-"""The number of the last values that are kept."""
+"""Number of the newest values that are kept."""
 
 
 @given(series)
 @example([4.0, 90.0, 0.0, 0.0, 90.0])
 @example([4.0, 1000.0, 500.0, 90_000.0, 20.0, 500.0])
 def test_a_value_that_wavers_is_told_once_and_one_that_moves_again(values: list[float]) -> None:
-    """At each sample the told sentence is the previous one or the current one, and its values are close to the current
-    ones.
+    """At each sample, the sentence for the user is the previous or the current one, and its values are close to the
+    current values.
     """
     told: dict[str, in_words.Sentence] = {}
     for at in range(len(values)):
@@ -160,7 +162,7 @@ def test_the_severity_comes_first_and_so_do_the_severest_rows() -> None:
 
 UNSAID = (in_words.UNKNOWN, in_words.NONE)
 MOSTLY = st.sampled_from(["3"] * 8 + [*UNSAID])
-"""Mostly 3, sometimes the word for an unknown or missing value."""
+"""Draws mostly "3", sometimes the word for an unknown or missing value."""
 
 
 @given(
@@ -239,8 +241,8 @@ def test_what_is_worth_telling(before: str, now: str, told: bool) -> None:
 
 @given(st.floats(min_value=1.01, max_value=1.2), st.integers(min_value=1, max_value=10_000))
 def test_small_steps_are_told_once_they_add_up(step: float, start: int) -> None:
-    """A sentence is told again once its value differs enough from the one that was told last, not from that of the last
-    look.
+    """A new sentence is given once the value differs enough from the value in the last sentence given, not from the
+    previous sample.
     """
     known, value = {"lag": f"{start}"}, float(start)
     for _ in range(200):

@@ -1,4 +1,6 @@
-"""Tests of the values that apply without an override, and of the values that each broker gives a topic."""
+"""Tests of the values that apply to a resource without an override, and of the values that each broker gives a
+topic.
+"""
 
 import pytest
 from hypothesis import given
@@ -55,7 +57,7 @@ def test_by_broker_is_what_each_broker_describes(seen_by: int) -> None:
 
 
 def test_what_applies_without_an_override() -> None:
-    """Kafka lists only the override as a synonym, so the entry does not tell the value without it."""
+    """If Kafka lists only the override as a synonym, kac computes the inherited value from other entries."""
     snapshot = cluster(configs={T1: {"retention.ms": "1"}, T2: {"retention.ms": "2"}}).describe()
     entry = snapshot.configs[T1].get("retention.ms")
     assert entry is not None
@@ -192,7 +194,9 @@ def test_what_a_broker_tells_of_each_name_is_taken_from_its_entries() -> None:
 def test_what_is_given_in_another_unit_is_converted_and_named(
     resource: config.ConfigResource, key: str, weaker: str, given: str, inherited: str
 ) -> None:
-    """Brokers list the weaker name after the override, with a value in the unit of that name."""
+    """An inherited value of a weaker key, which brokers list in that key's unit, is converted to the overridden key's
+    unit, and the key is named.
+    """
     source = DYNAMIC_DEFAULT if resource.is_cluster_default else DYNAMIC_BROKER
     told = config.ConfigEntry(
         key, "5", source, type=LONG, synonyms=(config.Synonym(key, "5", source), config.Synonym(weaker, given, STATIC))

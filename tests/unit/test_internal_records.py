@@ -1,5 +1,5 @@
-"""Tests of the internal records of Kafka, MirrorMaker and Connect, which kac decodes without any setting. Real ones are
-recorded, with the output of Kafka's formatters and of Connect's REST API for the same records.
+"""Tests of the records of internal topics of Kafka, MirrorMaker and Connect, which kac decodes without any setting,
+against recorded output of Kafka's formatters and of Connect's REST API for the same records.
 """
 
 import json
@@ -25,7 +25,7 @@ OFFSET = b"\0\3" + (7).to_bytes(8, "big") + b"\xff\xff\xff\xff\0\4card" + (1).to
 
 
 def shown(topic: str, key: bytes | None, value: bytes | None, *mask: str) -> Record:
-    """Return a record as it is shown, decoded and masked."""
+    """Return a record as kac shows it, decoded and masked. mask: paths of fields to hide."""
     decoder = RecordDecoder(tuple(map(mask_path, mask)), own=OWN)
     return decoder.readable(Record(topic, 0, 0, 0, key, value, (), BatchFacts(0)), Allowance())
 
@@ -104,7 +104,9 @@ def test_the_budget_of_an_answer_holds() -> None:
 
 
 def test_no_registry_is_asked_for_them() -> None:
-    """The first bytes of these records are like those of a reference to a schema."""
+    """Records of internal topics are decoded without a request to the registry, although their first bytes look like a
+    reference to a schema.
+    """
     decoder = RecordDecoder((), lambda _: None, OWN)
     key, value = b"\0\1\0\1g\0\1t\0\0\0\5", b"\0\0\0\0\0\0\1\0\0\0"
     assert list(decoder.missing(Record(OFFSETS, 0, 0, 0, key, OFFSET, (), BatchFacts(0)))) == []
@@ -160,8 +162,8 @@ def test_records_that_are_not_connects_are_left_as_they_are(key: bytes, value: b
 
 
 def test_the_records_of_a_schema_registry_are_named() -> None:
-    """The records have the form of Confluent's SchemaKey and SchemaValue, which Karapace also writes; no registry wrote
-    them.
+    """Records in the form of Confluent's SchemaKey and SchemaValue, which Karapace also writes, are decoded with the
+    names of their fields. They are written by hand, not by a registry.
     """
     key = b'{"keytype":"SCHEMA","subject":"orders-value","version":1,"magic":1}'
     record = shown("_schemas", key, b'{"subject":"orders-value","version":1,"id":7,"schema":"{}","deleted":false}')

@@ -237,7 +237,9 @@ def test_what_is_not_there_is_said(text, words):
 
 
 def test_what_sets_a_key_is_said_only_where_the_brokers_alter_it():
-    """An older or newer release may describe a key as read-only that kac knows as alterable."""
+    """If a broker describes a key as read-only that kac knows as alterable, because it has another release, the answer
+    proposes no statement that sets the key.
+    """
     key = "message.max.bytes"
     hint = f"set broker <default> {key}=VALUE sets it"
     assert hint in str(refused(f"describe broker <default> {key}"))

@@ -1,4 +1,6 @@
-"""Tests of the journal on a real file system: whole records, several processes that write, and no silent repair."""
+"""Tests of the journal on a real file system: it contains whole records only, several processes can write at once, and
+damage is never repaired silently.
+"""
 
 import fcntl
 import json
@@ -168,7 +170,7 @@ def test_a_cluster_without_an_id_has_none(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_full_leaves_no_half_record(path: Path) -> None:
-    """The kernel writes a part of the record and then fails, as on a full disk."""
+    """If the kernel writes only a part of a record and then fails, as on a full disk, the part is removed again."""
     journal = JournalFile(path)
     journal.begin(INTENT)
     before = path.read_bytes()
@@ -201,7 +203,9 @@ for _ in range(int(sys.argv[2])):
 
 
 def test_several_processes_write_side_by_side(path: Path) -> None:
-    """No number is given twice, and no line is lost or mixed with another."""
+    """If several processes write at once, no change number is given twice, and no line is lost or mixed with
+    another.
+    """
     processes, each = 4, 25
     running = [
         Child([sys.executable, "-c", WRITER, str(path), str(each)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
@@ -217,7 +221,9 @@ def test_several_processes_write_side_by_side(path: Path) -> None:
 
 
 def test_a_line_of_what_10_000_edits_came_to_is_read_again() -> None:
-    """The line is short enough, however long the brokers' messages are."""
+    """The line with the outcomes of 10,000 edits is short enough to be read again, however long the brokers' messages
+    are.
+    """
     failure = Failure("INVALID_CONFIG", "\x01" * 100_000, "Look at the value.")
     line = note_line(Answered(1, 0, AT, dict.fromkeys(range(10_000), Ended(Status.FAILED, failure))))
     assert len(line) < LONGEST_LINE

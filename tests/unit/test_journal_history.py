@@ -1,4 +1,6 @@
-"""Tests of the history that records make: the state of each edit, the reverted edits, and the due ones."""
+"""Tests of the history that the journal's records give: the state of each edit, the reverted edits, and those whose
+revert is due.
+"""
 
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -254,7 +256,9 @@ def test_who_it_was() -> None:
 ENDS = st.sampled_from([APPLIED, FAILED, Ended(Status.UNKNOWN)])
 FOUND = st.sampled_from([Status.APPLIED, Status.NOT_APPLIED, Status.UNKNOWN])
 PLACES = st.sampled_from([log.Place(1, 0), log.Place(2, 0), log.Place(2, 1), log.Place(3, 0)])
-"""The places of edits in three changes; the second change has two edits, with a request each."""
+"""Draws the place (change number, index) of an edit in one of three changes; the second change has two edits, with a
+request each.
+"""
 NOTES = st.one_of(
     st.builds(lambda place: log.Sending(*place, AT), PLACES),
     st.builds(lambda place, end: Answered(*place, AT, {place.edit: end}), PLACES, ENDS),
@@ -274,8 +278,8 @@ NOTES = st.one_of(
 def test_the_open_changes_alone_come_to_what_the_whole_journal_does(
     hours: list[int | None], backs: list[log.Place | None], notes: list[Note]
 ) -> None:
-    """The open changes are the same if kac reads only them or the whole journal, in any order of the records, as two
-    consoles may write them.
+    """The open changes are the same whether kac reads only their records or the whole journal, in any order of the
+    records, as two consoles may write them.
     """
     intents = [
         change(number, *edits, hours=hours[number - 1], back=backs[number - 1])
@@ -288,8 +292,8 @@ def test_the_open_changes_alone_come_to_what_the_whole_journal_does(
 @given(rng=st.randoms(use_true_random=False))
 @examples(15, at_length=40)
 def test_what_is_dropped_on_the_way_is_not_missed(rng: Random) -> None:
-    """The journal is pruned after every change. It has thirty changes of four entities, with kills, lost responses,
-    checks, decisions, expiry times and reverts.
+    """If the journal is pruned after every change, its open changes are the same as without pruning: thirty changes of
+    four entities, with kills, lost responses, checks, decisions, expiry times and reverts.
     """
     entities = [QuotaEntity.of({"user": name}) for name in "abcd"]
     records: list[Numbered | Note] = []

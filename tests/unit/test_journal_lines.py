@@ -1,5 +1,5 @@
-"""Tests of the format of the journal's lines: a line is read back as it was written, with the product's words for
-states.
+"""Tests of the format of the journal's lines: each line is read back as it was written, and states are written as the
+product's words for them.
 """
 
 from datetime import UTC, datetime

@@ -1,5 +1,5 @@
-"""Tests of a journal of many segments: it reads like one file, kac knows its open changes without reading it all, and
-it is valid after a kill at any time.
+"""Tests of a journal of many segments: it is read like one file, kac finds its open changes without reading all of it,
+and it is valid after a kill at any time.
 """
 
 import os
@@ -38,7 +38,7 @@ APPLIED = entries.Ended(Status.APPLIED)
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Provide the path of a journal with short segments, which saves its open changes at every look."""
+    """Provide the path of a journal with short segments, whose checkpoint of open changes is written at every read."""
     small(monkeypatch)
     return journal_path(tmp_path / "state" / "kac", "a-cluster")
 
@@ -153,7 +153,9 @@ def test_what_is_known_of_the_open_changes_is_never_believed_where_it_does_not_f
 def test_a_console_that_writes_for_long_leaves_little_to_read_to_the_next_start(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No console looks at the journal meanwhile."""
+    """After a console has written many changes without another console reading the journal, the next start still reads
+    few lines.
+    """
     monkeypatch.setattr(journal_file, "CHECKPOINT_BYTES", 500)
     journal = JournalFile(path)
     for _ in range(60):
@@ -199,8 +201,8 @@ def test_backward_is_the_reverse_of_forward(
 
 
 class Dying:
-    """A replacement for `os` in the journal, which kills the process at the n-th call with an effect: before the call,
-    or in the middle of a write.
+    """A replacement for the module `os` in the journal's code, which kills the process at the n-th call that has an
+    effect: before the call, or in the middle of a write.
     """
 
     COUNTED = frozenset({"open", "write", "fsync", "close", "ftruncate", "fdopen", "fchmod"})
@@ -209,7 +211,7 @@ class Dying:
         self.left = left
 
     def step(self) -> bool:
-        """Count a call, and return whether the process dies at it."""
+        """Count a call, and return whether the process has to die at it."""
         self.left -= 1
         return self.left == 0
 
@@ -229,7 +231,9 @@ class Dying:
 
 
 def session(path: Path, acknowledged: int, dying: Dying) -> None:
-    """Write four changes as a console does, and write the number of each acknowledged line to a pipe."""
+    """Write four changes as a console does; after each line is safely written, write its number to the pipe
+    `acknowledged`.
+    """
     for name in ("mkdir", "replace", "unlink"):
         real = getattr(pathlib.Path, name)
 
@@ -253,7 +257,9 @@ def session(path: Path, acknowledged: int, dying: Dying) -> None:
 
 
 def killed_at(path: Path, step: int) -> tuple[bool, list[str]]:
-    """Run a session that dies at a step. Return whether it was killed, and the lines that were acknowledged."""
+    """Run `session` in a process that dies at its n-th step. Return whether it was killed, and the lines that were
+    acknowledged.
+    """
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -280,7 +286,7 @@ def said(records: tuple[entries.Numbered | entries.Note, ...]) -> list[str]:
 def test_a_kill_at_every_step_leaves_a_journal_that_says_all_it_was_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stride: int
 ) -> None:
-    """The kill comes between two system calls, or in the middle of a write. No acknowledged line is lost, at most the
+    """After a kill between two system calls, or in the middle of a write, no acknowledged line is lost, at most the
     last line is cut, and a later console continues the journal.
     """
     monkeypatch.setattr("console.journal.segments.SEGMENT_BYTES", 700)

@@ -1,4 +1,4 @@
-"""Tests of `kac configs` without a cluster: arguments, values, checks, and the forms of its output."""
+"""Tests of `kac configs` without a cluster: its arguments, values, checks, and output formats."""
 
 import csv
 import io

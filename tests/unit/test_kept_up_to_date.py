@@ -1,5 +1,5 @@
-"""Tests of values that kac updates by the changes alone: they equal those of the whole, whatever is added, deleted or
-changed.
+"""Tests of values that kac updates from changes only: they equal the values computed from the whole, whatever is added,
+deleted or changed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ def test_what_differs_is_what_is_another_object(old: dict[str, object], new: dic
 
 
 def fresh(values: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-    """Return equal values as new objects."""
+    """Return, for each key, a new tuple that equals the former one."""
     return {key: (value, value) for key, value in values.items()}
 
 

@@ -1,4 +1,6 @@
-"""Tests of figures that are known in part: data marks them, and a filter that can't judge a figure says so."""
+"""Tests of figures that are known only in part, such as a lag without one partition: data marks them, and a filter that
+can't decide says so.
+"""
 
 import operator
 from collections.abc import Sequence
@@ -29,7 +31,9 @@ COMPARE = {
 
 
 def cluster(lags: Sequence[int | None], failure: Failure | None = None) -> Snapshot:
-    """Return a snapshot of a group with these lags by partition; None for an unknown lag."""
+    """Return a snapshot of a group with these lags by partition, in records; None for an unknown lag. failure: the
+    reason; None for none.
+    """
     rows = tuple(
         PartitionLag("orders", n, -1 if lag is None else 0, 900, -1 if lag is None else lag)
         for n, lag in enumerate(lags)
@@ -68,7 +72,9 @@ def test_a_filter_that_cannot_judge_says_so(text: str, *, is_listed: bool, is_sa
 
 
 def test_a_lag_that_was_not_read_at_all_or_of_a_group_that_is_excluded_is_not_judged() -> None:
-    """Rates, trends and stuck partitions need more than one poll, so a filter can't judge them either."""
+    """A filter can't decide about the lag of a group that was not read or is excluded; nor about rates, trends and
+    stuck partitions, which need more than one poll.
+    """
     nothing = Snapshot(groups={"payments": Group("payments", "Stable", "consumer")})
     for text in ("lag>500", "lag<500", "lag=0", "rate>5", "stuck>0", "trend=grows"):
         table = listed(f"list groups {text}", nothing)
@@ -92,7 +98,9 @@ lag = st.integers(0, 20)
 def test_whatever_is_not_known_a_filter_is_right_or_says_that_it_cannot_judge(
     lags: list[int | None], compare: str, limit: int, rest: list[int]
 ) -> None:
-    """A listed group passes, and one that is left out without a problem fails, for any lag of unknown partitions."""
+    """Whatever the unknown partitions' lag may be, a group that a filter lists meets the condition, and one that it
+    leaves out without a problem does not.
+    """
     table = listed(f"list groups lag{compare}{limit}", cluster(lags))
     whole = sum(each if each is not None else other for each, other in zip(lags, rest, strict=False))
     if table.rows:
@@ -103,7 +111,7 @@ def test_whatever_is_not_known_a_filter_is_right_or_says_that_it_cannot_judge(
 
 
 def test_every_figure_that_is_marked_on_the_screen_is_marked_in_data() -> None:
-    """A question mark after a number says that it is known in part."""
+    """Each figure that has a question mark on the screen, because it is known in part, is also marked in JSON."""
     row = GroupRow(Group("g", "Stable", "classic"), cluster([5, None]).lags["payments"])
     for column in GROUPS.all:
         if column.type == "number" and "?" in column.shown(row):

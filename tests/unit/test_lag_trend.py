@@ -1,4 +1,4 @@
-"""Tests of lag trends from polls: laws over consumers that commit in steps, and stuck partitions."""
+"""Tests of lag trends over polls: properties for consumers that commit in steps, and stuck partitions."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot, throttled_groups, with_group_polls
 
 Offsets = tuple[int, int, str]
-"""The committed offset, the end offset, and the member."""
+"""Committed offset, end offset, and the member's id."""
 
 
 def lag(*partitions: Offsets) -> GroupLag:
@@ -37,7 +37,9 @@ def lag(*partitions: Offsets) -> GroupLag:
 
 
 def seen(*polls: tuple[float, GroupLag], throttled: bool = False) -> LagTrend:
-    """Return the trend after these polls; times in seconds."""
+    """Return the trend after these polls, given as (seconds, lag). throttled: whether the group's clients are
+    throttled.
+    """
     trend: LagTrend | None = None
     for at, found in polls:
         trend = trend_after(trend, found, at, throttled=throttled)
@@ -46,8 +48,8 @@ def seen(*polls: tuple[float, GroupLag], throttled: bool = False) -> LagTrend:
 
 
 def story(times: Iterable[float], *partitions: tuple[float, float, float, str]) -> LagTrend:
-    """Return the trend of polls at these times. partitions: records per second, the share of them that a consumer
-    commits, the seconds between commits, and the member.
+    """Return the trend after polls at these times, in seconds. partitions: records written per second, the share of
+    them (0 to 1) that a consumer commits, the seconds between its commits, and the member.
     """
 
     def at(time: float, produced: float, share: float, every: float, member: str) -> Offsets:
@@ -59,7 +61,7 @@ def story(times: Iterable[float], *partitions: tuple[float, float, float, str]) 
 
 @st.composite
 def polls(draw: st.DrawFn, longest: float = 20.0) -> list[float]:
-    """Times of polls, some seconds apart."""
+    """Draw the times of polls in seconds, each at most `longest` seconds after the one before."""
     gaps = draw(st.lists(st.floats(0.5, longest), min_size=2, max_size=20))
     times = [draw(st.floats(0, 10))]
     for gap in gaps:
@@ -71,7 +73,9 @@ def polls(draw: st.DrawFn, longest: float = 20.0) -> list[float]:
 def test_a_consumer_that_keeps_up_has_no_trend_whenever_one_looks(
     times: list[float], produced: int, every: float
 ) -> None:
-    """The lag rises and falls by at most one step of commits."""
+    """If a consumer keeps up, so that the lag rises and falls by at most one interval's records, there is no trend,
+    whenever the polls are.
+    """
     trend = story(times, (produced, 1.0, every, "m"))
     assert trend.rate is None or abs(trend.rate) <= 1  # an offset is a whole number
     assert trend.stuck == ()
@@ -120,8 +124,9 @@ def test_a_groups_rate_is_the_sum_of_its_partitions_and_the_stuck_ones_have_reco
 
 
 def stands(until: float, other: bool, member: str = "m", moves: float = 10, *, throttled: bool = False) -> LagTrend:
-    """Return the trend of a partition whose commit stays at 5 while its end moves, from polls every 2 s until `until`.
-    other: whether the commit of the member's other partition moves. moves: records per second.
+    """Return the trend, at `until` seconds, of a partition whose committed offset stays at 5 while its end grows, from
+    polls every 2 s. other: whether the committed offset of the member's other partition advances. moves: records per
+    second.
     """
     times = [second / 1 for second in range(0, int(until) + 1, 2)]
     return seen(
@@ -151,7 +156,9 @@ def test_a_partition_is_stuck_soon_or_late_and_no_more_once_its_commit_moves() -
 def test_a_partition_waits_while_its_member_works_off_another_one(
     left: int, stuck: tuple[tuple[str, int], ...]
 ) -> None:
-    """The partition is stuck only when the other one has at most a step of commits left."""
+    """A partition without commits counts as stuck only when its member's other partition has no more records left than
+    one interval's.
+    """
     end = 10_000
     times = [second / 1 for second in range(0, 61, 2)]
     rate = (end - left) / 60
@@ -196,7 +203,9 @@ def ended(at: float, every: float, until: float, gap: float) -> LagTrend:
 def test_a_consumer_alone_that_commits_is_stuck_within_fifteen_seconds_and_never_while_it_commits(
     every: float, gap: float, later: float
 ) -> None:
-    """Polls are at most 2.5 s apart, and commits at most 5 s, the default of auto.commit.interval.ms."""
+    """A partition's only consumer counts as stuck within 15 s after its end, and never before, if polls are at most 2.5
+    s apart and commits at most 5 s, the default of auto.commit.interval.ms.
+    """
     until = 30.0 + later
     assert ended(until, every, until, gap).stuck == ()
     assert ended(until // every * every + 15.0 + gap, every, until, gap).stuck == (("t", 0),)
@@ -223,8 +232,8 @@ def test_what_is_not_stuck_and_what_is_so_much_later() -> None:
 
 @pytest.mark.parametrize("every", [30.0, 60.0, 80.0])
 def test_a_consumer_that_commits_seldom_is_not_stuck(every: float) -> None:
-    """A consumer that commits every 30 to 80 s is never stuck between its commits: kac learns how long a commit rests
-    when it moves again.
+    """A consumer that commits every 30 to 80 s is never stuck between its commits: kac measures its interval when the
+    committed offset advances again.
     """
     for end in range(10, 600, 7):
         assert story([at / 1 for at in range(0, end, 2)], (100, 1.0, every, "m")).stuck == ()
@@ -239,7 +248,9 @@ def test_the_time_left_and_a_clock_that_goes_back() -> None:
 
 
 def test_what_did_not_change_between_polls_is_kept_once() -> None:
-    """The three polls that a trend keeps share one object if the group did not move, as most groups do not."""
+    """If a group's offsets do not change, as those of most groups, the three polls that a trend keeps share one
+    object.
+    """
 
     def poll(end: int) -> GroupLag:
         return GroupLag(

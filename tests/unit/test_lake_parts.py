@@ -1,4 +1,4 @@
-"""Tests of a lake's answers without a lake: changes as edits, words of a filter, and bars."""
+"""Tests of helpers for the lake's answers, without a lake: changes as edits, words of a filter, and bars."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -71,7 +71,7 @@ def test_the_undo_sets_back_or_takes_away(was: Change, edit: object) -> None:
 
 
 def described(**keys: bool) -> ConfigSet:
-    """Return the configs that a broker describes. keys: whether each is read-only; ``_`` stands for a dot."""
+    """Return the configs that a broker describes. keys: key, with ``_`` for dots -> whether it is read-only."""
     return ConfigSet(
         tuple(
             ConfigEntry(
@@ -90,8 +90,8 @@ DESCRIBED = Snapshot(configs={broker_resource(each): described(log_dirs=True) fo
 
 
 def test_a_brokers_own_word_about_a_key_counts() -> None:
-    """Brokers of 4.3 describe a key as read-only that 3.9 altered. A later release may alter a key that is unknown to
-    kac.
+    """Whether a key can be altered follows from the broker's description, not from kac's table: brokers of 4.3 describe
+    a key as read-only that 3.9 altered, and a later release may alter a key that kac does not know.
     """
     addresses = change("broker", "1", "advertised.listeners", "A://a:1", "A://b:1")
     newer = change("broker", "1", "later.key", "1", "2")

@@ -1,4 +1,6 @@
-"""Tests of the lake's location: from the flag, the environment, the context, else the folder for data."""
+"""Tests of where kac looks for the lake: the option, else the environment, else the context, else the user's data
+folder.
+"""
 
 from pathlib import Path
 

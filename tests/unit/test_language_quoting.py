@@ -1,4 +1,6 @@
-"""Tests that a statement for any names and values of a cluster means exactly these names and values."""
+"""Tests that a statement that kac writes for any names and values of a cluster is parsed into exactly these names and
+values.
+"""
 
 import argparse
 

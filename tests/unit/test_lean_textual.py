@@ -1,5 +1,5 @@
-"""Tests that kac needs nothing that it leaves out of Textual at the start. They fail if another release of Textual uses
-the left-out modules elsewhere.
+"""Tests that kac does not need the modules of Textual that it does not load at the start. They fail if another release
+of Textual uses these modules elsewhere.
 """
 
 import ast
@@ -50,7 +50,7 @@ def test_the_console_uses_neither_the_palette_nor_the_folders_of_textual() -> No
 
 
 def _where_used(module: ModuleType, left_out: str = PALETTE) -> set[str]:
-    """Return the functions and classes of a module that evaluate a name from the left-out module."""
+    """Return the functions and classes of a module that use a name from the module that is not loaded."""
     tree = ast.parse(inspect.getsource(module))
     names = {
         alias.asname or alias.name

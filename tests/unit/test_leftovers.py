@@ -1,4 +1,4 @@
-"""Throttles that no reassignment uses any more."""
+"""Tests of the throttles that kac reports as left over, because no reassignment uses them any more."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime

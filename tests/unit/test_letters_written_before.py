@@ -1,5 +1,5 @@
-"""Tests of the warnings about letters that former changes have written, or may have written, and of the memory that the
-former changes take.
+"""Tests of the warnings about dead letters that earlier changes have written again, or may have written, and of the
+memory that the earlier changes take.
 """
 
 import gc
@@ -23,16 +23,18 @@ FOR = (Passed("billing", "orders", 0),)
 
 
 class Seen(Change, frozen=True, weakref=True):
-    """A change that allows weak references, which show whether it is still in memory."""
+    """A change that can be referenced weakly, so that a test sees whether it is still in memory."""
 
 
 def letters(hashes: str, *, topic: str = "dlt") -> WriteRecords:
-    """Return a batch with a letter for each character."""
+    """Return an edit that writes a dead letter for each character, which stands for the letter's hash."""
     return WriteRecords(topic, 0, 0, sizes=(1,) * len(hashes), hashes=tuple(hashes), first_for=FOR)
 
 
 def change(number: int, hashes: str, status: Status, origin: Origin = ELSEWHERE) -> Seen:
-    """Return an answered change that writes letters. hashes: a character for each letter."""
+    """Return a change with this outcome that writes dead letters. hashes: a character for each letter. origin: the
+    console that made it.
+    """
     entry = Entry(Staged(letters(hashes), None), None)
     intent = Intent(AT, "c", Who("a", "b"), origin, (entry,), (Request("Produce", None, (0,)),))
     known = frozenset({0})

@@ -1,5 +1,5 @@
-"""Tests that expressions take time linear in the length of texts from clusters, services and files. An expression holds
-Python's lock, so a slow one would hold up everything else, also the steps after a sent change.
+"""Tests that the time of regular expressions is linear in the length of texts from clusters, services and files. An
+expression holds Python's lock, so a slow one would delay everything else, also the steps after a sent change.
 """
 
 import ast
@@ -31,7 +31,9 @@ from console.wire import quota_decoder
 from tests.support import expressions
 
 _MODULES = expressions.modules_with_expressions()
-"""Only the modules: a search for the expressions would take seconds in every process that collects tests."""
+"""Names of modules with expressions. The expressions themselves are searched in each test, because that takes seconds
+and would delay every process that collects tests.
+"""
 
 
 @cache
@@ -79,7 +81,9 @@ def _own(name: str, code: str) -> str:
 
 
 def _of_calls(file: str, function: str) -> list[str]:
-    """Return the first arguments of a function's calls; the function uses them as expressions."""
+    """Return the first arguments of all calls of a function in a file, as source; the function uses them as
+    expressions.
+    """
     calls = [node for node in ast.walk(ast.parse((expressions.ROOT / file).read_text())) if isinstance(node, ast.Call)]
     named = [each for each in calls if isinstance(each.func, ast.Name) and each.func.id == function]
     found = [ast.literal_eval(each.args[0]) for each in named]
@@ -119,7 +123,7 @@ _MADE: dict[str, tuple[expressions.Expression, ...]] = {
         for _, pattern in importlib.import_module("console.model.drift_rules").BY_PATTERN
     ),
 }
-"""Examples of expressions that code makes at run time from texts that the operator did not write."""
+"""Place of an expression that code makes at run time from texts that the operator did not write -> an example."""
 _OPERATORS = {
     _own("widgets.row_table", "source"),
     _own("console.model.yaml_places", "(found := self.text())"),
@@ -140,7 +144,7 @@ _OPERATORS = {
     _own("console.embedded.own_resources", "expression.strip()"),
     _own("console.embedded.handlers.transactions", "getattr(request, 'transactional_id_pattern', None) or ''"),
 }
-"""An operator's own expressions, and others for which docs/security.md promises nothing."""
+"""Places of expressions that the operator writes, and of others for which docs/security.md promises no linear time."""
 
 
 def test_an_expression_that_is_made_at_run_time_is_measured_or_an_operators_own() -> None:

@@ -1,4 +1,6 @@
-"""Tests of the link with misbehaving brokers: reconnecting, retrying, routing, and sending changes only once."""
+"""Tests of the link to brokers that misbehave: it reconnects, retries reads, routes requests, and sends a change only
+once.
+"""
 
 import asyncio
 import struct
@@ -255,8 +257,8 @@ async def test_what_cant_be_encoded_is_told_and_nothing_is_sent() -> None:
 
 
 async def test_a_listener_that_turns_unauthenticated_clients_away_is_told() -> None:
-    """If a listener answers ApiVersions and closes the connection at any other request, the error says that it seems to
-    want SASL.
+    """If a listener answers ApiVersions and closes the connection at the next request, the error says that it seems to
+    require SASL.
     """
     async with fake.FakeBroker(fake.cut) as alive, linked(alive.address) as link:
         with pytest.raises(errors.AuthenticationFailed, match="seems to want SASL") as failed:
@@ -266,8 +268,8 @@ async def test_a_listener_that_turns_unauthenticated_clients_away_is_told() -> N
 
 
 async def test_refused_credentials_are_not_tried_again_and_again() -> None:
-    """A client does not send refused credentials again: a console refreshes every few seconds, and repeated refusals
-    would lock the account.
+    """Credentials that a broker refused are not sent again: a console refreshes every few seconds, and repeated
+    refusals would lock the account.
     """
 
     async def handshake(conversation: fake.Conversation, request: fake.Received) -> None:
@@ -369,7 +371,7 @@ async def test_with_zookeeper_the_controller_is_asked_and_followed_when_it_moves
 
 
 async def test_a_change_that_some_refuse_is_not_sent_again() -> None:
-    """kac sends a change again only if no broker has applied any part of it."""
+    """If a broker has applied a part of a change and refused another, kac does not send the change again."""
     async with (
         fake.FakeBroker(fake.answering(fake.create_topics_body(0, 41))) as alive,
         linked(alive.address) as link,

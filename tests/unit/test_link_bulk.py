@@ -1,4 +1,4 @@
-"""Tests of the cyclic garbage collector around bulk decodes."""
+"""Tests of how the cyclic garbage collector is paused while many objects are decoded, and how these are then frozen."""
 
 import gc
 import subprocess
@@ -69,7 +69,7 @@ def test_much_that_lives_is_not_walked_again() -> None:
 
 @pytest.fixture
 def no_longer_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set the counters of a process that began long ago and has just frozen its objects."""
+    """Set the garbage collector's counters as in a process that started long ago and has just frozen its objects."""
     with gc_paused():
         pass
     gc.unfreeze()
@@ -92,8 +92,8 @@ def test_a_few_objects_are_left_to_the_collector() -> None:
 @pytest.mark.usefixtures("no_longer_new")
 @pytest.mark.parametrize("within", [True, False])
 def test_what_a_few_pauses_made_together_is_frozen(within: bool) -> None:
-    """After a few pauses that together made many objects, these are frozen, including objects that were made between
-    the pauses.
+    """After a few pauses in which many objects were made in total, these objects are frozen, including those made
+    between the pauses.
     """
     kept: list[list[int]] = []
     frozen = []
@@ -188,8 +188,8 @@ print((most - before) / (bulk.FULL_COLLECTION_EVERY * each))
 
 
 def test_much_frozen_garbage_does_not_put_off_its_collection() -> None:
-    """The collection of garbage does not come later because much of it is frozen. The test makes the garbage in a
-    separate process with few live objects.
+    """Garbage that was frozen is collected as early as other garbage. The test makes it in a separate process with few
+    live objects.
     """
     ran = subprocess.run([sys.executable, "-c", GARBAGE], capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert 0.9 < float(ran.stdout) < 1.5

@@ -1,4 +1,6 @@
-"""Tests of the client's thread: operations from any thread or loop, cancelling, and an end that leaves nothing open."""
+"""Tests of the client's thread: it runs operations for any thread or loop, cancels them, and leaves nothing open at its
+end.
+"""
 
 import asyncio
 import subprocess
@@ -82,7 +84,9 @@ def test_closing_cancels_what_is_under_way_and_ends_the_thread() -> None:
 
 
 def test_no_warning_and_no_trace_is_left_behind() -> None:
-    """With every warning on, the client is closed while it connects and waits for an answer."""
+    """If the client is closed while it connects or waits for an answer, Python prints no warning and no traceback, with
+    all warnings enabled.
+    """
     code = """
         import asyncio, gc, socket, threading
         from console.admin.client import AdminClient

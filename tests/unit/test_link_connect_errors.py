@@ -1,4 +1,4 @@
-"""Tests of the one error that kac makes of several, and of the text form of addresses."""
+"""Tests of the single error that kac makes of the errors of several addresses, and of the text form of addresses."""
 
 import ssl
 

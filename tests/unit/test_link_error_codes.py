@@ -1,5 +1,5 @@
-"""Tests of error codes against Kafka's own table (org.apache.kafka.common.protocol.Errors of 4.4.0, in
-KAFKA_ERRORS).
+"""Tests that kac's names of error codes equal those of Kafka's table (org.apache.kafka.common.protocol.Errors of 4.4.0,
+in KAFKA_ERRORS).
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The client's event loop: hosts with several addresses, some of them dead."""
+"""Tests of the client's event loop for hosts with several addresses, some of which do not answer."""
 
 import asyncio
 import errno
@@ -26,7 +26,7 @@ def info(family: int, address: tuple[object, ...]) -> tuple[int, int, int, str, 
 
 
 class Tried(ClientLoop):
-    """Notes the addresses that are tried, and refuses each of them."""
+    """A client loop that keeps the addresses that are tried, and refuses each connection."""
 
     def __init__(self, addresses: Sequence[AddrInfoType]) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ def test_an_unknown_name_is_told() -> None:
 
 
 def test_a_connection_given_up_at_any_moment_leaves_no_socket_open() -> None:
-    """The connection is cancelled after 0 to 11 turns of the loop, with every warning as an error."""
+    """If a connection is cancelled after 0 to 11 turns of the loop, no socket stays open; every warning is an error."""
     code = """
         import asyncio, gc, socket
         from console.admin.client_loop import ClientLoop

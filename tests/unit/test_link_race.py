@@ -1,4 +1,4 @@
-"""Tests of the race of several addresses for one connection: the winner, the times of the attempts, and the losers'
+"""Tests of connecting to several addresses at once: which one wins, when each attempt begins, and how the others
 end.
 """
 
@@ -13,7 +13,7 @@ HANGS = "hangs"
 
 
 class Field:
-    """Addresses and their fates: an error, `HANGS`, or the opened connection."""
+    """Addresses, each with the result of connecting to it: an error, `HANGS`, or an open connection."""
 
     def __init__(self, **fates: object) -> None:
         self.fates = fates

@@ -1,4 +1,4 @@
-"""Backoff with full jitter."""
+"""Tests of the delays between retries: exponential backoff with full jitter."""
 
 from itertools import islice, repeat
 

@@ -1,4 +1,4 @@
-"""Tests of TLS with servers that have wrong certificates, and of the messages for all failures of a handshake."""
+"""Tests of TLS with servers that have wrong certificates, and of the messages for every failure of a handshake."""
 
 import ssl
 from pathlib import Path
@@ -91,8 +91,8 @@ def test_what_is_told_of_a_certificate_an_alert_and_anything_else() -> None:
 
 @pytest.mark.parametrize("reason", ["TLSV13_ALERT_CERTIFICATE_REQUIRED", "SSLV3_ALERT_BAD_CERTIFICATE"])
 def test_an_alert_without_a_certificate_of_our_own(reason: str) -> None:
-    """If a broker requires a client certificate, the error says so at every stage of the connection: in TLS 1.3 the
-    alert arrives after the handshake, during the request for the versions.
+    """If a broker requires a client certificate and kac has none, the error says so at every stage of the connection:
+    in TLS 1.3 the alert arrives after the handshake, during the request for the API versions.
     """
     for stage in Stage:
         assert "seems to want a client certificate | Set ssl.keystore.location" in told(tls_error(reason), stage=stage)

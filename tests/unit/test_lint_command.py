@@ -1,4 +1,6 @@
-"""Tests of ``kac lint``: output formats, exit codes, wanted files, and the findings that contexts and files accept."""
+"""Tests of ``kac lint``: output formats, exit codes, files to compare with, and the findings that contexts and files
+accept.
+"""
 
 import json
 from collections.abc import Callable
@@ -76,7 +78,7 @@ _WITHIN = {
     "testsuite": ["testcase", "system-out"],
     "testcase": ["skipped", "failure", "system-out"],
 }
-"""Element -> its possible children, in this order."""
+"""JUnit element -> its possible children, in the required order."""
 
 
 def test_junit_has_a_case_for_each_rule_and_a_failure_for_each_finding(kac: worlds.Kac) -> None:
@@ -247,7 +249,9 @@ Configured = Callable[[str], None]
 
 @pytest.fixture
 def configured(cluster: worlds.ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configured:
-    """Provide a function that writes the context `here` of the cluster, with additional lines."""
+    """Provide a function that writes a configuration file with the context `here` of the cluster, and additional
+    lines.
+    """
 
     def make(more: str) -> None:
         file = tmp_path / "config.toml"

@@ -1,5 +1,5 @@
-"""Laws of lint: a remedy ends its finding, whatever else is set; texts from brokers do no harm to a terminal, to JSON
-or to JUnit's XML.
+"""Tests of properties of lint: a finding's remedy ends the finding, whatever else is set; texts from brokers are
+escaped for the terminal, JSON and JUnit's XML.
 """
 
 import json
@@ -54,7 +54,9 @@ _TOPICS = ("orders", "carts", "__consumer_offsets")
 
 @st.composite
 def clusters(draw: st.DrawFn) -> Seen:
-    """Draw the healthy cluster with other values of topics, other defaults of brokers and other numbers of replicas."""
+    """Draw a variant of the healthy cluster: with other values of topics, other defaults of brokers and other numbers
+    of replicas.
+    """
     seen = healthy()
     for name in _TOPICS:
         replicas = draw(st.sampled_from([(1,), (1, 2), (1, 2, 3)]))
@@ -69,7 +71,7 @@ def clusters(draw: st.DrawFn) -> Seen:
 
 
 def _with_defaults(seen: Seen, values: Mapping[str, str]) -> Seen:
-    """Return the cluster with these defaults, as brokers and topics then describe them."""
+    """Return the cluster with these broker defaults, as descriptions of brokers and topics then show them."""
     from console.plan.edits import SetConfig
 
     edits = [SetConfig(CLUSTER_DEFAULT, _OF_BROKERS[key], value) for key, value in values.items()]

@@ -1,4 +1,4 @@
-"""Tests of lint's findings as rows: each row is distinct, and has a place to open and a step that its key stages."""
+"""Tests of lint's findings as rows of a pane: each row is distinct, opens a place, and has a key that stages a step."""
 
 from datetime import UTC, datetime
 
@@ -27,7 +27,9 @@ from tests.support.lint_cases import CASES, healthy, log_dir, log_dirs, made
 
 
 def report(*rules: str, accepted: tuple[Acceptance, ...] = ()) -> Report:
-    """Return the report of these rules on a cluster that combines the bad case of each rule."""
+    """Return lint's report for these rules on a cluster that combines the bad case of each rule. accepted: findings
+    that a file accepts.
+    """
     seen = replace(made([CASES[name].bad for name in rules]), accepted=accepted)
     return lint(seen, target, [BY_NAME[name] for name in rules])
 

@@ -1,4 +1,4 @@
-"""Tests of lint's rules: each has a finding on a bad cluster, and none on a similar good one."""
+"""Tests of lint's rules: each has a finding on a bad cluster, and no finding on a similar good one."""
 
 import pytest
 from msgspec.structs import replace
@@ -61,7 +61,9 @@ def test_a_rule_finds_what_it_is_for_and_a_remedy_of_edits_ends_it(rule: Rule) -
 def test_a_default_of_two_in_sync_is_offered_only_if_it_stops_no_topic(
     replicas: tuple[int, ...], release: str, *, is_offered: bool
 ) -> None:
-    """All topics inherit 1. Brokers before 3.7 refuse writes with acks=all to a topic of one replica below 2."""
+    """Lint proposes the default min.insync.replicas=2 only if no topic would then refuse writes: all topics inherit 1,
+    and brokers before 3.7 refuse writes with acks=all to a topic of one replica.
+    """
     seen = made([placed(replicas, name="small")])
     for name in ("orders", "carts", "small"):
         seen = with_config(seen, topic_resource(name), "min.insync.replicas", "1", STATIC_BROKER_CONFIG)

@@ -1,4 +1,4 @@
-"""Tests of the metrics for Prometheus: their text, for any names in a cluster, and the requests that get an answer."""
+"""Tests of the metrics for Prometheus: valid text for any names in a cluster, and which requests get an answer."""
 
 import asyncio
 import re
@@ -53,7 +53,9 @@ def snapshot(*groups: str) -> Snapshot:
 
 
 def samples(text: str) -> Counter[tuple[str, str]]:
-    """Return the number of each sample in a text; fail if a line is not valid."""
+    """Parse a text of metrics, and return (name, labels) -> how often it occurs. Raises AssertionError if a line is not
+    valid.
+    """
     found = []
     for line in text.splitlines():
         if not line.startswith("# "):

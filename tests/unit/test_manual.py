@@ -1,4 +1,4 @@
-"""Tests of the man page, which has every option, of the completion of half-typed lines, and of the script for bash."""
+"""Tests that the man page has every option, that half-typed lines are completed, and that the script for bash works."""
 
 import os
 import shlex
@@ -46,7 +46,7 @@ CLUSTER = {
 
 
 def completed(line: str, word: str = "", shell: str = "fish") -> list[str]:
-    """Return the completions of a line in a small cluster, without their descriptions."""
+    """Return the completions of a half-typed command line on a small cluster, without their descriptions."""
     found = candidates(shell, f"kac {line}", word, lambda kind, _words, _command: CLUSTER.get(kind, []))
     return [each.partition("\t")[0] for each in found]
 
@@ -140,7 +140,7 @@ def test_keys_are_of_the_entity_that_is_named(type_: EntityType) -> None:
 
 
 def test_bash_completes_the_first_word_without_a_start_of_python() -> None:
-    """The script gives the same names as kac, without a call of kac."""
+    """For the first word, the script for bash proposes the same names as kac, without running kac."""
     asked = script("bash") + "\nkac() { echo called >&2; return 1; }\n"
     asked += 'COMP_WORDS=(kac "$1"); COMP_CWORD=1; COMP_LINE="kac $1"; COMP_POINT=${#COMP_LINE}; _kac kac "$1" kac\n'
     asked += 'printf "%s\\n" "${COMPREPLY[@]}"'

@@ -1,4 +1,6 @@
-"""Tests of the answers that agents get: bounded, visible, and without secrets."""
+"""Tests of the answers of kac's MCP server: their size is limited, invisible characters are shown, and secrets are left
+out.
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tests that kac takes every supported mechanism from every form of file that can name it."""
+"""Tests that kac reads every supported SASL mechanism from every format of file that can name it."""
 
 import re
 from pathlib import Path
@@ -142,7 +142,9 @@ def test_a_plugin_that_signs_with_keys_of_aws_is_a_context(
 
 @pytest.mark.parametrize(("plugin", "options"), [("azure", ""), ("azure", "tenant-id: 0-1"), ("another", "x: y")])
 def test_the_lines_that_a_refusal_gives_make_a_context(tmp_path: Path, plugin: str, options: str) -> None:
-    """The lines, pasted into the file that the refusal names, make a context that can log in."""
+    """If kac refuses a plugin of another tool's file, the lines that the message proposes, pasted into the file that it
+    names, make a context that can log in.
+    """
     (broken,) = of_plugin(tmp_path, plugin, options).broken
     lines = re.findall(r'sasl\.[a-z.]+ = "[^"]*"', broken.problem)
     assert len(lines) == 2
@@ -169,7 +171,9 @@ def of_librdkafka(home: Path, text: str) -> SaslSettings | None:
 
 
 def test_an_assertion_of_librdkafka_is_that_of_java(tmp_path: Path) -> None:
-    """Newer versions of librdkafka also take Java's names for the id and the secret of the client."""
+    """librdkafka's settings for a signed assertion give the same login as Java's; newer versions also use Java's names
+    for the client's id and secret.
+    """
     shared = (
         "sasl.oauthbearer.assertion.private.key.file=/k.pem\nsasl.oauthbearer.assertion.claim.iss=i\n"
         "sasl.oauthbearer.assertion.private.key.passphrase=p\nsasl.oauthbearer.assertion.claim.exp.seconds=60\n"

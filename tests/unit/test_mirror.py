@@ -1,4 +1,4 @@
-"""Tests of MirrorMaker's records and flows: the decoding of any bytes, and the records that belong to each flow."""
+"""Tests of MirrorMaker's records and flows: any bytes are decoded or refused, and records belong to the right flow."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -56,7 +56,9 @@ def test_a_record_that_is_cut_or_longer_is_none(one: MirrorRecord, data: st.Data
 
 @pytest.mark.parametrize("recording", internal_topics.recorded().mirrors, ids=lambda each: each.version)
 def test_what_mirrormaker_wrote_is_what_its_own_classes_say(recording: internal_topics.Recording) -> None:
-    """The expected lines are from Java's formatters, which print toString of Heartbeat, Checkpoint and OffsetSync."""
+    """kac's text of recorded records equals the output of Java's formatters, which print toString of Heartbeat,
+    Checkpoint and OffsetSync.
+    """
     for name, topic in internal_topics.MIRRORED.items():
         found = [mirror.decoded(record(topic, each.key, each.value)) for each in recording.sent if each.topic == topic]
         lines = recording.printed[f"{name} {topic}"].splitlines()
@@ -146,7 +148,9 @@ def test_a_flow_has_its_heartbeats_copies_groups_and_syncs() -> None:
 
 
 def test_copies_are_known_by_syncs_of_this_flow_and_by_checkpoints() -> None:
-    """Both clusters have orders and a copy of the other's orders; both flows' topics of syncs have the same name."""
+    """kac assigns copies to the right flow by offset syncs and checkpoints, if both clusters have orders and a copy of
+    the other's orders, and both flows' topics of syncs have the same name.
+    """
     topics = {**BEATS, "mm2-offset-syncs.east.internal": [SYNC]}
     (flow,) = flows(topics, "east.orders", "orders").values()
     assert flow.syncs == ()

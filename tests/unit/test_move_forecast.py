@@ -1,4 +1,4 @@
-"""Tests that the forecast of a proposal agrees with the effect of its moves."""
+"""Tests that the forecast of a proposed reassignment equals the effect of its moves."""
 
 from collections import Counter
 
@@ -19,8 +19,8 @@ from tests.unit.test_planner import after, goals, placements
 
 @given(placements(), goals(), st.integers(1, 100))
 def test_its_sums_are_those_of_the_placement_afterwards(placement: Placement, goal: Goal, throttle: int) -> None:
-    """The expected replicas and bytes come from the placement after the moves, the leaders from a model of a cluster,
-    and the time from the busiest broker.
+    """The forecast's replicas and bytes equal those of the placement after the moves, its leaders those of a model
+    cluster, and its time that of the busiest broker.
     """
     try:
         proposal = propose(goal, placement)
@@ -45,8 +45,8 @@ def test_its_sums_are_those_of_the_placement_afterwards(placement: Placement, go
 
 
 def led_then(each: Placed, target: tuple[int, ...] | None) -> int:
-    """Return the leader of a partition after its move on an embedded cluster and the election of its preferred leader;
-    without a target, its present leader.
+    """Return the broker id of a partition's leader on an embedded cluster after its reassignment to `target` and the
+    election of its preferred leader; for None, its present leader.
     """
     if target is None:
         return each.leader
@@ -58,7 +58,9 @@ def led_then(each: Placed, target: tuple[int, ...] | None) -> int:
 
 
 def test_a_broker_that_is_lost_with_its_rack_shows() -> None:
-    """Broker 3 was alone in rack c. After the move, partition 0 is in only two racks, and broker 4 has space left."""
+    """If broker 3, alone in rack c, loses its replica of partition 0, the forecast shows only two racks for that
+    partition, and broker 4 with free space left.
+    """
     brokers = {1: Host(1, "a"), 2: Host(2, "b"), 4: Host(4, "a", free=1000)}
     placement = Placement(brokers, (Placed("t", 0, (1, 2, 3), 300, 1, (1, 2)), Placed("t", 1, (2, 1), 50, 2, (2, 1))))
     said = forecast(propose(Drain((3,)), placement), placement, 100)

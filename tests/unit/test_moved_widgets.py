@@ -1,4 +1,4 @@
-"""Tests that moved widgets are painted at their new places, even if code read their sizes before the layout."""
+"""Tests that widgets that moved are painted at their new places, even if code read their sizes before the layout."""
 
 import pytest
 from rich.console import RenderableType
@@ -11,7 +11,7 @@ from widgets.line_painting import MovedWidgets
 
 
 class Two(App[None]):
-    """Two widgets of one line each. painted: the numbers of the painted lines of the screen."""
+    """An app of two widgets of one line each. painted: the numbers of the screen's lines that were painted."""
 
     painted: set[int]
 

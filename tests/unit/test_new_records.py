@@ -1,4 +1,6 @@
-"""Tests of records to write: exported lines give the same records, partitions are Java's, batches keep the order."""
+"""Tests of records to write: exported lines give the same records again, partitions are chosen as Java does, batches
+keep the order.
+"""
 
 import json
 

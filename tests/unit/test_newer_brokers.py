@@ -15,7 +15,9 @@ GOOD = fake.answering(fake.metadata_body({1: ("127.0.0.1", 9)}, 1))
 
 
 async def failure(versions: Mapping[int, tuple[int, int]]) -> str:
-    """Return the failure and the remedy for a broker with these versions of APIs."""
+    """Return, as text, the failure and the remedy of connecting to a broker with these API versions. versions: API key
+    -> lowest and highest version.
+    """
     async with fake.FakeBroker(GOOD, versions=versions) as broker:
         link = Link(ConnectionSettings((broker.address,)))
         with pytest.raises(NotKafkaBroker) as caught:

@@ -1,4 +1,6 @@
-"""Tests of the news about causes: one when a cause comes, one when it gets worse, and one when it goes."""
+"""Tests of the notifications about causes: one when a cause appears, one when it gets worse, and one when it
+disappears.
+"""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -47,7 +49,9 @@ def claim(
 
 
 def told(*polls: tuple[float, list[CauseRow]], blind: bool = False) -> list[tuple[str, str, float]]:
-    """Return the news of these polls: the event, the cause's id, and the seconds since the start."""
+    """Return the notifications after these polls, given as (seconds, rows): event, id of the cause, and the seconds
+    since the start. blind: whether the polls failed.
+    """
     known, found = Known(), list[News]()
     for seconds, rows in polls:
         known, more = news(known, rows, START + seconds * SECOND, seconds, blind=blind)
@@ -151,7 +155,7 @@ def test_what_is_one_row_now_muted_or_unread_has_not_gone() -> None:
 
 
 def states(*severities: tuple[int, Severity]) -> list[CauseRow]:
-    """Return the one row of expiring certificates, with a state for each broker; no row without brokers."""
+    """Return the row for expiring certificates, with a state for each (broker, severity); empty without brokers."""
     made = [
         replace(
             row("certificate-expiring", each, subject=Subject(broker=id_)).claim, stands=(f"broker {id_}", "it ends")

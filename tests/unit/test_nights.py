@@ -1,4 +1,6 @@
-"""Tests of nights: the laws of their scores, the rows that polls collect, and the form of each written night."""
+"""Tests of nights: properties of their scores, the rows that are collected from polls, and the form of each written
+night.
+"""
 
 import contextlib
 import re
@@ -46,7 +48,7 @@ async def _nothing(_field: Field) -> AsyncIterator[Begin]:
 
 
 def a_night(**changed: Any) -> Night:
-    """Return a night with the words above and these changes."""
+    """Return a night with the words defined above and these changed attributes."""
     known: dict[str, Any] = {
         "name": "deleted",
         "source": "https://example.org/report",
@@ -63,14 +65,16 @@ def a_night(**changed: Any) -> Night:
 
 
 def a_row(text: str, *proposals: str, first: float = 10.0, last: float = UNTIL, **changed: Any) -> Row:
-    """Return a critical, certain row that stands at the end. A proposal is ``advice: statement``, or only advice."""
+    """Return a critical, certain row that the last poll has. proposals: each ``advice: statement``, or only advice.
+    first, last: seconds.
+    """
     steps = tuple(Proposal(*each.partition(": ")[::2]) for each in proposals)
     known = {"severity": "critical", "certainty": "certain", "subject": "topic orders"}
     return Row(text=text, proposals=steps, first=first, last=last, **(known | changed))
 
 
 def a_half(*rows: Row, lines: tuple[Line, ...] = (), half: str = NIGHT, slug: str = "deleted") -> Half:
-    """Return a half of the night with these rows and lines."""
+    """Return the night, or with `half` its twin, with these rows and lines."""
     made = {"slug": slug, "half": half, "version": "4.3.0", "until": UNTIL, "begun": BEGUN, "began_ms": 0}
     return Half(rows=rows, lines=lines, **made)  # type: ignore[arg-type]
 
@@ -200,7 +204,9 @@ def test_less_than_before_is_named() -> None:
 
 
 def a_verdict(second: int, *claims: Claim, unexplained: int = 0, hidden: str = "") -> Verdict:
-    """Return the verdict of a poll at a second."""
+    """Return the verdict of a poll at a second. unexplained: number of symptoms without a cause. hidden: a fact that
+    can't be known; ``""`` for none.
+    """
     symptoms = (Unexplained("lag-grows", unexplained, (Subject(group="billing"),)),) if unexplained else ()
     unknowable = (Hidden(hidden, "its owner"),) if hidden else ()
     causes = tuple(Named(claim, {}) for claim in claims)
@@ -208,7 +214,7 @@ def a_verdict(second: int, *claims: Claim, unexplained: int = 0, hidden: str = "
 
 
 def a_claim(broker: int, lag: int) -> Claim:
-    """Return a claim about a broker; its evidence contains the lag."""
+    """Return a claim about a broker whose evidence contains the lag, in records."""
     return Claim(
         cause="broker-down",
         subject=Subject(broker=broker),

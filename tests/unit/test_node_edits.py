@@ -1,4 +1,6 @@
-"""Tests of the deletions of records, changes of features and unregistrations that kac stages or refuses."""
+"""Tests of edits that delete records, change features or unregister brokers: which ones kac stages, and which it
+refuses.
+"""
 
 from datetime import UTC, datetime
 
@@ -94,7 +96,7 @@ def test_records_of_a_topic_without_delete_in_its_policy_stay(policy: str) -> No
     ],
 )
 def test_an_empty_policy_is_as_the_brokers_own_text_has_it(policy: str, text: str | None, taken: bool) -> None:
-    """kac takes an edit that deletes records of a topic with an empty cleanup policy if the brokers' documentation
+    """kac accepts an edit that deletes records of a topic with an empty cleanup.policy if the brokers' documentation
     allows it (since 4.2), or if kac has not read the documentation.
     """
     assert isinstance(judged(edits.TrimLog("orders", 0, 50), snapshot(policy, text=text)), Staged) is taken

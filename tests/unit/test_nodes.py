@@ -1,4 +1,4 @@
-"""Tests that kac calls a node a controller, if it knows the node as one, even if a statement names a broker."""
+"""Tests that kac calls a node a controller if it knows that the node is one, even if a statement says broker."""
 
 from datetime import UTC, datetime
 
@@ -44,8 +44,8 @@ def test_statements_and_plans_say_what_it_is(resource: ConfigResource) -> None:
 
 
 def test_a_controller_may_be_a_broker_that_is_down_before_kafka_4_and_has_no_registration() -> None:
-    """Before Kafka 4, a node that is a controller may also be a broker that is down, so kac stages the removal of its
-    registration: the cluster describes neither such brokers nor registrations of controllers.
+    """Before Kafka 4, kac stages the unregistration of a node that is a controller, because it may also be a broker
+    that is down: the cluster describes neither such brokers nor registrations of controllers.
     """
     known = seen([1, 2], [1, 2, 3], shows_fenced=False)
     with pytest.raises(CommandError, match="node 3 is a controller, and no broker that is up"):

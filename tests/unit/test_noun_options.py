@@ -1,4 +1,6 @@
-"""Tests of the values of nouns' options: times, durations, files of partitions and of offsets, releases and levels."""
+"""Tests of the values of nouns' options: times, durations, files of partitions and of offsets, releases and feature
+levels.
+"""
 
 import csv
 import json
@@ -26,7 +28,7 @@ def meaning(name: str, *words: str) -> object:
 
 
 def reset_to(*place: str) -> ResetOffsets:
-    """Return the statement that resets the offsets of one group to a place."""
+    """Return the statement that resets a group's offsets with these options of a place."""
     meant = meaning("groups", "--reset-offsets", "--group=g", "--all-topics", "--execute", *place)
     assert isinstance(meant, tuple)
     (statement,) = parse("\n".join(meant))
@@ -56,7 +58,7 @@ def test_times(at: datetime, zone: int) -> None:
     ],
 )
 def test_durations(text: str, milliseconds: int) -> None:
-    """The values are examples of java.time.Duration.parse."""
+    """Durations are parsed as java.time.Duration.parse does; the values are from its documentation."""
     before = datetime.now(UTC)
     ago = reset_to(f"--by-duration={text}").to.number
     after = datetime.now(UTC)
@@ -156,7 +158,7 @@ def test_files_of_partitions(tmp_path: Path) -> None:
 
 
 def features(*words: str) -> list[tuple[object, ...]]:
-    """Return the rows of a command about features that needs no cluster."""
+    """Run a command about features that needs no cluster, and return its rows."""
     meant = meaning("features", *words)
     assert isinstance(meant, Found)
     (table,) = meant.results

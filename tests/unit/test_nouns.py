@@ -1,4 +1,6 @@
-"""Tests of `kac topics` and the other nouns: their options as statements, and their results in each form."""
+"""Tests of `kac topics` and the commands of the other nouns: their options become statements, and results are printed
+in each format.
+"""
 
 import argparse
 import csv
@@ -172,7 +174,7 @@ def given_for(name: str, line: str) -> argparse.Namespace:
 
 
 def said(name: str, options: argparse.Namespace, action: str) -> tuple[str, ...]:
-    """Return the statements that a noun makes of its options."""
+    """Return the statements that a noun's command makes of its options for an action."""
     meant = BY_NAME[name].noun().meaning(options, action)
     assert isinstance(meant, tuple)
     assert not isinstance(meant, Found)
@@ -264,7 +266,9 @@ def test_what_is_missing_is_said(name: str, line: str) -> None:
 )
 @pytest.mark.parametrize("action", ["list", "describe", "delete"])
 def test_a_regular_expression_gets_the_line_that_does_it(regex: str, does: str, action: str) -> None:
-    """Kafka's tools take a regular expression. As a pattern of kac it would silently match other topics."""
+    """kac refuses a regular expression, which Kafka's tools accept, with the command line that does the same: as one of
+    kac's patterns it would silently match other topics.
+    """
     options = given_for("topics", shlex.join([f"--{action}", "--topic", regex]))
     if action == "delete" and "*" not in regex:
         assert BY_NAME["topics"].noun().meaning(options, action) == (f"delete topic {quote(regex)}",)

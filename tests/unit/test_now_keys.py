@@ -1,4 +1,4 @@
-"""Tests that the keys of the pane of causes always work: each cause has its evidence in a view, and a step."""
+"""Tests that the keys of the pane Now always work: each cause has a view with its evidence, and a step."""
 
 import re
 import time
@@ -56,7 +56,9 @@ def test_while_nothing_changes_no_text_of_a_cause_does(made: Case) -> None:
 
 
 def _at_rest(observations: Observations, seconds: int) -> Observations:
-    """Return the observations after further polls for so many seconds, with the answers of the last poll."""
+    """Return the observations after further polls for `seconds` seconds, each with the same answers as the last
+    poll.
+    """
     last = observations.last
     for later in range(10, seconds + 1, 10):
         observations = after(observations, replace(last, at=last.at + timedelta(seconds=later)))
@@ -64,7 +66,7 @@ def _at_rest(observations: Observations, seconds: int) -> Observations:
 
 
 def _shown(observations: Observations) -> dict[object, object]:
-    """Return the texts of each cause in the pane, and the text above the causes."""
+    """Return cause -> its texts in the pane, and the text above the causes."""
     verdict = diagnose(observations)
     shown: dict[object, object] = {"since when": since_when(observations)}
     for each in verdict.causes:
@@ -76,7 +78,7 @@ def _shown(observations: Observations) -> dict[object, object]:
 
 @pytest.fixture
 def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Set this host's clock to nine hours ahead of UTC."""
+    """Set this process' time zone to nine hours ahead of UTC, for the test."""
     with monkeypatch.context() as patched:
         patched.setenv("TZ", "Asia/Tokyo")
         time.tzset()

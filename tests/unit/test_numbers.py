@@ -1,4 +1,6 @@
-"""Tests of the numbers that people write: all readers agree on them, and refuse other texts with a message."""
+"""Tests of numbers in texts that people write: all parsers of kac agree on them, and refuse other texts with a
+message.
+"""
 
 import argparse
 import math
@@ -38,7 +40,7 @@ ODD = (
     "5\n",
     "1,5",
 )
-"""Texts that Python, Java or YAML take for numbers, or nearly do."""
+"""Texts that Python, Java or YAML accept as numbers, or that look similar."""
 
 
 @given(st.text(max_size=8) | st.from_regex(r"[-+]?[0-9_.eE٣]{1,8}", fullmatch=True))
@@ -58,7 +60,7 @@ def test_what_is_written_is_read_back(value: float) -> None:
 
 QUOTAS = ("request_percentage", "producer_byte_rate", "controller_mutation_rate", "connection_creation_rate")
 TRIMMED = tuple(text for text in ODD if text == text.strip())
-"""The odd texts without spaces around them: readers remove such spaces."""
+"""The texts of `ODD` without spaces around them, because parsers of files remove such spaces."""
 
 
 @pytest.mark.parametrize("text", ODD)
@@ -107,7 +109,7 @@ def test_a_client_of_oauth_waits_for_no_odd_time() -> None:
 
 
 def numbers_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Yield the options that take a number, also those of subcommands."""
+    """Yield a parser's options whose value is a number, including those of subcommands."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for below in action.choices.values():

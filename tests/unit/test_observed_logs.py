@@ -1,4 +1,6 @@
-"""Tests of observed logs: the jumps, falls and resting stable offsets are exactly those that the polls show."""
+"""Tests of what kac derives from the logs' offsets over several polls: jumps, falls, and last stable offsets that do
+not advance are exactly those that the polls contain.
+"""
 
 from itertools import pairwise
 
@@ -92,11 +94,12 @@ def test_a_topic_that_was_made_again_has_no_untrimmed_log_by_the_jumps_of_the_fo
 def test_a_log_is_untrimmed_if_it_grows_and_keeps_its_first_record_while_another_lost_its_own_twice(
     trimmed: list[bool], also: list[bool], *, grows: bool
 ) -> None:
-    """Retention examines both logs.
+    """A log counts as untrimmed if it grows and keeps its first record while retention deletes records of another log
+    twice.
 
     Args:
-        trimmed, also: whether retention deletes records of the first log, and of the second, at each poll.
-        grows: whether records are written to the second log.
+        trimmed, also: whether retention deletes records of the other log, and of this one, at each poll.
+        grows: whether records are written to this log.
     """
     known, starts, end = ObservedLogs(), [0, 0], 100
     lost: tuple[list[int], list[int]] = ([], [])
@@ -120,7 +123,7 @@ def test_a_log_is_untrimmed_if_it_grows_and_keeps_its_first_record_while_another
 
 @given(late=st.integers(3, 20), by=st.floats(5, 60))
 def test_a_late_read_is_no_pause_of_the_producers(late: int, by: float) -> None:
-    """A log that grows at each read has no pause longer than the usual time between two reads."""
+    """If a log grows between all reads, a read that comes late does not count as a pause of its producers."""
     known = ObservedLogs()
     for tick in range(25):
         known = logs_after(known, {PLACE: LogOffsets(0, tick, tick)}, 1_000 + 5.0 * tick + by * (tick >= late))
@@ -135,7 +138,7 @@ def test_a_log_without_writes_keeps_the_pauses_of_its_last_writes(idle: int) -> 
 
 @given(quiet=st.integers(2, 30), after=st.integers(1, 200))
 def test_a_pause_is_a_recent_one_for_five_to_ten_minutes(quiet: int, after: int) -> None:
-    """A log grows at each read, but for one pause; the periods hold the last minutes, and the ends at their begin."""
+    """A pause of a log's producers counts as recent for five to ten minutes after its end."""
     ends = [*range(1, 5), *[4] * (quiet - 1), *range(5, 5 + after)]
     log = observed([LogOffsets(0, end, end) for end in ends]).logs[PLACE]
     assert log.pause == 5 * quiet

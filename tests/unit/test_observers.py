@@ -1,4 +1,6 @@
-"""Tests of observers: replicas outside of the ISR by design are not under-replicated, and moves keep them."""
+"""Tests of observers (replicas that a placement config keeps out of the ISR): they do not count as under-replicated,
+and reassignments keep them.
+"""
 
 import json
 from datetime import UTC, datetime
@@ -30,7 +32,7 @@ def placed(value: str) -> ConfigSet:
 
 
 def rules(*observers: tuple[int, str | None]) -> str:
-    """Return the value of the config with these observers: (count, rack), rack None for no constraint."""
+    """Return the placement config with these observers: (count, rack); a rack of None means any rack."""
     wanted = [{"count": count, "constraints": {"rack": rack} if rack else {}} for count, rack in observers]
     return json.dumps({"version": 2, "replicas": [{"count": 2, "constraints": {"rack": "a"}}], "observers": wanted})
 
@@ -74,7 +76,9 @@ ids = st.lists(st.integers(1, 5), unique=True, min_size=1).map(tuple)
 def test_a_replica_is_in_sync_missing_or_an_observer(
     replicas: tuple[int, ...], in_sync: set[int], some: list[tuple[int, str | None]]
 ) -> None:
-    """A replica is in sync, missing or an observer, and no partition has more observers than its rules allow."""
+    """Each replica counts as exactly one of in sync, missing or observer, and no partition has more observers than its
+    config allows.
+    """
     isr = tuple(each for each in replicas if each in in_sync)
     made = tuple(model_observers.ObserverRule(count, {"rack": rack} if rack else {}) for count, rack in some)
     topic = Topic("t", (Partition(0, -1, replicas, isr),))
@@ -119,7 +123,7 @@ def test_of_a_server_without_placements_one_topic_is_read_and_of_others_all_that
 
 
 def stretched(snapshot: Snapshot, value: str) -> Snapshot:
-    """Return the snapshot with broker 3, in rack-0, in no ISR, and with a placement config for orders."""
+    """Return the snapshot in which broker 3, in rack-0, is in no ISR, and topic orders has this placement config."""
     topic = snapshot.topics["orders"]
     out = tuple(
         each._replace(replicas=tuple(sorted(each.replicas, key=lambda b: b == 3)), isr=(1, 2), leader=1, offline=())

@@ -1,5 +1,5 @@
-"""Tests that a type of entity is one record, a verb one module, and a column or a cause one entry: a new one needs few
-lines, and few files contain the name of an existing one.
+"""Tests that a new concept needs few lines (a type of entity one record, a verb one module, a column or a cause one
+entry), and that few files contain the name of an existing one.
 """
 
 import ast
@@ -24,11 +24,15 @@ from tests.support.new_concepts import ADDED, ROOT, WALKS, Step
 from tests.support.patience import PATIENCE
 
 MOST_MODULES = 8
-"""The most modules that may name a type of resource: the table, its constant, and the texts that only this type has."""
+"""Maximum number of modules that may name one type of resource: the table, its constant, and the texts that only this
+type has.
+"""
 
 
 def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a module of the tests in a tree; modules that the tree does not have come from this checkout."""
+    """Run a module of the tests with a copied tree first on the module path; other modules come from this checkout.
+    Return the ended process.
+    """
     return subprocess.run(
         [sys.executable, "-m", *arguments],
         cwd=tree,
@@ -42,7 +46,9 @@ def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[int, str]]:
-    """Return step -> exit code and output of kac in a tree with a new concept of each sort, with single blanks."""
+    """Return name of a step -> exit code and output of kac in a tree to which a new concept of each sort was added;
+    runs of blanks are single blanks.
+    """
     ran = run(new_concepts.copy_with_all(tmp_path_factory.mktemp("tree")), new_concepts.__name__)
     assert ran.returncode == 0, ran.stderr
     return {step: (code, " ".join(text.split())) for step, (code, text) in json.loads(ran.stdout).items()}
@@ -85,8 +91,9 @@ def test_a_type_is_named_in_few_modules_and_a_newer_one_keeps_its_number() -> No
 
 
 MOST_FILES = 15
-"""The most files that may name delegation tokens, a noun with a part, edits, a verb, a pane, a cause and a lint rule:
-its own files, its rows in tables, and the texts that name its commands. Files of the embedded cluster do not count.
+"""Maximum number of files that may name delegation tokens, a noun with a part of the snapshot, edits, a verb, a pane, a
+cause and a lint rule: its own files, its rows in tables, and the texts that name its commands. Files of the embedded
+cluster do not count.
 """
 OTHER_SENSES = {
     "console/contexts/java_client.py": "a login with a token",

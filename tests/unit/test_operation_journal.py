@@ -1,5 +1,5 @@
-"""Tests of operations in a journal: they are read back as they were written, a start finds the open ones, and one
-process holds them.
+"""Tests of operations in a journal: they are read back as they were written, a start of kac finds the open ones, and
+one process at a time runs them.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -110,7 +110,9 @@ def test_a_line_of_another_form_hides_no_other(journal: JournalFile) -> None:
 
 
 def test_a_lease_is_one_process_at_a_time(journal: JournalFile) -> None:
-    """A live process keeps the lease as long as it renews the lease; a lease of another host holds until it expires."""
+    """While a live process renews the lease, no other process gets it; a lease of another host is valid until it
+    expires.
+    """
     me, far = this_process("moves"), Origin("another-host", "moves", 17, "boot")
     mine, theirs = operations.Lease(journal.path, me), operations.Lease(journal.path, far)
     assert theirs.take(AT) is None
@@ -130,7 +132,9 @@ def test_a_lease_is_one_process_at_a_time(journal: JournalFile) -> None:
 
 
 def test_the_lease_of_a_process_that_died_is_free(journal: JournalFile) -> None:
-    """The lease of a dead process is free, even if another process has its number, or if the lease's file is torn."""
+    """The lease of a dead process can be taken, even if another process now has its id, or if the lease's file is
+    truncated.
+    """
     me = this_process("moves")
     dead = replace(me, started="another-boot-1")
     assert operations.Lease(journal.path, dead).take(AT) is None

@@ -1,4 +1,6 @@
-"""A different order of a list that brokers treat as a set is not a change, in whichever part of kac compares it."""
+"""Tests that another order of a list that brokers treat as a set is not a change, in every part of kac that compares
+it.
+"""
 
 from datetime import UTC, datetime
 
@@ -34,7 +36,7 @@ LIST = ConfigType(7)
 
 @st.composite
 def spellings(draw: st.DrawFn) -> tuple[str, str]:
-    """Return two texts with the same items: in different orders, with blanks, and with some items twice."""
+    """Draw two texts with the same items: in different orders, with blanks, and with some items twice."""
     items = draw(ITEMS)
     other = draw(st.permutations(items)) + draw(st.lists(st.sampled_from(items), max_size=2))
     blank = st.sampled_from(["", " ", "  "])
@@ -80,7 +82,9 @@ def test_it_is_no_change(key: str, texts: tuple[str, str]) -> None:
 def test_another_clients_order_is_no_conflict_and_a_list_that_is_back_no_drift(
     key: str, texts: tuple[str, str], more: str
 ) -> None:
-    """An edit has no conflict if another client then writes the list in another order, or writes the wanted items."""
+    """A staged edit of a list has no conflict if another client then writes the same items in another order, or writes
+    the wanted items.
+    """
     one, other = texts
     on_this = stage(EMPTY, [SetConfig(place(key), key, f"{one},{more}")], snapshot(key, one)).plan.staged
     assert conflicts(on_this, snapshot(key, other)) == ()

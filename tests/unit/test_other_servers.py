@@ -1,4 +1,6 @@
-"""Tests of messages about a server that lacks an API: kac names a release only if the server's other APIs prove it."""
+"""Tests of messages about a server that lacks an API: kac names the release of Kafka that has it only if the server's
+other APIs prove an older release.
+"""
 
 import pytest
 from hypothesis import given

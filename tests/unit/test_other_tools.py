@@ -1,4 +1,4 @@
-"""Tests of messages that name another tool: each is on a list, with the reason why it names no command of kac."""
+"""Tests of messages that name another tool: each is listed here, with the reason why it names no command of kac."""
 
 import ast
 import re
@@ -18,7 +18,7 @@ TOOL = re.compile(
 LIKE_TOOL = re.compile(
     r"kafka-|kafkactl|kubectl|keytool|openssl|kcat|kaf|rpk|kcl|zookeeper|kinit|klist|ssh-|az |aws|pip|chmod"
 )
-"""A pattern that is found in the text of each file that names a tool, also if the name is written in two pieces."""
+"""A pattern that matches in each file that names a tool, also if the code writes the name in two pieces."""
 ALLOWED = {
     "aws configure": "AWS' own credentials: only its command line makes them",
     "aws sso": "AWS' own login: only its command line makes it",
@@ -30,9 +30,9 @@ ALLOWED = {
     "ssh-add": "the agent of ssh",
     "pip install": "an extra of kac's own",
 }
-"""Tool -> why any message may name it."""
+"""Tool -> the reason why any message may name it."""
 OTHERS_WORDS = "console/language/other_words.py"
-"""The module with the table of other tools' commands, each with the line for kac."""
+"""The module with the table of other tools' commands, each with the equivalent line of kac."""
 NOTE = "a note in a script of that tool's commands, which was asked for"
 SAYING = {
     ("console/cli/kafka_configs/command.py", "kafka-configs"): "kac configs becomes it where it is asked to",
@@ -62,11 +62,11 @@ SAYING = {
     ("console/admin/tokens.py", "kafka-delegation-tokens"): "brokers tell a token's HMAC to its owner; "
     "kac shows it once, and on a terminal alone",
 }
-"""(file, tool) -> why the file names the tool."""
+"""(file, tool) -> the reason why the file names the tool."""
 
 
 def constants(source: str) -> Iterator[tuple[int, str]]:
-    """Yield line and text of the strings of a module that are not docstrings."""
+    """Yield line and text of the strings in a module's source that are not docstrings."""
     tree = ast.parse(source)
     said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -76,7 +76,7 @@ def constants(source: str) -> Iterator[tuple[int, str]]:
 
 @cache
 def named() -> list[tuple[str, int, str]]:
-    """Return file, line and name of each tool in a text of the product."""
+    """Return file, line and tool for each tool that a string of the product names."""
     paths = (path for room in ("console", "widgets", "themes") for path in sorted((ROOT / room).rglob("*.py")))
     return [
         (str(path.relative_to(ROOT)), line, found[1])

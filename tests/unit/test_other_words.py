@@ -1,4 +1,4 @@
-"""Tests of the answers to commands of other tools: each line in the table is a valid line of kac."""
+"""Tests of kac's answers to commands of other tools: each proposed line is a valid line of kac."""
 
 import shlex
 

@@ -1,4 +1,6 @@
-"""Tests that only `console.terminal` writes to a terminal, and that no other code of the product can."""
+"""Tests that only `console.terminal` writes to a terminal, and that the rest of the product contains no call that
+could.
+"""
 
 import ast
 import csv
@@ -25,13 +27,15 @@ from tests.support.hostile_text import HOSTILE, acted_upon
 ROOT = Path(__file__).parents[2]
 WRITER = ROOT / "console" / "terminal.py"
 ON_EXECUTORS = ROOT / "console" / "lake"
-"""The room runs without the rest of the product, and without a terminal."""
+"""The package that runs on Spark's executors, without the rest of the product and without a terminal, so that it is
+exempt.
+"""
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
 ASKED_ONLY = {"isatty", "fileno", "encoding", "errors"}
 CALLS = {"print", "input", "getpass", "basicConfig", "write_through", "print_formatted_text", "print_exc"}
 FORMATTERS = {"Formatter"}
 NAMED = re.compile(rf"\b(?:{'|'.join(STREAMS | CALLS | FORMATTERS)}|warn|os\.write)\b")
-"""The text of every bypass contains one of these words; a file without them need not be parsed."""
+"""Words of which a file must contain one to write to a terminal; other files are not searched further."""
 
 
 def sources() -> list[Path]:
@@ -155,7 +159,7 @@ def refused(constant: str) -> None:
 
 
 def finite(data: object) -> object:
-    """Return the data with each infinite number and NaN as its text, as JSON holds it."""
+    """Return the data with each infinite number and NaN replaced by its text, as in kac's JSON."""
     match data:
         case float():
             return data if math.isfinite(data) else str(data)

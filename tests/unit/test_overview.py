@@ -1,4 +1,4 @@
-"""Tests of the last half hour in numbers, and of the measures that have graphs."""
+"""Tests of the last half hour as numbers, and of which measures get a graph."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -78,8 +78,8 @@ def test_a_lag_from_before_the_watching_is_at_least_so_long() -> None:
 
 
 def test_what_groups_read_is_told_by_their_commits_and_what_is_written() -> None:
-    """Of 200 records of 50 bytes a second, the group `all` reads all, `half` reads half and `none` reads none; `still`
-    reads a partition without new records.
+    """The bytes that groups read follow from their commits: of 200 records of 50 bytes per second, the group `all`
+    reads all, `half` reads half and `none` reads none; `still` reads a partition without new records.
     """
 
     def lag(committed: int, end: int, partition: int = 0) -> cluster.GroupLag:
@@ -127,7 +127,9 @@ def test_of_many_groups_those_that_are_furthest_behind_are_measured() -> None:
 
 
 def test_whose_requests_are_throttled_is_said_by_who_says_it() -> None:
-    """The throttling of kac comes from responses to kac, and that of the most throttled clients from request logs."""
+    """The throttling of kac comes from responses to kac, that of the most throttled clients from request logs; each
+    graph's title says which.
+    """
     clients = {
         Client(f"c-{n}", "User:a", "PRODUCE"): Throttled(100, 90 - n, 500) for n in range(half_hour.MOST_THROTTLED + 2)
     }
@@ -200,7 +202,7 @@ def test_of_many_brokers_the_highest_have_graphs_and_the_others_one() -> None:
 
 @given(st.integers(1, 60), st.integers(6, 40))
 def test_no_more_graphs_are_drawn_than_there_is_room_for(count: int, room: int) -> None:
-    """The cluster has two graphs, and each of the two measures of brokers has at least two."""
+    """There are never more graphs than room; the last graph of a measure says how many brokers it leaves out."""
     titles = [*newest(charted(of_brokers(count), room))]
     assert len(titles) <= room
     for word, number in (("written to", -2), ("disk", -2)):
@@ -210,7 +212,9 @@ def test_no_more_graphs_are_drawn_than_there_is_room_for(count: int, room: int) 
 
 
 def test_who_is_throttled_has_a_graph_and_who_is_not_has_none() -> None:
-    """The minutes of a lake stand next to the samples, if they are within the half hour."""
+    """A client gets a graph only if it is throttled. The lake's minutes are drawn together with the samples, if they
+    are within the half hour.
+    """
     first = int(NOW.timestamp()) // half_hour.EVERY
     kac, one = half_hour.Measure("throttled", "kac by answers"), half_hour.Measure("throttled", "one by log")
     samples = (half_hour.Sample(first, {kac: 0.0, one: 6.0}), half_hour.Sample(first + 1, {kac: 0.0, one: 4.0}))
@@ -222,7 +226,9 @@ def test_who_is_throttled_has_a_graph_and_who_is_not_has_none() -> None:
 
 
 def test_clients_and_groups_may_be_named_by_any_number_and_nothing_is_drawn_without_a_sample() -> None:
-    """Names are not read as numbers: Python refuses to read a number of more than 4,300 digits."""
+    """A name of thousands of digits gets a graph: names are not parsed as numbers, of which Python refuses more than
+    4,300 digits. Without a sample there is no chart.
+    """
     first = int(NOW.timestamp()) // half_hour.EVERY
     values = {half_hour.Measure("behind", each): 60.0 for each in ("9" * 5000, "12", "-")}
     values |= {half_hour.Measure("throttled", "7" * 5000): 6.0, half_hour.Measure("written", "1"): 5.0}

@@ -1,4 +1,4 @@
-"""Tests of the last half hour of each topic, group and broker: packed, and as graphs."""
+"""Tests of the last half hour of each topic, group and broker: how samples are stored, and their graphs."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -85,7 +85,7 @@ def test_there_is_one_sample_each_forty_seconds_for_half_an_hour_and_names_are_k
 
 
 def many(idle: int, *rates: int) -> tuple[OwnSample, ...]:
-    """Return a sample with a number of topics without writes, and topics with these rates, in bytes a second."""
+    """Return samples with `idle` topics without writes, and a topic for each rate, in bytes per second."""
     sizes = [0] * idle + [10 * each for each in rates]
     names = [f"t-{number:06}" for number in range(len(sizes))]
     topics = {name: model.Topic(name, (model.Partition(0, 1, (1,), (1,)),)) for name in names}
@@ -94,7 +94,7 @@ def many(idle: int, *rates: int) -> tuple[OwnSample, ...]:
 
 
 def kept(samples: tuple[OwnSample, ...]) -> int:
-    """Return the number of bytes that the topics of the only sample take."""
+    """Return the number of bytes that the topics' values take in the only sample."""
     (sample,) = samples
     return sum(len(each.values) + len(each.places or b"") for each in sample.kinds["topic"].columns)
 
@@ -113,8 +113,8 @@ def test_a_topic_without_writes_costs_nothing_and_others_four_bytes() -> None:
 
 
 def test_of_very_many_those_that_are_written_to_most_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sample keeps only the `MOST_OWN` topics with the most writes, here three. Other topics that are written to have
-    no value.
+    """A sample keeps values of only the `MOST_OWN` topics with the most writes, here three; other topics that are
+    written to have no value.
     """
     monkeypatch.setattr(half_hour, "MOST_OWN", 3)
     samples = many(2, 5, 1, 9, 7, 2)

@@ -1,5 +1,5 @@
-"""Tests of the pages: generated ones are up to date, links and paths lead somewhere, and kac understands each line that
-the pages show.
+"""Tests of the documentation: generated pages are up to date, links and paths exist, and kac accepts each command line
+that pages show.
 """
 
 import argparse
@@ -71,7 +71,7 @@ MADE: dict[str, tuple[Callable[[str], str], str]] = {
         "python -m benchmarks.faults.table; python -m benchmarks.nights --table",
     ),
 }
-"""Page -> a function from its present text to the latest one, and the command that writes it."""
+"""Page -> a function that returns the up-to-date text for its present text, and the command that writes it."""
 
 
 @pytest.mark.parametrize("page", MADE)
@@ -100,14 +100,14 @@ _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)", re.MULTILINE)
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    """Return the anchors of a page's headings."""
+    """Return the anchors of a page's headings, as links use them."""
     text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return frozenset(re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings)
 
 
 def broken(page: Path, text: str) -> Iterator[str]:
-    """Yield the links of a page's text that lead nowhere, except those in code."""
+    """Yield the links in a page's text whose target does not exist; links within code are left out."""
     for found in _LINK.finditer(_CODE.sub("", text)):
         link = found[1] or found[2]
         path, _, anchor = link.partition("#")
@@ -210,8 +210,8 @@ FOR_TOOLS = [text for row in ROWS for text in re.findall(r"`(kac [^`]+)`", row[1
 
 
 def statements(line: str, *, idle: bool = True) -> tuple[Statement, ...]:
-    """Return the statements of a command line of kac; empty if they follow only from data that kac reads. Ends the
-    process, or raises OptionsError or ParseError, if the line is invalid.
+    """Return the statements of a command line of kac; empty if they depend on data that kac would read. Raises
+    OptionsError, ParseError or SystemExit if the line is invalid.
 
     idle: whether options without effect on the statements are allowed.
     """
@@ -246,7 +246,7 @@ def test_each_command_is_understood(line: str, tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("line", TYPED)
 def test_what_is_typed_into_the_command_bar_is_understood(line: str) -> None:
-    """The command bar takes each of these lines, and scripts refuse them."""
+    """The command bar accepts each of these lines, and scripts refuse them."""
     assert parse(line, Where.BAR)
     with pytest.raises(ParseError, match=r"operation|partition"):
         parse(line.removeprefix(":"))

@@ -1,6 +1,4 @@
-"""Tests for plain technical English in code, messages and pages: the usual term in place of each phrase of a short
-list.
-"""
+"""Tests that code, messages and pages use the usual technical term in place of each phrase of a short list."""
 
 import ast
 import re
@@ -50,7 +48,7 @@ def texts() -> Iterator[Path]:
 
 
 def unusual(text: str) -> Iterator[tuple[int, str]]:
-    """Yield line, from 1 on, and text of each listed phrase in a text."""
+    """Yield (line number, phrase) for each listed phrase in a text; lines are counted from 1."""
     for found in _PHRASE.finditer(text):
         yield text.count("\n", 0, found.start()) + 1, " ".join(found[0].replace("#", " ").lower().split())
 
@@ -86,7 +84,7 @@ _COUNTED = re.compile(r"\{[^{}]+\} more [a-z]+s\b")
 
 
 def test_what_is_left_out_is_counted_in_the_number_that_it_has() -> None:
-    """Text uses `plural` for the number of left out items, to avoid ``and 1 more topics``."""
+    """Messages use `plural` for the number of left out items, so that no text says ``and 1 more topics``."""
     found = [
         f"{path.relative_to(ROOT)}: {each}"
         for path in sorted((ROOT / "console").rglob("*.py"))
@@ -105,8 +103,8 @@ NO_VERBS = (
 
 
 def with_noun(module: house.Module) -> Iterator[str]:
-    """Yield the docstrings of functions that begin with a noun, a pronoun or a parameter's name; a property may be a
-    noun.
+    """Yield ``path:line: docstring`` for each function whose docstring does not begin with a verb. Properties are left
+    out, because they may begin with a noun.
     """
     for node in house.functions(module):
         text = ast.get_docstring(node)

@@ -1,4 +1,6 @@
-"""Tests of compiled plans: as few requests as the controller's limit allows, each to the right broker."""
+"""Tests of plans compiled into requests: as few requests as the controller's limit allows, each sent to the right
+broker.
+"""
 
 import time
 from collections.abc import Iterable
@@ -288,8 +290,8 @@ def test_packing_ones_takes_the_fewest_bins(sizes: list[int], limit: int, taken:
 
 
 def test_a_hundred_thousand_edits_take_no_more_than_a_few_seconds() -> None:
-    """The limit is far above the time on an idle machine, so that a busy machine passes; quadratic code would take
-    hours.
+    """Compiling 100,000 edits keeps a limit of CPU time that is far above the time on an idle machine, so that a busy
+    machine passes; quadratic code would take hours.
     """
     edits: list[edit.Edit] = [
         edit.SetConfig(topic_resource(f"t{n}"), f"k{k}.ms", "1d") for n in range(25_000) for k in range(4)

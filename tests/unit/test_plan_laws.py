@@ -1,4 +1,4 @@
-"""Laws of plans, over random plans on a model cluster."""
+"""Tests of properties that hold for every plan, with random plans on a model cluster."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -90,7 +90,7 @@ randoms = st.integers(0, 2**32).map(Random)
 
 
 def of_seeds(usual: int, at_length: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that runs a law with a number of random seeds."""
+    """Return a decorator that runs a test with `usual` random seeds, or with `at_length` seeds in long runs."""
     return lambda test: examples(usual, at_length=at_length)(given(rng=randoms)(test))
 
 
@@ -98,7 +98,7 @@ law = of_seeds(40, at_length=150)
 
 
 def busy_cluster(rng: Random) -> ModelCluster:
-    """Return a cluster on which up to two random plans were applied."""
+    """Return a model cluster to which at most two random plans were applied."""
     cluster = ModelCluster(static={broker: dict(static) for broker, static in STATIC.items()}, topics={"t0": 1})
     for _ in range(rng.randint(0, 2)):
         carry_out(cluster, stage(EMPTY, random_edits(rng, WORLD, cluster.describe(), 20), cluster.describe()).plan)
@@ -122,7 +122,9 @@ def staged_on(rng: Random, snapshot: Snapshot) -> Plan:
 
 
 def unplaced(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot without replicas, ISRs and leaders, which plans do not predict and models do not keep."""
+    """Return the snapshot without replicas, ISRs and leaders, which plans do not predict and the model does not
+    store.
+    """
     from msgspec.structs import replace
 
     topics = {
@@ -227,7 +229,7 @@ def test_discarding_all_leaves_nothing_and_can_be_undone(rng: Random) -> None:
 
 
 def changes_of(request: changes.ChangeRequest) -> list[tuple[changes.Target, str]]:
-    """Return the target and key of every single change in a request."""
+    """Return (target, key) of every single change in a request."""
     match request:
         case changes.AlterConfigs(ops=ops):
             return [(resource, op.key) for resource, each in ops.items() for op in each]
@@ -283,11 +285,10 @@ def check_old(line: DiffLine, configs: ConfigSet | None) -> None:
 
 
 def check_new(line: DiffLine, configs: ConfigSet) -> None:
-    """Check the new value of a line against the configs after the plan.
+    """Raise AssertionError unless the new value of a diff line agrees with the configs described after the plan.
 
-    An entry without synonyms is described as a default, although a broker's file, or another key from which it is read,
-    may give the value: then the diff says more than the configs. The cluster default's configs do not tell the value
-    that applies without the cluster default.
+    Without synonyms, an entry is described as a default, although a broker's file, or another key from which it is
+    read, may give the value: then only the value is compared, not its source.
     """
     entry = configs.get(line.key)
     if entry is None:

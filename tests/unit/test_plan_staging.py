@@ -1,4 +1,6 @@
-"""Tests of staging: edits that are staged, dropped as no-ops, or refused, and the texts of refusals."""
+"""Tests of staging: which edits are staged, dropped because they change nothing, or refused, and the texts of
+refusals.
+"""
 
 from typing import Any
 

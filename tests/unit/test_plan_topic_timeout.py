@@ -1,4 +1,4 @@
-"""A topic's own timeout reaches the request that creates it."""
+"""Tests that a topic's own timeout is sent in the request that creates the topic."""
 
 from console.model.changes import CreateTopics, NewTopic
 from console.model.config import topic_resource

@@ -1,4 +1,6 @@
-"""Tests of the planner of replicas: properties of every proposal, and its distance from the cheapest placement."""
+"""Tests of the planner of reassignments: properties of every proposal, and how many more bytes it copies than the
+cheapest placement.
+"""
 
 import random
 from collections import Counter
@@ -23,7 +25,7 @@ RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
 
 
 Choices = Sequence[tuple[int, tuple[int, ...]]]
-"""The bytes and brokers of each placement of a partition, the cheapest first."""
+"""(bytes to copy, broker ids) of each possible placement of a partition, the cheapest first."""
 
 
 def hosts(*brokers: int, racks: bool = True, **changed: Host) -> dict[int, Host]:
@@ -91,8 +93,8 @@ def goals(draw: st.DrawFn) -> operations_goals.Goal:
 
 @given(placements(), goals())
 def test_every_proposal_is_valid(placement: Placement, goal: operations_goals.Goal) -> None:
-    """In every proposal no broker has a replica twice, new replicas are on brokers that take replicas and have room,
-    and racks and min ISR are kept. The proposal moves no partition that is already in a move.
+    """In every proposal no partition has two replicas on one broker, new replicas are on brokers that accept replicas
+    and have room, and the number of racks and min ISR are kept. No partition is moved whose reassignment is running.
     """
     try:
         proposal = propose(goal, placement)
@@ -128,7 +130,9 @@ def test_every_proposal_is_valid(placement: Placement, goal: operations_goals.Go
 
 @given(placements(), goals())
 def test_what_is_not_held_reaches_the_goal(placement: Placement, goal: operations_goals.Goal) -> None:
-    """After the moves of a proposal, the same goal proposes or holds only partitions that were held before."""
+    """After a proposal's moves the goal is reached, except for the partitions that the proposal held back: proposing it
+    again names only these.
+    """
     assume(not isinstance(goal, operations_goals.Balance))
     try:
         proposal = propose(goal, placement)
@@ -153,7 +157,9 @@ def test_what_is_not_held_reaches_the_goal(placement: Placement, goal: operation
 
 
 def cheapest(placement: Placement, goal: operations_goals.Goal) -> int | None:
-    """Try all placements; return the fewest bytes that reach a goal with the racks kept, None if no placement does."""
+    """Try all placements; return the fewest bytes to copy with which a goal is reached and the racks are kept, None if
+    no placement does.
+    """
     choices = [sorted(_choices(placement, goal, each)) for each in placement.partitions]
     if not all(choices):
         return None
@@ -168,8 +174,8 @@ def _taking(placement: Placement) -> list[int]:
 
 
 def _choices(placement: Placement, goal: operations_goals.Goal, each: Placed) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield bytes and brokers of each placement of a partition, in as many racks as it has now and the allowed brokers
-    permit.
+    """Yield (bytes to copy, broker ids) of each placement of a partition on allowed brokers, in as many racks as it has
+    now, or as the allowed brokers have.
     """
     allowed = set(_taking(placement))
     match goal:
@@ -190,8 +196,8 @@ def _choices(placement: Placement, goal: operations_goals.Goal, each: Placed) ->
 
 
 def _balanced(choices: Sequence[Choices], counts: Counter[int], total: int) -> int | None:
-    """Return the fewest bytes with which the numbers of replicas on brokers differ by at most one; None if impossible.
-    Branches that can't be cheaper are cut.
+    """Return the fewest bytes to copy with which the numbers of replicas on brokers differ by at most one; None if that
+    is impossible. Branches that can't be cheaper are not searched.
     """
     most = -(-total // len(counts))
     best: list[int | None] = [None]
@@ -249,8 +255,8 @@ def random_placement(seed: int) -> Placement:
 
 @pytest.mark.parametrize(("seed", "goal"), CASES)
 def test_a_proposal_copies_hardly_more_than_the_cheapest(seed: int, goal: operations_goals.Goal) -> None:
-    """A proposal copies at most 1.05 times the bytes of the cheapest placement; it holds partitions if no placement
-    reaches the goal.
+    """A proposal copies at most 1.05 times the bytes of the cheapest placement; if no placement reaches the goal, it
+    holds partitions back.
     """
     placement = random_placement(seed)
     best = cheapest(placement, goal)
@@ -270,7 +276,7 @@ def test_a_proposal_copies_hardly_more_than_the_cheapest(seed: int, goal: operat
 
 @st.composite
 def listed(draw: st.DrawFn) -> tuple[Placement, operations_goals.Reassign]:
-    """Draw a placement, and for some of its partitions the replicas that a file lists."""
+    """Draw a placement, and a goal that lists new replicas for some of its partitions, as a file does."""
     placement = draw(placements())
     some = draw(st.sets(st.sampled_from(placement.partitions), min_size=1)) if placement.partitions else set()
     brokers = st.lists(st.sampled_from(sorted(placement.hosts)), min_size=1, max_size=3, unique=True).map(tuple)
@@ -302,8 +308,9 @@ def test_a_list_is_reached_where_it_is_not_held(case: tuple[Placement, operation
 
 
 def test_a_drained_replica_goes_where_its_rack_is_free_and_a_replacement_waits_for_one() -> None:
-    """The new replica has the same place in the order and is in the same rack; among equal brokers it goes to the one
-    that leads the fewest partitions.
+    """A drained replica is replaced at the same place in the list of replicas by a broker of the same rack, among equal
+    brokers by the one that leads the fewest partitions. A replacement in another rack is held back if it reduces the
+    racks.
     """
     placement = Placement(hosts(1, 2, 3, 4, 5, 6), (partition(0, 3, 1, 2), partition(1, 1, 3, 2), partition(2, 1, 2)))
     moves = propose(operations_goals.Drain((3,)), placement).moves
@@ -317,7 +324,7 @@ def test_a_drained_replica_goes_where_its_rack_is_free_and_a_replacement_waits_f
 
 
 def test_fewer_replicas_leave_the_leader_the_racks_and_min_isr() -> None:
-    """A replica that is out of sync is removed first; no replica that min.insync.replicas needs is removed."""
+    """If replicas are removed, those out of sync go first, and no replica that min.insync.replicas needs is removed."""
     brokers = hosts(1, 2, 3, 4)
     same = replace(partition(0, 1, 4, 2), leader=1)
     assert [each.after for each in propose(operations_goals.Replicate("t", 2), Placement(brokers, (same,))).moves] == [
@@ -370,8 +377,8 @@ def test_a_goal_of_another_cluster_is_refused(goal: operations_goals.Goal) -> No
 
 
 def test_a_placement_is_made_of_a_snapshot() -> None:
-    """A placement has the size of the largest replica, the free bytes of directories that take replicas, and the
-    destinations of running moves.
+    """A placement made from a snapshot has the size of each partition's largest replica, the free bytes of directories
+    that accept replicas, and the destinations of running reassignments.
     """
     replicas = cluster.ReplicaSizes(
         [cluster.ReplicaSize("t", 0, 70, 0, False), cluster.ReplicaSize("t", 0, 900, 0, True)]
@@ -392,8 +399,8 @@ def test_a_placement_is_made_of_a_snapshot() -> None:
 
 
 def test_a_broker_that_votes_and_is_gone_may_be_drained() -> None:
-    """Before Kafka 4.0 brokers that are down are not described. Node 3 may be a broker, because it has replicas; node 4
-    has none.
+    """Before Kafka 4.0, where brokers that are down are not described, a voter with replicas may be drained, because it
+    may be a broker; a voter without replicas is refused as a controller.
     """
     voters = tuple(cluster.QuorumReplica(each, 9, 0) for each in (1, 2, 3, 4))
     snapshot = Snapshot(

@@ -1,4 +1,6 @@
-"""Tests of connectors as rows: states in words, root causes, times of the state, and the connectors of a topic."""
+"""Tests of connectors as rows: states as text, root causes, times since the state began, and the connectors of a
+topic.
+"""
 
 from datetime import UTC, datetime, timedelta
 
@@ -54,12 +56,12 @@ def config(**values: str) -> ConfigSet:
 def read(
     known: Snapshot, at: datetime, *found: connect.Connector, failure: Failure | None = None, **its: ConfigSet
 ) -> Snapshot:
-    """Return the snapshot after a read of the Connect cluster `main`.
+    """Return the snapshot after a read of the Connect cluster `main` at a time.
 
     Args:
         found: the connectors of the cluster.
         failure: the reason why the cluster could not be read; None if it was read.
-        its: name of a connector -> its config; the others have a default config.
+        its: name of a connector -> its config; other connectors have a default config.
     """
     if failure is not None:
         return with_connect(known, connect.ConnectListing({}, {}, {"main": failure}), at)

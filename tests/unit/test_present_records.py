@@ -1,4 +1,4 @@
-"""Tests of records as text: bounded, without control characters, and unchanged otherwise."""
+"""Tests of records as text: limited in length, without control characters, and unchanged otherwise."""
 
 import json
 import time

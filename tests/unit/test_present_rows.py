@@ -1,4 +1,4 @@
-"""Tests of rows, header and details as an operator reads them, from a snapshot and a plan."""
+"""Tests of the texts of rows, header and details that a snapshot and a plan give."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

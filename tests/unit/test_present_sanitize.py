@@ -1,4 +1,4 @@
-"""Tests of untrusted text: no character that a terminal acts upon passes, and widths are right."""
+"""Tests of texts from outside: every character that a terminal would interpret is replaced, and widths are right."""
 
 import unicodedata
 
@@ -87,8 +87,8 @@ def test_widths_are_those_that_the_screen_is_drawn_with(text: str) -> None:
 
 
 def test_every_character_takes_the_cells_that_it_is_said_to_take() -> None:
-    """Columns, cuts and the screen measure every character of Unicode alike; of ideographs and syllables each 97th is
-    tested.
+    """Columns, cuts and the screen compute the same width for every character of Unicode; of ideographs and syllables
+    each 97th is tested.
     """
     alike = (range(0x4E00, 0xA000), range(0xAC00, 0xD7A4), range(0x20000, 0x110000))
     for code in range(0x110000):

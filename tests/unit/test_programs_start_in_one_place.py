@@ -18,13 +18,13 @@ OF_MODULES = {
 PREFIXES = ("exec", "spawn", "posix_spawn")
 """Prefixes of the functions of `os` that start a process."""
 METHODS = {"subprocess_exec", "subprocess_shell", "create_subprocess_exec", "create_subprocess_shell"}
-"""Methods of event loops that start a process."""
+"""Names of methods of event loops that start a process."""
 WHOLE = {"pty", "multiprocessing", "webbrowser", "commands", "pexpect"}
 """Modules whose only use is to start a process."""
 NAMES = {"ProcessPoolExecutor", "open_in_editor", "enable_open_in_editor", "open_url"}
-"""Names in other libraries, each of which starts a process."""
+"""Names of functions and classes in other libraries, each of which starts a process."""
 NAMED = re.compile(rf"\b(?:{'|'.join(['subprocess', 'os', *METHODS, *WHOLE, *NAMES])})\b")
-"""The text of every start contains one of these words; a file without them need not be parsed."""
+"""Words of which a file must contain one to start a process; other files are not searched further."""
 
 
 def starts(tree: ast.AST) -> Iterator[tuple[int, str]]:

@@ -14,7 +14,7 @@ NOISE = st.sampled_from(["", "  ", "# a comment = none", "  ! another \\", "#"])
 
 
 def escaped(text: str, *, key: bool, ascii_only: bool) -> str:
-    """Return the text as java.util.Properties#store writes keys and values."""
+    """Return a key or a value as java.util.Properties#store writes it."""
     out = []
     for place, character in enumerate(text):
         if character in "\t\n\r\f":
@@ -31,7 +31,7 @@ def escaped(text: str, *, key: bool, ascii_only: bool) -> str:
 
 @st.composite
 def written_files(draw: st.DrawFn) -> tuple[str, list[Property]]:
-    """Draw the text of a file, and its entries with the lines on which they start."""
+    """Draw the text of a properties file, and its entries with the numbers of the lines on which they start."""
     lines: list[str] = []
     entries: list[Property] = []
     ascii_only = draw(st.booleans())
@@ -50,7 +50,7 @@ def written_files(draw: st.DrawFn) -> tuple[str, list[Property]]:
 
 @st.composite
 def broken_at_backslashes(draw: st.DrawFn, text: str) -> list[str]:
-    """Draw the line whole, or broken into up to four lines, each continued on the next one."""
+    """Draw the lines of an entry: one, or up to four, each of which but the last ends with a backslash."""
     places = [at for at, before in enumerate(text) if at and before not in " \t\f" and _breakable(text, at)]
     cuts = sorted(draw(st.sets(st.sampled_from(places), max_size=3))) if places else []
     pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
@@ -62,7 +62,9 @@ def broken_at_backslashes(draw: st.DrawFn, text: str) -> list[str]:
 
 
 def _breakable(text: str, at: int) -> bool:
-    """Return whether a backslash may break the text before a character: not inside an escape."""
+    """Return whether a line may be continued after a backslash before the character at an index, which is not so inside
+    an escape.
+    """
     backslashes = len(text[:at]) - len(text[:at].rstrip("\\"))
     return backslashes % 2 == 0 and "\\u" not in text[max(0, at - 5) : at]
 

@@ -1,4 +1,4 @@
-"""Tests of the facts about replicas in the quorum's description."""
+"""Tests of what kac derives from the quorum's description: whether a replica follows, is late, or may be a broker."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Tests of the fast decoder of DescribeClientQuotas: it returns the same quotas as kio for every response."""
+"""Tests of the fast decoder of DescribeClientQuotas: it returns the same quotas as kio's decoder for every response."""
 
 import struct
 from collections.abc import Sequence
@@ -24,7 +24,9 @@ class Entry(NamedTuple):
 
 
 def response(version: int, entries: Sequence[Entry] | None, code: int = 0, message: str | None = None) -> bytes:
-    """Return a response of version 0, with texts in the old form, or of version 1."""
+    """Return the bytes of a response of version 0 or 1. entries: None for a null array. code, message: the error; 0 and
+    None for no error.
+    """
     wire = Wire(4 if version else 3)
 
     def entry(entry: Entry) -> bytes:
@@ -132,8 +134,8 @@ def test_garbage_is_malformed(garbage: bytes) -> None:
 
 
 def test_more_shapes_than_are_remembered() -> None:
-    """The decoder returns the same quotas as kio for more combinations of types than it remembers. Kafka lacks these
-    types; each combination comes again after more others than are remembered.
+    """The decoder returns the same quotas as kio for more combinations of entity types than it caches; each combination
+    occurs again after more others than the cache holds. Kafka itself lacks these types.
     """
     kinds = [f"kind-{number}" for number in range(12)]
     entries = [
@@ -150,8 +152,8 @@ def test_more_shapes_than_are_remembered() -> None:
 
 
 def test_a_million_bytes_of_all_kinds() -> None:
-    """The decoder returns the same quotas as kio for a response that is longer than one decoded piece. Names and limits
-    are repeated or unique, and entities come in every order.
+    """The decoder returns the same quotas as kio for a response that is longer than the pieces it decodes at once, with
+    repeated and unique names and limits, and entities in every order.
     """
     rng = Random(7)
     kinds = [("user",), ("client-id",), ("client-id", "user"), ("user", "client-id"), ("ip",)]
@@ -191,7 +193,9 @@ def test_names_that_come_again_are_one_object(size: int) -> None:
 
 @pytest.mark.parametrize("other", ["consumer_byte_rata", "k", "controller_mutation_rate"])
 def test_keys_that_begin_alike_are_told_apart(other: str) -> None:
-    """The second key differs in some entries: it has the same length, or is shorter or longer."""
+    """The decoder returns the same quotas as kio if the second key of some entries is another one of the same, a
+    smaller or a larger length.
+    """
     entries = [
         Entry(
             (("user", f"u{number}"),),

@@ -1,5 +1,5 @@
-"""Tests of rates from polls: laws over logs that grow, are truncated, deleted from and moved, and over clocks that go
-back.
+"""Tests of rates computed from polls: properties for logs that grow, are truncated, deleted from or moved, and for
+clocks that are set back.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -40,7 +40,7 @@ def topic_rate(rates: Rates, topic: cluster.Topic) -> Rate:
 
 
 def seen(*polls: tuple[float, int]) -> Counter:
-    """Return the counter after polls (seconds, value); at least one."""
+    """Return the counter after polls, given as (seconds, value); at least one."""
     counter: Counter | None = None
     for at, value in polls:
         counter = count(counter, value, at)
@@ -49,14 +49,16 @@ def seen(*polls: tuple[float, int]) -> Counter:
 
 
 def topic(name: str, *leaders: int) -> cluster.Topic:
-    """Return a topic with these leaders of its partitions, -1 for none; broker 3 has a replica of each."""
+    """Return a topic whose partitions have these leaders (broker ids, -1 for no leader); broker 3 has a replica of
+    each.
+    """
     return cluster.Topic(
         name, tuple(cluster.Partition(n, leader, (leader, 3), (leader, 3)) for n, leader in enumerate(leaders))
     )
 
 
 def held(*replicas: tuple[str, int, int]) -> tuple[cluster.LogDir, ...]:
-    """Return the only directory of a broker, with these replicas: (topic, partition, bytes)."""
+    """Return the log directories of a broker: one directory with these replicas, given as (topic, partition, bytes)."""
     return (cluster.LogDir("/d", cluster.ReplicaSizes(cluster.ReplicaSize(*each, 0, False) for each in replicas)),)
 
 
@@ -143,7 +145,7 @@ def test_ends_give_records_by_topic_and_leader() -> None:
 
 
 def test_equal_sums_of_topics_are_one_object() -> None:
-    """Equal sums of topics share an object, because most topics of a cluster with 40,000 topics are idle."""
+    """Equal rates of topics share one object, because most topics of a cluster with 40,000 topics are idle."""
     topics = {name: topic(name, 1) for name in "abc"}
     rates = Rates()
     for second in (0, 5):
@@ -224,7 +226,7 @@ def test_what_was_counted_of_a_topic_is_nothing_of_another_of_its_name(
     was: str | None, became: str | None, whole: bool
 ) -> None:
     """A topic that was deleted and created again, with more records than before, gets no rate from the counts of the
-    old topic.
+    deleted topic.
     """
     at, later = START, START + timedelta(seconds=20)
     before = msgspec.structs.replace(topic("t", 1), topic_id=was)

@@ -1,5 +1,5 @@
-"""Tests of the mapping from responses to the model, for responses that the clusters of the broker tests do not give:
-observers, errors, old versions, codes of newer brokers, and garbage.
+"""Tests of the mapping from responses to the model, for responses that the clusters of the broker tests do not send:
+observers, errors, old versions, codes of newer brokers, and invalid bytes.
 """
 
 import struct
@@ -26,7 +26,9 @@ ID = UUID(int=2**127 + 5)
 
 
 def made(api: str, version: int, **given: Any) -> Any:
-    """Return a response of a version; the arguments are Any because kio types numbers more narrowly than Python."""
+    """Return a response of an API in a version with these fields. The arguments are Any, because kio types numbers more
+    narrowly than Python.
+    """
     return response(import_module(f"kio.schema.{api}.v{version}.response"), **given)
 
 
@@ -141,7 +143,9 @@ def test_reassignments_are_sorted() -> None:
 
 
 def assignment(version: int, topic: str, *partitions: int) -> bytes:
-    """Return an assignment as the Java consumer writes it (ConsumerProtocolAssignment), with user data after it."""
+    """Return the bytes of an assignment as the Java consumer writes it (ConsumerProtocolAssignment), followed by user
+    data.
+    """
     data = struct.pack(">hih", version, 1, len(topic)) + topic.encode()
     return data + struct.pack(f">i{len(partitions)}i", len(partitions), *partitions) + struct.pack(">i2s", 2, b"xx")
 
@@ -205,8 +209,8 @@ def test_lag_is_known_or_not() -> None:
 
 
 def test_a_topic_that_many_groups_read_has_its_name_once() -> None:
-    """Groups share the name of a topic: without that, 15,000 groups that read four partitions each would hold it 60,000
-    times.
+    """All groups share one object for the name of a topic; otherwise 15,000 groups that read four partitions each would
+    hold it 60,000 times.
     """
     names = ("".join(("checkout", ".", "orders")) for _ in range(3))
     found = [_committed([_Position(name, 0, CommittedOffset(7))], {}) for name in names]
@@ -221,7 +225,9 @@ def test_a_topic_that_many_groups_read_has_its_name_once() -> None:
     )
 )
 def test_replicas_of_a_directory_are_in_order(held: dict[str, list[tuple[int, int, bool]]]) -> None:
-    """Replicas are sorted by topic, partition and size, in whatever order a broker sends them."""
+    """The replicas of a log directory are sorted by topic, partition and size, in whatever order a broker sends
+    them.
+    """
     topics = tuple(
         Answer(
             name=name,

@@ -1,5 +1,5 @@
-"""Tests of record filters: the records that pass by texts, keys and conditions; no value makes a filter fail or take
-long.
+"""Tests of record filters: which records pass by texts, keys and conditions; no value makes a filter raise an exception
+or take long.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Tests of records as streams of bytes: each form, and the limit of records a second."""
+"""Tests of records written as streams of bytes: each output format, and the limit of records per second."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Tests of the fields that a context masks: the fields that a path finds, and that no part of their values is left."""
+"""Tests of the fields that a context masks: which fields a path matches, and that no part of their values remains."""
 
 import json
 from typing import Any
@@ -150,7 +150,7 @@ def test_no_field_of_the_name_is_left_anywhere(document: Any) -> None:
 
 
 def fields_named(name: str, part: Any) -> list[Any]:
-    """Return the values of all members with a name, also of nested ones."""
+    """Return the values of all members with this name in a JSON value, also of nested ones."""
     inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
     own = [part[name]] if isinstance(part, dict) and name in part else []
     return own + [found for each in inner for found in fields_named(name, each)]

@@ -1,5 +1,5 @@
-"""Tests of scans of partitions: for any log, and however leaders split it, a scan returns the records that a consumer
-reads, each once and within the bounds.
+"""Tests of scans of partitions: for any log, and however leaders divide it into responses, a scan returns the records
+that a consumer reads, each once and within the bounds.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,9 @@ from tests.wire.record_encoder import Plain
 
 
 class Stored(NamedTuple):
-    """A batch of a log. committed: the offsets that consumers with read_committed see, None for no transaction."""
+    """A batch of a log. committed: the offsets that consumers with read_committed see; None if the batch is in no
+    transaction.
+    """
 
     first: int
     last: int
@@ -34,14 +36,18 @@ class Stored(NamedTuple):
 
 
 class Log(NamedTuple):
-    """Batches in order, the aborted transactions as (producer, first, last), and the end offset."""
+    """A log: its batches in order, the aborted transactions as (producer id, first offset, last offset), and the end
+    offset.
+    """
 
     batches: tuple[Stored, ...]
     aborted: tuple[tuple[int, int, int], ...]
     end: int
 
     def visible(self, committed: bool) -> list[int]:
-        """Return the offsets of the records that a consumer reads, without aborted ones if `committed`."""
+        """Return the offsets of the records that a consumer reads; with `committed`, without those of aborted
+        transactions.
+        """
         return [
             offset
             for batch in self.batches
@@ -53,7 +59,7 @@ class Log(NamedTuple):
 
 @st.composite
 def logs(draw: st.DrawFn) -> Log:
-    """Draw a log with interleaved, ended transactions of two producers, and records without a producer; some batches
+    """Draw a log with interleaved, ended transactions of two producers, and records without a producer id; some batches
     are compacted.
     """
     offset = draw(st.integers(0, 50))
@@ -103,8 +109,9 @@ def searched(
     committed: bool = True,
     sieve: Sieve | None = None,
 ) -> list[Record]:
-    """Return the records that a scan finds in responses as leaders send them: whole batches from a position on, and the
-    aborted transactions among them.
+    """Return the records that a scan finds in responses like a leader's: whole batches from a position on, and the
+    aborted transactions among them. batches_at_once: number of batches in the next response. sieve: None to find all
+    records.
     """
     sieve = sieve or Sieve(RecordFilter(), PLAIN)
     found: list[Record] = []
@@ -186,7 +193,9 @@ def _spelled(draw: st.DrawFn, text: str) -> str:
 
 @st.composite
 def contents(draw: st.DrawFn) -> bytes | None:
-    """Draw a value: JSON with odd spellings, text, bytes framed by a schema, or None."""
+    """Draw the bytes of a record's value: JSON with unusual escapes, text, or JSON after a schema id; None for no
+    value.
+    """
     form = draw(st.sampled_from(["null", "text", "framed", "json", "json", "json"]))
     if form == "null":
         return None
@@ -219,7 +228,7 @@ def conditions(draw: st.DrawFn) -> str:
 
 
 def _upper(payload: bytes, _indexes: bytes | None, _allowance: Allowance) -> bytes:
-    """Decode a payload as a schema whose results share no bytes with the payload."""
+    """Decode a payload, as a schema would, into a text that shares no literal of the conditions with the payload."""
     return payload.replace(b"no", b"open").replace(b"1", b"a/b")
 
 
@@ -330,7 +339,9 @@ def test_the_newest_record_of_each_key_is_kept_on_disk_beyond_memorys_part(monke
 
 
 def test_bytes_are_not_looked_for_where_contents_are_decoded() -> None:
-    """The bytes of an offset commit do not contain the numbers of its JSON as text, so they are not searched."""
+    """A record of __consumer_offsets is not searched for a filter's literal bytes before decoding, because its bytes do
+    not contain the numbers of its JSON as text.
+    """
     decoder = RecordDecoder((), own=internal_decoders(lambda data: data))
     assert Sieve(RecordFilter(text="partition"), decoder, topics=["orders"]).literals
     assert Sieve(RecordFilter(text="partition"), decoder, topics=["orders", "__consumer_offsets"]).literals == ()

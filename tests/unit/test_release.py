@@ -1,5 +1,5 @@
-"""Tests of the program that makes releases: it refuses a release unless it has the contents of the commit and its
-locks; lists of parts are complete; environments contain only locked packages.
+"""Tests of the program that makes releases: it refuses a release unless it has exactly the contents of the commit and
+its locks; lists of parts are complete; environments contain only locked packages.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ COMMIT = ("git", "-c", "user.name=a", "-c", "user.email=a@localhost", "commit", 
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Provide a commit with a generated page, its generator and a changelog."""
+    """Provide a git checkout with one commit of a generated page, its generator and a changelog."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "page.md").write_text("fresh\n")
     (tmp_path / "generator.py").write_text("print('fresh')")
@@ -171,9 +171,9 @@ def test_a_licence_is_said_as_far_as_it_is_known(licence: str, said: dict[str, A
 
 
 def make(folder: Path, lock: Path, pretend: str = "pass") -> str:
-    """Fail to make an environment in an interpreter with a prefix of code, and return its standard error.
+    """Run the script that makes an environment, which has to fail, and return its standard error.
 
-    pretend: Python code that runs first, to make the interpreter look like another.
+    pretend: Python code that runs first, to make the interpreter look like another one.
     """
     code = f"import runpy, sys; {pretend}; sys.argv[:] = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
     command = [sys.executable, "-c", code, str(SCRIPT), str(folder), str(lock)]
@@ -195,7 +195,7 @@ def test_a_python_that_lacks_something_is_told_what_to_install(tmp_path: Path, p
 
 
 def test_the_environment_of_another_checkout_is_left_alone(tmp_path: Path) -> None:
-    """Several checkouts may share an environment by a link, so the script does not empty it for all of them."""
+    """If the environment's folder is a link to another checkout's environment, the script refuses to change it."""
     lock, theirs, ours = tmp_path / "lock.txt", tmp_path / "theirs", tmp_path / "ours"
     lock.write_text("")
     theirs.mkdir()

@@ -1,4 +1,4 @@
-"""Tests of a broker's release, from the API ranges and features of brokers of each release."""
+"""Tests that kac derives a broker's release from its API versions and features, for brokers of each release."""
 
 import pytest
 
@@ -48,7 +48,9 @@ LEVELS = {
 
 @pytest.mark.parametrize(("level", "release"), [*LEVELS.items(), (34, "≥ 4.4"), (99, "≥ 4.4")])
 def test_in_kraft_mode_the_highest_metadata_version_tells(level: int, release: str) -> None:
-    """The metadata version decides, even if the APIs contradict it, as those of other vendors' brokers may."""
+    """In KRaft mode the highest supported metadata.version decides the release, even if the API versions contradict it,
+    as those of other vendors' brokers may.
+    """
     assert release_of({35: (0, 5)}, {"metadata.version": (1, level)}) == release
 
 

@@ -1,5 +1,5 @@
-"""Tests of a flight record at a time: its answers to recorded requests, to requests with other lists, and before or
-after them.
+"""Tests of a flight record as a source of answers at a given time: to the recorded requests, to requests with other
+lists, and at times before or after the record.
 """
 
 from collections.abc import Iterable, Sequence
@@ -56,7 +56,9 @@ def values_in(body: object) -> dict[str, str]:
 
 @given(st.data())
 def test_configs_are_found_in_other_lists(data: st.DataObject) -> None:
-    """Any list of topics is answered with the newest recorded configs of each topic, whatever lists were recorded."""
+    """A request for the configs of any list of topics is answered with the newest recorded configs of each topic,
+    whatever lists were recorded.
+    """
     names = [f"t{n}" for n in range(8)]
     newest: dict[str, str] = {}
     answers = []

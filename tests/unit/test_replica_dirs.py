@@ -1,4 +1,4 @@
-"""Tests of moves between the log directories of a broker: edits that are staged, refused or bring a warning."""
+"""Tests of moves between the log directories of a broker: which edits are staged, refused or give a warning."""
 
 import json
 from datetime import UTC, datetime
@@ -60,8 +60,8 @@ def test_what_can_not_be_done_is_refused(snapshot: Snapshot, edit: MoveReplicaDi
     ("path", "copied_to", "is_staged"), [("/a", "", False), ("/b", "/b", False), ("/a", "/b", True), ("/b", "", True)]
 )
 def test_what_is_there_or_on_its_way_is_dropped(path: str, copied_to: str, is_staged: bool) -> None:
-    """A move to the replica's present directory is a change only while the replica is copied elsewhere: it ends the
-    copy.
+    """A move to the replica's present directory is dropped, unless the replica is being copied to another directory:
+    then it is staged and ends the copy.
     """
     copies = [held(0, 10, future=True)] if copied_to else []
     snapshot = known(log_dir("/a", held(0)), log_dir("/b", *copies))
@@ -70,7 +70,7 @@ def test_what_is_there_or_on_its_way_is_dropped(path: str, copied_to: str, is_st
 
 
 def test_all_that_goes_into_a_directory_counts_together() -> None:
-    """Each of the two replicas fits into the directory, but not both."""
+    """If each of two replicas fits into a directory, but not both, staging both moves gives a warning for each."""
     one = stage(EMPTY, [MoveReplicaDir(TOPIC, 0, 3, "/b")], TWO).plan
     assert [each.name for each in risks(one.staged, TWO)] == []
     both = stage(one, [MoveReplicaDir(TOPIC, 1, 3, "/b")], TWO).plan
@@ -78,7 +78,7 @@ def test_all_that_goes_into_a_directory_counts_together() -> None:
 
 
 def test_a_copy_that_begins_is_not_in_the_way_of_the_next_poll() -> None:
-    """During the copy and after it, the edit counts as done, and a poll shows no conflict."""
+    """While a move's copy runs, and after it, the edit counts as applied, and a poll gives no conflict."""
     edit = MoveReplicaDir(TOPIC, 0, 3, "/b")
     kind = kind_of(edit)
     then = DIRECTORIES.predict(TWO, [edit])

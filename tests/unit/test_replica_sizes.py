@@ -1,4 +1,4 @@
-"""Tests that replicas in columns equal replicas in a tuple."""
+"""Tests that replicas stored as columns behave like the same replicas in a tuple."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Tests of the request log's lines as brokers write them."""
+"""Tests of the parser of request logs, with lines as brokers write them."""
 
 import json
 from pathlib import Path

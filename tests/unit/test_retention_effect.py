@@ -1,4 +1,6 @@
-"""Tests of the forecast of a shorter retention, against a log of segments that is cleaned as a broker cleans it."""
+"""Tests of the forecast of what a shorter retention deletes, compared with a log of segments that is cleaned as a
+broker does it.
+"""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,9 +28,9 @@ def cut(ms: int = -1, size: int = -1, segment: int = 100) -> retention.Retention
 
 
 def cleaned(ages: list[int], limits: retention.RetentionCut) -> int:
-    """Return the bytes that a broker deletes (UnifiedLog.deleteOldSegments): by time, then by size.
+    """Return the number of bytes that a broker deletes (UnifiedLog.deleteOldSegments): by time, then by size.
 
-    ages: the ages of records of equal size, the oldest first, in milliseconds.
+    ages: the ages of records of equal size in milliseconds, the oldest first.
     """
     per_segment = limits.segment_bytes // RECORD
     segments = [ages[start : start + per_segment] for start in range(0, len(ages), per_segment)]
@@ -89,7 +91,9 @@ def test_what_goes_by_time_by_size_and_altogether() -> None:
 
 
 def test_where_little_is_written_time_ends_a_segment() -> None:
-    """1 GiB is never full. With a segment for each hour, a retention of half a day deletes half of a day's records."""
+    """If segments of 1 GiB are never full, segment.ms counts: with a segment for each hour, a retention of half a day
+    deletes about half of a day's records; with longer segments perhaps none.
+    """
     day, hour = 86_400_000, 3_600_000
     slow = retention.RetentionCut(SLOT, "t", day // 2, -1, 2**30, hour)
     found = retention.deleted_bytes(LogSpan(0, 100_000, 50_000, 45_800), [1_000_000], slow)
@@ -100,7 +104,9 @@ def test_where_little_is_written_time_ends_a_segment() -> None:
 
 
 def described(size: str = "-1", **configs: str) -> Snapshot:
-    """Return topics t and u. size: retention.bytes of t, a key that the model does not have."""
+    """Return a snapshot with topics t and u. size: retention.bytes of t, because the model cluster does not have this
+    key. configs: of t; underscores stand for dots.
+    """
     mine = {key.replace("_", "."): value for key, value in configs.items()}
     snapshot = ModelCluster(topics={"t": 2, "u": 1}, configs={topic_resource("t"): mine}).describe()
     t = topic_resource("t")

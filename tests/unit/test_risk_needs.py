@@ -1,5 +1,5 @@
-"""Tests of the facts that warnings need: each warning depends only on the facts that it asks for, and is absent if no
-harm is possible.
+"""Tests of the facts that a plan's warnings need: each warning depends only on the facts that it declares, and is
+absent if no harm is possible.
 """
 
 from datetime import UTC, datetime
@@ -76,9 +76,9 @@ ACLS = (MINE, acl("User:app", "READ", "TOPIC", "full"), acl("User:app", "READ", 
 
 
 def known(open_to_all: bool = True, acls: tuple[Acl, ...] = ACLS) -> Snapshot:
-    """Return the whole snapshot of the cluster.
+    """Return the snapshot of the cluster with all parts read.
 
-    open_to_all: whether brokers have the key allow.everyone.if.no.acl.found.
+    open_to_all: whether allow.everyone.if.no.acl.found is true on the brokers.
     """
     broker = [samples.own_entry(name, default, codes.DEFAULT_CONFIG) for name, default in BROKER_KEYS.values()]
     if open_to_all:
@@ -287,8 +287,8 @@ ACL_EDITS = st.builds(
 
 
 def read_only_what_is_needed(edits: list[do.Edit], whole: Snapshot) -> tuple[Snapshot, rules.RiskFacts]:
-    """Return the snapshot and facts after reads of only the needed parts, as `console.session.plan_facts` reads them,
-    and of the configs that the edits change.
+    """Return snapshot and facts with only the parts that the edits' warnings need, as `console.session.plan_facts`
+    reads them, and the configs that the edits change.
     """
     staged = [Staged(edit, None) for edit in edits]
     needs = risk_needs(staged)
@@ -325,7 +325,7 @@ def test_a_warning_does_not_depend_on_what_else_was_read(edits: list[do.Edit], o
 
 
 def judged(edit: do.Edit, facts: rules.RiskFacts = FACTS, snapshot: Snapshot | None = None) -> dict[str, str]:
-    """Return the warnings about one edit: name -> text."""
+    """Return name of a warning -> its text, for one edit. snapshot: None for the usual cluster."""
     return {each.name: each.text for each in risks([Staged(edit, None)], snapshot or known(), facts)}
 
 
@@ -536,7 +536,7 @@ def test_larger_segments_of_a_coordinators_topic() -> None:
     ids=str,
 )
 def test_what_is_taken_back_leaves_no_risk(edit: do.Edit, name: str) -> None:
-    """The reversal of an edit, judged on the cluster after the edit, has no warning."""
+    """The edit that reverts a risky edit, judged on the cluster after the risky one, has no warning."""
     values = {
         "replica.lag.time.max.ms": "30000",
         "replica.fetch.wait.max.ms": "500",

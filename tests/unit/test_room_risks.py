@@ -1,4 +1,4 @@
-"""Tests of the warning that the disks of a topic have no room for a retention, from sizes, limits and rates."""
+"""Tests of the warning that the disks of a topic have no room for a longer retention, from sizes, limits and rates."""
 
 from typing import NamedTuple
 
@@ -24,9 +24,10 @@ LONG = "604800000"
 
 
 class Case(NamedTuple):
-    """A topic on one disk.
+    """A topic whose replicas are on one disk, and a change of its retention.
 
-    was, becomes: the limit by size, bytes for each partition; rate: bytes a second to each partition.
+    was, becomes: retention.bytes before and after, for each partition; rate: bytes per second written to each
+    partition.
     """
 
     partitions: int = 6
@@ -39,13 +40,15 @@ class Case(NamedTuple):
 
     @property
     def outgrows(self) -> bool:
-        """Whether the topic may outgrow the disk at its present rate."""
+        """Whether the topic can become larger than the disk at its present rate."""
         most = min(self.becomes, self.rate * int(self.keeps_ms) // 1000)
         return self.partitions * (most - self.size) > self.usable
 
 
 def cluster(case: Case, *, at_its_limit: bool = False) -> Snapshot:
-    """Return the snapshot of the topic. at_its_limit: whether old records are deleted as new ones are written."""
+    """Return the snapshot of the topic. at_its_limit: whether retention deletes as many bytes as are written, so that
+    sizes do not grow.
+    """
     places = [("clicks", number) for number in range(case.partitions)]
     grown = 0 if at_its_limit else int(case.rate * SHORTEST)
     sizes = {place: Counter(0.0, 0, 0.0, 0, SHORTEST, grown) for place in places}
@@ -64,7 +67,7 @@ def cluster(case: Case, *, at_its_limit: bool = False) -> Snapshot:
 
 
 def warned(snapshot: Snapshot, key: str, value: str) -> list[str]:
-    """Return the warnings about room that an edit brings."""
+    """Return the texts of the warnings about room for an edit that sets a config of the topic."""
     staged = Staged(edits.SetConfig(CLICKS, key, value), snapshot.configs[CLICKS].get(key))
     return [each.text for each in risks([staged], snapshot) if each.name == RETENTION_ABOVE_DISK]
 

@@ -1,4 +1,6 @@
-"""Tests that statements, options of commands, and Kafka's own tools in a runbook can name the rows of a list."""
+"""Tests that each row of a list can be named: by a statement, by options of kac's commands, and by Kafka's own tools in
+a runbook.
+"""
 
 import argparse
 import shlex
@@ -56,7 +58,9 @@ ROWS = st.builds(Acl, TYPES, TEXT, PATTERNS, TEXT, TEXT, OPERATIONS, PERMISSIONS
 
 @given(ROWS)
 def test_every_acl_can_be_taken_away_by_its_statement_and_explained_if_brokers_check_it(acl: Acl) -> None:
-    """The plan's script and the words of the row name the ACL."""
+    """Each ACL is removed by the statement in a plan's script, and by one typed from the words of its row; `explain`
+    accepts it if brokers check such an ACL.
+    """
     text = command_of(edits.RemoveAcl(acl))
     (statement,) = parse(text)
     assert isinstance(statement, Access)
@@ -138,7 +142,7 @@ def test_what_was_taken_away_is_not_put_back_where_brokers_refuse_it() -> None:
 
 @given(st.sampled_from(["''", '""']))
 def test_the_group_with_the_empty_name(name: str) -> None:
-    """Brokers accept, list and delete a group with an empty name, so statements can name it."""
+    """Statements can name a group with an empty name, because brokers accept, list and delete it."""
     assert parse(f"delete group {name}") == (DeleteGroupOffsets(Name("")),)
     (reset,) = parse(f"reset group {name} topic t to earliest")
     assert isinstance(reset, ResetOffsets)
@@ -172,7 +176,7 @@ PARTITIONS = st.tuples(NAMES, st.integers(0, 9))
 
 @st.composite
 def removals(draw: st.DrawFn) -> tuple[edits.Edit, Snapshot]:
-    """Draw an edit that removes a row of a list, and a cluster that has the row."""
+    """Draw an edit that removes a row of a list, and a snapshot with that row."""
     read_at = dict.fromkeys(["quotas", "acls", "scram", "topics", "groups"], datetime(2026, 1, 1, tzinfo=UTC))
     match draw(st.sampled_from(["quota", "config", "scram", "group", "offset", "topic", "producer"])):
         case "quota":
@@ -221,7 +225,9 @@ def test_every_row_of_every_list_can_be_taken_away_by_its_statement(row: tuple[e
 
 @given(removals() | ROWS.map(lambda acl: (edits.RemoveAcl(acl), Snapshot(acls=(acl,)))))
 def test_the_commands_of_a_runbook_take_away_what_the_statement_does(row: tuple[edits.Edit, Snapshot]) -> None:
-    """`kac configs` and `kac acls`, which take the options of Kafka's tools, read the same edit from the commands."""
+    """`kac configs` and `kac acls`, which accept the options of Kafka's tools, parse a runbook's command for a removal
+    into the same edit.
+    """
     edit, snapshot = row
     staged = stage(EMPTY, [edit], snapshot)
     assert not staged.refused or isinstance(edit, edits.EndTransaction | edits.DeleteOffset | DeleteGroup)

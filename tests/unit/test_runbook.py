@@ -1,4 +1,4 @@
-"""Tests of the plan as commands of Kafka's tools: a reader of the commands gets the edits of the plan."""
+"""Tests of plans as commands of Kafka's tools: parsing the commands gives the edits of the plan."""
 
 import shlex
 import subprocess
@@ -40,7 +40,9 @@ def commands(*edits: edit.Edit) -> tuple[Command, ...]:
 
 
 def words(*edits: edit.Edit) -> list[str]:
-    """Return the commands without their last two words, which name the server."""
+    """Return the text of each command for these edits, without its last two words, the option with the server's
+    address.
+    """
     found = commands(*edits)
     assert {command.words[-2:] for command in found} == {SERVER}
     return [shlex.join(command.words[:-2]) for command in found]

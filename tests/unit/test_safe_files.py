@@ -1,4 +1,6 @@
-"""Tests of the files that kac writes: it writes into devices and pipes, refuses other users' links, and keeps modes."""
+"""Tests of the files that kac writes: it writes into devices and pipes, refuses symbolic links of other users, and
+keeps file modes.
+"""
 
 import logging
 import os
@@ -103,7 +105,9 @@ def test_a_pipe_is_written_into(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["ab", "wb"])
 def test_an_open_descriptor_is_written_into(tmp_path: Path, how: str) -> None:
-    """/dev/stdout is a link to an open descriptor, so an append to a file must not replace the file."""
+    """If the path is a link to an open descriptor, such as /dev/stdout, kac writes into it and does not replace the
+    file.
+    """
     with (tmp_path / "out").open("wb") as out:
         out.write(b"first\n")
     with (tmp_path / "out").open(how) as out:
@@ -125,7 +129,9 @@ def test_what_can_not_be_written_leaves_what_was_there(tmp_path: Path, victim: P
 
 @root
 def test_every_writer_refuses_a_planted_link(tmp_path: Path, victim: Path) -> None:
-    """The scratch file does not follow a planted link either, because its name can't be foreseen."""
+    """Each function that writes a file refuses a link that another user planted; the temporary file can't be planted,
+    because its name is random.
+    """
     for name in ("state", ".state.new", "commands", "commands.new", "lake.zip", ".lake.zip.new", "kac_lake.py"):
         planted(tmp_path / name, victim)
     tmp_path.chmod(0o700)

@@ -1,4 +1,6 @@
-"""Tests of the next read of a part: from its pace, the duration of its last reads, and the parts before it."""
+"""Tests of when a part of the snapshot is read next: after its interval and the duration of its last reads, and after
+the parts that it depends on.
+"""
 
 import asyncio
 from math import inf
@@ -105,13 +107,14 @@ PACES = st.builds(
 )
 STEPS = 60
 LONGEST = 4.0
-"""The longest time of a read, in seconds."""
+"""The longest duration of a read in these tests, in seconds."""
 
 
 @given(data=st.data())
 def test_laws_of_what_is_read(data: st.DataObject) -> None:
-    """No part is read twice at once. Each is read again within its pace and rest. A part that failed rests, unless its
-    pace counts from the beginning of a read. The parts before a part are read first, and the parts in view come first.
+    """No part is read twice at once. Each is read again within its interval and pause. After a failure a part pauses,
+    unless its interval counts from the beginning of a read. A part that depends on others is read after them, and
+    parts on the screen come first.
     """
     drawn = data.draw(st.lists(st.tuples(PACES, st.booleans(), st.booleans()), min_size=1, max_size=6))
     parts = [
@@ -246,8 +249,8 @@ async def test_a_part_in_place_of_another_is_read_and_the_other_no_more() -> Non
 
 
 async def test_a_read_that_is_asked_for_at_the_end_does_not_keep_the_loop_alive() -> None:
-    """A cancelled scheduler ends even if a read is requested at the same time: before Python 3.12, asyncio.wait_for
-    swallows a cancellation that arrives together with the result.
+    """A cancelled scheduler ends even if a read is requested at the same moment, although before Python 3.12
+    asyncio.wait_for swallows a cancellation that arrives together with a result.
     """
     parts = Scheduler([Scheduled("view", Pace(60.0), nothing)])
     loop = asyncio.create_task(parts.run())

@@ -1,4 +1,6 @@
-"""Tests of the order of schemas: a registration follows those that it refers to, a deletion those that refer to it."""
+"""Tests of the order in which schemas are sent: a registration after the schemas that it refers to, a deletion after
+those that refer to it.
+"""
 
 from datetime import UTC, datetime
 from random import Random
@@ -18,7 +20,7 @@ AT = datetime(2026, 11, 20, tzinfo=UTC)
 BELOW = st.integers(0, 7).flatmap(
     lambda count: st.tuples(*(st.sets(st.integers(0, max(n - 1, 0)), max_size=3) for n in range(count)))
 )
-"""For each number, the lower numbers that it refers to; the first may refer to itself."""
+"""Draws, for each number, the set of lower numbers that its schema refers to; schema 0 may refer to itself."""
 
 
 def references(below: set[int]) -> tuple[SchemaReference, ...]:
@@ -26,7 +28,8 @@ def references(below: set[int]) -> tuple[SchemaReference, ...]:
 
 
 def check(steps: tuple[Step, ...], before: dict[str, set[str]]) -> None:
-    """Check that each step waits for exactly the earlier steps that it needs, and is unchecked if it waits.
+    """Raise AssertionError unless each step waits for exactly the earlier steps that it needs, and is marked unchecked
+    if it waits for any.
 
     before: subject -> the subjects whose steps it needs.
     """

@@ -1,4 +1,4 @@
-"""Tests of SCRAM users, which are read independently: an error of one user hides no other user (KIP-554)."""
+"""Tests of reading SCRAM users: an error of one user does not hide other users (KIP-554)."""
 
 from datetime import UTC, datetime, timedelta
 

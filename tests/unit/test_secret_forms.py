@@ -1,5 +1,5 @@
-"""Tests that a text in the form of a secret is hidden: from an agent, the log, the history, the journal and bug
-reports.
+"""Tests that a text with the form of a secret is replaced in answers to MCP clients, the log, the history, the journal
+and bug reports.
 """
 
 import base64

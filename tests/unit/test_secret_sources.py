@@ -1,4 +1,6 @@
-"""Tests of secrets from commands, a keyring and the operator: fetched only for the context in use, and never shown."""
+"""Tests of secrets from commands, a keyring and the operator: kac fetches them only for the context in use, and never
+shows them.
+"""
 
 import os
 import sys
@@ -18,7 +20,7 @@ Configure = Callable[[str], Context]
 
 
 def toml(name: str, password: str) -> str:
-    """Return the TOML of a context with this spelling of its SCRAM password."""
+    """Return the TOML of a context whose SCRAM password is written as `password`."""
     jaas = f'org.apache.kafka.common.security.scram.ScramLoginModule required username="ops" password="{password}";'
     return (
         f'[contexts.{name}]\n"bootstrap.servers" = "127.0.0.1:1"\n"security.protocol" = "SASL_PLAINTEXT"\n'
@@ -28,7 +30,7 @@ def toml(name: str, password: str) -> str:
 
 @pytest.fixture
 def configure(tmp_path: Path) -> Configure:
-    """Provide a function that returns a context with a password, not fetched yet, from kac's own file."""
+    """Provide a function that returns a context from kac's own file, whose password is not fetched yet."""
 
     def made(password: str) -> Context:
         file = tmp_path / "config.toml"
@@ -47,7 +49,9 @@ def password(context: Context) -> str:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Callable[[str], str]:
-    """Provide a function that returns a command line for lines of Python, in a folder with a blank in its name."""
+    """Provide a function that writes lines of Python as a program, in a folder with a blank in its name, and returns
+    its command line.
+    """
 
     def made(code: str) -> str:
         script = tmp_path / "of mine.py"

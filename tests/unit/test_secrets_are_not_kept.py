@@ -1,4 +1,4 @@
-"""Tests that no secret from a user or a broker is kept: in the history, in the log, or in a plan as a script."""
+"""Tests that no secret from a user or a broker is stored: in the history, in the log, or in a plan's script."""
 
 import logging
 from pathlib import Path

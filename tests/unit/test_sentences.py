@@ -1,4 +1,4 @@
-"""Tests of the text of a failure: one full stop between two sentences, and no printed requests."""
+"""Tests of the text of a failure: one full stop between two sentences, and no requests as Java prints them."""
 
 import pytest
 from hypothesis import given

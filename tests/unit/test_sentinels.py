@@ -1,4 +1,4 @@
-"""Tests of numbers that mean "none" or "unknown" on the wire: text and JSON never show them."""
+"""Tests of numbers that mean "absent" or "unknown" in Kafka's protocol: text and JSON never show them."""
 
 import io
 import json
@@ -28,7 +28,9 @@ from console.present.transactions import TRANSACTIONS, TransactionRow, detail_li
 
 LONG_MAX, INT_MAX = 2**63 - 1, 2**31 - 1
 NOT_SAID = {-1, -2, -3, -4, -5, LONG_MAX, INT_MAX}
-"""The special offsets of ListOffsets, such as EARLIEST, and Java's largest numbers for "without limit"."""
+"""Numbers that are never shown: the special offsets of ListOffsets, such as EARLIEST, and Java's largest numbers, which
+mean "without limit".
+"""
 
 PARTITION = PartitionRow(model.Partition(0, -1, (1,), ()), tiered=model.TieredOffsets(5, -1, -1))
 GROUP = GroupRow(model.Group("g", "Empty", "consumer", ""))
@@ -65,7 +67,9 @@ TABLE: tuple[tuple[Columns[Any], object, str, str, Data], ...] = (
     (BROKERS, DOWN, "port", "", None),
     (BROKERS, DOWN, "address", "down, or not known", None),
 )
-"""Columns, a row whose numbers are all absent, the name of a field, its text, and its value in JSON, YAML and CSV."""
+"""Columns, a row whose numbers are all absent, the name of a field, and the expected text and value in JSON, YAML and
+CSV.
+"""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tests of the systemd unit in the packages."""
+"""Tests that systemd accepts the unit in the packages and calls it safe, and that its options are options of kac."""
 
 import argparse
 import re

@@ -1,4 +1,6 @@
-"""Tests of lines for a shell: with any names of a cluster's entities, a line has exactly the meant effect."""
+"""Tests of command lines that kac writes for a shell: with any names of a cluster's entities, the shell passes exactly
+the intended words.
+"""
 
 import shutil
 import subprocess
@@ -84,7 +86,9 @@ def installed(shell: str) -> tuple[str, ...]:
 
 
 def run(command: Sequence[str], script: str, where: Path, locale: str = "C.UTF-8") -> bytes:
-    """Run a script in an empty folder, and return its output. Fail if the script fails or leaves a file."""
+    """Run a script with a shell in an empty folder, and return its standard output. Raises AssertionError if it fails
+    or leaves a file.
+    """
     env = {"PATH": "/usr/bin:/bin", "LC_ALL": locale, "HOME": str(where)}
     done = subprocess.run(
         command, input=script.encode(), capture_output=True, cwd=where, env=env, check=False, timeout=PATIENCE
@@ -133,7 +137,9 @@ def test_what_no_word_can_hold_is_refused_and_named_in_a_comment(text: str) -> N
     "note", ["it's", "a; touch ran", "$(touch ran)", "`touch ran`", "x > ran", "a\ntouch ran", "=ls"]
 )
 def test_a_comment_that_is_pasted_at_a_prompt_does_nothing(shell: tuple[str, ...], note: str, tmp_path: Path) -> None:
-    """An interactive zsh has no comments: it runs the text after a ``#``."""
+    """A comment that is pasted into an interactive shell has no effect, even in zsh, which runs the text after a
+    ``#``.
+    """
     if shutil.which(shell[0]) is None:
         pytest.skip(f"{shell[0]} is not installed")
     script = f"{shell_comment(note)}\nprintf 'still %s' here\n"

@@ -1,4 +1,4 @@
-"""Tests of the partitions whose offsets are read in turn, if there are too many for one poll."""
+"""Tests that partitions' offsets are read in turns, over several polls, if they are too many for one poll."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,6 @@
-"""Tests of trust stores and key stores of each kind, with real handshakes; an error in a store is one line."""
+"""Tests of trust stores and key stores of each format in real TLS handshakes; an error in a store gives a message of
+one line.
+"""
 
 import hashlib
 import os
@@ -50,7 +52,7 @@ def client(authority: Authority) -> Identity:
 
 @pytest.fixture
 def server(authority: Authority, broker: Identity) -> ssl.SSLContext:
-    """Provide the server side of TLS; it requests a client certificate of the same authority if a test sets
+    """Provide the server's TLS context; it requests a client certificate of the same authority if a test sets
     `verify_mode`.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -89,7 +91,9 @@ def shake_hands(client: ssl.SSLContext, server: ssl.SSLContext, host: str = "127
 def jks_of(
     password: str, *, trusted: tuple[bytes, ...] = (), keys: tuple[tuple[bytes, tuple[bytes, ...]], ...] = ()
 ) -> bytes:
-    """Return a JKS store, version 2, as keytool writes it. keys: the PKCS#8 key and the chain of each."""
+    """Return the bytes of a JKS store, version 2, as keytool writes it. trusted: certificates. keys: the PKCS#8 key and
+    the certificate chain of each entry.
+    """
 
     def utf(text: str) -> bytes:
         return struct.pack(">H", len(text)) + text.encode()
@@ -137,7 +141,7 @@ def pkcs8_of(identity: Identity) -> bytes:
 
 @pytest.fixture(params=["PEM", "PEM inline", "PEM on one line", "PKCS12", "JKS", "PKCS12 named JKS"])
 def trust(request: pytest.FixtureRequest, folder: Path, authority: Authority) -> Store:
-    """Provide the authority as a trust store of each kind."""
+    """Provide the authority as a trust store, in each format in turn."""
     match request.param:
         case "PEM":
             return Store("PEM", authority.pem)
@@ -154,7 +158,7 @@ def trust(request: pytest.FixtureRequest, folder: Path, authority: Authority) ->
 
 @pytest.fixture(params=["PEM", "encrypted PEM", "PEM inline", "PEM apart", "encrypted PEM apart", "PKCS12", "JKS"])
 def mutual(request: pytest.FixtureRequest, folder: Path, authority: Authority, client: Identity) -> TlsSettings:
-    """Provide a client's certificate and key as a key store of each kind."""
+    """Provide a client's certificate and key as a key store, in each format in turn."""
     password = Secret(client.password)
     match request.param:
         case "PEM":
@@ -192,7 +196,9 @@ def test_a_key_store_of_each_kind_is_shown(mutual: TlsSettings, server: ssl.SSLC
 def test_nothing_is_left_on_disk(
     mutual: TlsSettings, server: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without files in memory, the key goes through a file that only its owner may read and that is removed at once."""
+    """If the system has no files in memory, the key is written into a file that only its owner may read, which is
+    removed at once.
+    """
     modes: list[int] = []
     load = ssl.SSLContext.load_cert_chain
 

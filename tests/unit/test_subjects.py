@@ -1,4 +1,4 @@
-"""Tests of subjects of a schema registry: the topics that use them, references as text, events, and modes."""
+"""Tests of the subjects of a schema registry: which topics use them, references as text, events, and modes."""
 
 import json
 from datetime import UTC, datetime

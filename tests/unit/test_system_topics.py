@@ -1,4 +1,6 @@
-"""Tests of topics of other programs: the owner of a topic, and that an edit that damages one needs its typed name."""
+"""Tests of topics that belong to other programs: which program a topic belongs to, and that an edit that damages such a
+topic needs its typed name.
+"""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -108,7 +110,9 @@ HURTS: Mapping[type[do.Edit], Callable[[str, str], list[do.Edit]]] = {
         name, do.SubtractConfig(topic_resource(name), "cleanup.policy", policy)
     ),
 }
-"""Class of edit -> the edits of that class by which the owner of a topic loses data or its settings."""
+"""Class of edits -> a function that returns, for a topic and its policy, the edits of this class by which the topic's
+program loses data or settings.
+"""
 
 
 def _other(policy: str) -> str:
@@ -148,7 +152,7 @@ def test_every_kind_of_edit_of_a_topic_is_tried() -> None:
 
 
 def _takes_records(edit_class: type[do.Edit]) -> bool:
-    """Return whether edits of a class name an existing topic as a whole, its records or its configs."""
+    """Return whether the target of a class of edits is an existing topic as a whole, its log or its configs."""
     names = {each.__name__ for each in (ConfigResource, TopicTarget, LogTarget)}
     said = edit_class.target.fget.__annotations__.get("return", "")  # type: ignore[attr-defined]
     return said in names and edit_class is not do.CreateTopic

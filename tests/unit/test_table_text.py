@@ -1,4 +1,4 @@
-"""Tests of tables and lines at the width of a terminal: no text is lost, and no name is broken."""
+"""Tests of tables and lines cut to the width of a terminal: no text is lost, and no name is broken."""
 
 from hypothesis import given
 from hypothesis import strategies as st

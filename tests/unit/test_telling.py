@@ -1,5 +1,5 @@
-"""Tests of events on their way to receivers: requests, programs and apprise; receivers that fail, hang or send too
-much.
+"""Tests of sending events to receivers (HTTP requests, programs, apprise), also to receivers that fail, hang or answer
+too much.
 """
 
 import json

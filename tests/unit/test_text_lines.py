@@ -1,4 +1,4 @@
-"""Tests of lines of styled text: rows stand next to each other if the table has more lines than fit."""
+"""Tests of lines of styled text: if a table has more lines than fit, its rows are placed in several columns."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,6 +1,4 @@
-"""Tests of the clients that brokers throttle, from lines of request logs: other lines are ignored, and memory is
-bounded.
-"""
+"""Tests of how kac finds throttled clients in lines of request logs: other lines are ignored, and memory is limited."""
 
 import json
 import os
@@ -28,7 +26,9 @@ AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 def line(
     client: str, throttle: int = 0, second: float = 0, api: str = "PRODUCE", replica: int = -1, copy: bool = False
 ) -> bytes:
-    """Return a line as Kafka's own logging configuration writes it."""
+    """Return a request log's line as Kafka's own logging configuration writes it. throttle: ms. second: of its time.
+    replica: id of a fetching broker, -1 for a client. copy: whether it is the forwarded copy.
+    """
     at = AT + timedelta(seconds=second)
     body = {
         "isForwarded": copy,

@@ -1,4 +1,6 @@
-"""Tests of a lag as a time: laws over ends that never fall, and results if the polls and the records do not tell."""
+"""Tests of a lag in seconds: properties for end offsets that never fall, and the results if polls and records do not
+determine it.
+"""
 
 from bisect import bisect_left
 from itertools import pairwise
@@ -14,11 +16,11 @@ from console.model.lag_trend import LagTrend, times_to_read, trend_after, with_t
 START = 1_800_000_000.0
 
 STEPS = st.lists(st.tuples(st.floats(0.5, 30), st.integers(0, 500)), min_size=1, max_size=250)
-"""The seconds from one poll to the next, and the number of records written in them."""
+"""Draws, for each poll after the first, the seconds since the one before, and the number of records written in them."""
 
 
 def watched(steps: list[tuple[float, int]], first: int = 100) -> tuple[time_lag.EndsSeen, list[tuple[float, int]]]:
-    """Return the ends that are kept of polls, and all polls as (time, end)."""
+    """Return the end offsets that kac keeps after polls, and all polls as (time in seconds, end offset)."""
     at, end = START, first
     polls, seen = [(at, end)], time_lag.see_end(None, end, at)
     for seconds, records in steps:
@@ -119,8 +121,8 @@ def test_a_record_says_since_when_it_waits_where_the_polls_do_not() -> None:
 
 
 def test_what_holds_no_record_makes_nobody_wait() -> None:
-    """A group whose next offset is a transaction's marker is not behind, because the marker holds no record. On an idle
-    topic it may stay the last offset for hours.
+    """A group whose next offset is a transaction's marker has no lag in time, because the marker is no record. On an
+    idle topic it may be the last offset for hours.
     """
     marker = time_lag.Written(40, why="no record is there", until=41)
     long_ago = time_lag.EndsSeen((START,), (41,))

@@ -1,4 +1,6 @@
-"""Tests of the analysis of a topic: its counts equal a plain count of records, in any order of the partitions."""
+"""Tests of the analysis of a topic: its counts equal a plain count of the records, in whatever order partitions are
+read.
+"""
 
 from collections import Counter
 from datetime import UTC, datetime
@@ -26,7 +28,7 @@ HEADERS = st.lists(st.tuples(st.sampled_from([b"trace", b"t"]), CONTENTS), max_s
 
 @st.composite
 def topics(draw: st.DrawFn) -> list[list[Record]]:
-    """Draw the records of each partition of a topic, by offset, in batches of up to three."""
+    """Draw the records of each partition of a topic, in the order of offsets, in batches of up to three."""
     made = []
     for number in range(draw(st.integers(1, 3))):
         rows = draw(st.lists(st.tuples(TIMES, CONTENTS, CONTENTS, HEADERS), max_size=12))

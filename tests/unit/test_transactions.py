@@ -1,4 +1,4 @@
-"""Tests of the verdict on an open transaction: those that hang, and those that are never called hanging."""
+"""Tests of the verdict on open transactions: which ones are called hanging, and which never are."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,7 +42,7 @@ transactions = st.builds(
 
 @st.composite
 def polled(draw: st.DrawFn) -> tuple[txns.OpenTransaction, txns.Transactions]:
-    """Draw a poll with one open transaction."""
+    """Draw an open transaction, and the poll of all transactions that found it."""
     found = draw(st.lists(transactions, max_size=3, unique_by=(lambda each: each.id, lambda each: each.producer_id)))
     open_ = txns.OpenTransaction(*PLACE, draw(producers), draw(st.booleans()))
     return open_, txns.Transactions(
@@ -56,8 +56,8 @@ def polled(draw: st.DrawFn) -> tuple[txns.OpenTransaction, txns.Transactions]:
 
 def as_kafka_finds(each: txns.OpenTransaction, seen: txns.Transactions) -> bool:
     """Return whether Kafka's command (TransactionsCommand.FindHangingTransactionsCommand) calls a transaction hanging:
-    it is older than the longest timeout, and either no transactional id has the producer, or the description of its
-    transaction does not name the partition.
+    it is older than the longest timeout, and either no transactional id has its producer, or the description of that
+    id's transaction does not name the partition.
     """
     if seen.at_ms - each.producer.last_timestamp <= seen.max_timeout_ms:
         return False
@@ -102,7 +102,9 @@ def test_what_is_decided_is_never_aborted(
     later: int,
     named: bool,
 ) -> None:
-    """A decided transaction is not aborted at any age, whether or not the coordinator still names the partition."""
+    """kac never proposes to abort a transaction that its coordinator has decided, whatever its age, whether or not the
+    coordinator still names the partition.
+    """
     each, seen = case
     places = frozenset({PLACE}) if named else frozenset({("other", 0)})
     kept = txns.Transaction("kept", each.producer.id, state, 1, 0, MAX, NOW - MAX, places)
@@ -121,7 +123,9 @@ def test_what_is_decided_is_never_aborted(
 def test_what_its_producer_takes_as_committed_is_named_so(
     case: tuple[txns.OpenTransaction, txns.Transactions], state: str, began: int
 ) -> None:
-    """A coordinator sends no marker to a partition that has no leader at the commit, so the transaction hangs there."""
+    """If the coordinator has completed a commit, but a partition without a leader got no marker, the verdict on the
+    hanging transaction and the warning say that its producer counts it as committed.
+    """
     each, seen = case
     each = each._replace(confirmed=True, producer=replace(each.producer, last_timestamp=NOW - 2 * MAX))
     # Records may seem older than their transaction, by the difference of two clocks.
@@ -202,8 +206,8 @@ def test_a_row_for_each_open_transaction_and_its_details_fit(
 
 
 def test_a_partition_is_judged_by_the_poll_that_it_was_in() -> None:
-    """kac judges the transactions of a partition by the poll that read it: a later poll of another partition saw the
-    coordinators at another time.
+    """kac judges a partition's transactions by the coordinators' answers in the poll that read it, not by those of a
+    later poll of another partition.
     """
     each = txns.OpenTransaction(
         *PLACE, txns.Producer(1, 0, last_timestamp=NOW - 2 * MAX, start_offset=7), confirmed=True
@@ -216,7 +220,7 @@ def test_a_partition_is_judged_by_the_poll_that_it_was_in() -> None:
 
 
 def test_producers_are_completed() -> None:
-    """The completion offers the partition's open producers, with the verdict on each."""
+    """Completion proposes the partition's producers with open transactions, with the verdict on each."""
     each = txns.OpenTransaction(
         *PLACE, txns.Producer(4012, 0, last_timestamp=NOW - 2 * MAX, start_offset=7), confirmed=True
     )

@@ -1,4 +1,6 @@
-"""Tests of causes and their evidence, on polls of a small cluster with one trouble each."""
+"""Tests of the causes that triage names, and their evidence, with polls of a small cluster that has one trouble
+each.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -47,7 +49,9 @@ Change = Callable[[Snapshot, int], Snapshot]
 
 
 def healthy(brokers: int = 3, racks: int = 3) -> Snapshot:
-    """Return a cluster with a topic of two partitions for each broker, led by their preferred replicas."""
+    """Return the snapshot of a healthy cluster whose topic orders has two partitions for each broker, led by their
+    preferred replicas.
+    """
     ids = tuple(range(1, brokers + 1))
     partitions = tuple(
         cluster.Partition(
@@ -88,26 +92,28 @@ def with_quorum(snapshot: Snapshot, **changed: object) -> Snapshot:
 
 
 def caught_up(snapshot: Snapshot, at_ms: int, **changed: object) -> Snapshot:
-    """Return the snapshot with voters that caught up at a time."""
+    """Return the snapshot in which all voters of the quorum caught up at `at_ms` (ms since 1970). changed: further
+    fields of the quorum.
+    """
     voters = snapshot.quorum.voters if snapshot.quorum is not None else ()
     moved = tuple(replace(voter, last_caught_up_ms=at_ms, **changed) for voter in voters)  # type: ignore[arg-type]
     return with_quorum(snapshot, voters=moved)
 
 
 def fresh(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Return the snapshot with voters that caught up at the time of a tick."""
+    """Return the snapshot in which all voters of the quorum caught up at the time of a tick (the number of a poll)."""
     return caught_up(snapshot, now_ms(tick))
 
 
 def each_of_orders(snapshot: Snapshot, change: Callable[[cluster.Partition], cluster.Partition]) -> Snapshot:
-    """Return the snapshot with each partition of orders changed."""
+    """Return the snapshot in which `change` was applied to each partition of topic orders."""
     topic = snapshot.topics["orders"]
     changed = replace(topic, partitions=tuple(map(change, topic.partitions)))
     return replace(snapshot, topics={**snapshot.topics, "orders": changed})
 
 
 def first_of_orders(snapshot: Snapshot, **changed: object) -> Snapshot:
-    """Return the snapshot with these fields of orders/0."""
+    """Return the snapshot with these fields of partition 0 of topic orders."""
     return each_of_orders(snapshot, lambda each: each if each.number else each._replace(**changed))  # type: ignore[arg-type]
 
 
@@ -119,7 +125,12 @@ def watched(
     facts: Callable[[int], Facts] = lambda _: Facts(),
     closing: Iterable[int] = (),
 ) -> Observations:
-    """Return the observations of a healthy cluster that `change` alters at each tick."""
+    """Return the observations after `ticks` polls of a cluster, 5 s apart, whose snapshot `change` alters at each tick
+    (the number of the poll).
+
+    silent: brokers that do not answer. before: the first snapshot; None for a healthy one. facts: tick -> further
+    facts. closing: brokers that close connections.
+    """
     base = before or healthy()
     trends = trends_after({}, base.lags, START)
     observations = begin(Poll(START, replace(base, lag_trends=trends), facts=facts(0)))
@@ -169,7 +180,9 @@ def without_broker(snapshot: Snapshot, gone: Iterable[int], *, fenced: bool = Tr
 def moved(
     snapshot: Snapshot, lags: Mapping[int, tuple[int, int]], state: str = "Stable", member: str = "m1"
 ) -> Snapshot:
-    """Return the snapshot with these offsets of the group billing in orders: partition -> (committed, end)."""
+    """Return the snapshot with these offsets of the group billing in topic orders. lags: partition -> (committed
+    offset, end offset). member: the id of its member.
+    """
     rows = tuple(
         cluster.PartitionLag("orders", n, committed, end, end - committed, member)
         for n, (committed, end) in lags.items()
@@ -201,8 +214,8 @@ def _behind(snapshot: Snapshot, _tick: int) -> Snapshot:
 
 
 def _formatted_again(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Return the snapshot after node 3 was formatted again: its voter fetches no more, and an observer with another
-    directory follows.
+    """Return the snapshot at a tick after node 3 was formatted again: its voter no longer fetches, and an observer with
+    its id and another directory id follows.
     """
     behind = _behind(snapshot, tick).quorum
     assert behind is not None
@@ -248,7 +261,7 @@ def _move_to_the_dead(snapshot: Snapshot, _tick: int) -> Snapshot:
 
 
 def logs_seen(tick: int, at: Callable[[int], Mapping[tuple[str, int], LogOffsets]]) -> ObservedLogs:
-    """Return the logs as the polls up to a tick saw them. at: tick -> the offsets at that poll."""
+    """Return the logs' offsets as the polls up to a tick observed them. at: tick -> the offsets at that poll."""
     observations = ObservedLogs()
     for each in range(tick + 1):
         observations = logs_after(observations, at(each), (START + each * TICK).timestamp())
@@ -256,7 +269,9 @@ def logs_seen(tick: int, at: Callable[[int], Mapping[tuple[str, int], LogOffsets
 
 
 def kept_logs(ends: Callable[[int], Mapping[tuple[str, int], int]], **more: object) -> Callable[[int], Facts]:
-    """Return facts about logs from which no record is deleted. ends: tick -> the next offset of each partition."""
+    """Return a function from tick to facts about logs from which no record is deleted. ends: tick -> the end offset of
+    each partition. more: further facts.
+    """
 
     def facts(tick: int) -> Facts:
         logs = logs_seen(tick, lambda each: {place: LogOffsets(0, end, end) for place, end in ends(each).items()})
@@ -266,7 +281,9 @@ def kept_logs(ends: Callable[[int], Mapping[tuple[str, int], int]], **more: obje
 
 
 def logs_at(tick: int, states: Mapping[int, LogOffsets]) -> ObservedLogs:
-    """Return the observed log of orders/0: the state at each tick is that of the last key up to the tick."""
+    """Return the observed log of orders/0 after the polls up to a tick. states: tick -> the offsets from that tick
+    on.
+    """
     return logs_seen(tick, lambda each: {("orders", 0): states[max(at for at in states if at <= each)]})
 
 
@@ -274,7 +291,9 @@ LATE = OpenTransaction("orders", 0, Producer(4012, 5, 2, now_ms(0) - 3_600_000, 
 
 
 def prepared(state: str, *, timeout_ms: int = 60_000, open_ms: int = 10_800_000) -> Callable[[int], Facts]:
-    """Return facts about a transaction that its coordinator has decided, and whose marker orders/0 does not get."""
+    """Return a function from tick to facts about a transaction that its coordinator has decided, but whose marker
+    orders/0 does not get. state: of the transaction. timeout_ms: its timeout. open_ms: its age at the first poll.
+    """
     known = Transaction("app", 4012, state, 1, 5, timeout_ms, now_ms(0) - open_ms, frozenset({LATE.place}))
 
     def facts(tick: int) -> Facts:
@@ -290,13 +309,15 @@ def _hanging(tick: int) -> Facts:
 
 
 def _deleted(tick: int) -> Facts:
-    """Return facts about the deletion of a record that is one minute old."""
+    """Return facts at a tick: from the fourth tick on, the first 90 records of orders/0 are deleted, although the
+    newest of its records is only a minute old.
+    """
     logs = logs_at(tick, {0: LogOffsets(0, 100, 100), 4: LogOffsets(90, 100, 100)})
     return Facts(logs, newest={("orders", 0): Newest(now_ms(0) - 60_000, 80)})
 
 
 def kept_for(snapshot: Snapshot, retention_ms: int) -> Snapshot:
-    """Return the snapshot with this retention of orders."""
+    """Return the snapshot in which topic orders has this retention.ms and no limit by size."""
     values = {"cleanup.policy": "delete", "retention.bytes": "-1", "retention.ms": str(retention_ms)}
     configs = {topic_resource("orders"): samples.config_set(values, ConfigSource(TOPIC_CONFIG))}
     return replace(snapshot, configs=configs)
@@ -306,24 +327,26 @@ DAY_MS = 24 * 3_600_000
 
 
 def to_and_fro(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Two tools that set a config of the topic in turn."""
+    """Return the snapshot at a tick, in which two tools set segment.ms of topic orders to their values in turn."""
     value = str(3_600_000 * (1 + tick % 2))
     return replace(snapshot, configs={topic_resource("orders"): config("segment.ms", value, TOPIC_CONFIG)})
 
 
 def slow(snapshot: Snapshot, tick: int) -> Snapshot:
-    """A group that reads one record while fifty arrive."""
+    """Return the snapshot at a tick, in which the group billing reads one record of orders/0 while fifty are
+    written.
+    """
     return moved(kept_for(snapshot, 300_000), {0: (100 + tick, 100 + 50 * tick)})
 
 
 def overtaken(tick: int) -> Facts:
-    """The first segment goes at the fifth poll."""
+    """Return facts at a tick: from the fifth poll on, the first 150 records of orders/0 are deleted."""
     return Facts(logs_seen(tick, lambda each: {("orders", 0): LogOffsets(0 if each < 5 else 150, 0, 100 + 50 * each)}))
 
 
 def _unclean(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Return the snapshot with orders/0 at a tick: the last broker of the ISR goes, and two polls later another replica
-    leads.
+    """Return the snapshot at a tick: the last broker in the ISR of orders/0 disappears, and two polls later another
+    replica leads.
     """
     alone = {"isr": (9,), "leader": 9, "replicas": (9, 2, 3), "leader_epoch": 4}
     if tick >= 2:
@@ -335,8 +358,8 @@ def _unclean(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 def _ending(_tick: int) -> Facts:
-    """Return facts with a certificate of a year that ends in five days, and one of a day that ends in sixteen hours, as
-    usual.
+    """Return facts with a certificate of a year that expires in five days, and one of a day that expires in sixteen
+    hours, as is usual for it.
     """
     listeners = [Listener(broker, "127.0.0.1", 9000 + broker) for broker in (1, 2)]
     year = Certificate(listeners[0], "CN=b", "CN=ca", START - timedelta(days=360), START + timedelta(days=5))
@@ -354,7 +377,7 @@ def _in_seconds(tick: int) -> Facts:
 
 
 def _old_leaders(tick: int) -> Facts:
-    """Return facts in which broker 2 still answers with the previous leader epoch."""
+    """Return facts in which broker 2 still answers with the previous leader epoch of a partition."""
     topic = cluster.Topic("orders", (cluster.Partition(0, 1, (1, 2, 3), (1, 2, 3), leader_epoch=6),), topic_id="id")
     old = replace(topic, partitions=(topic.partitions[0]._replace(leader_epoch=5),))
     views = Views()
@@ -366,7 +389,9 @@ def _old_leaders(tick: int) -> Facts:
 
 
 def set_by(snapshot: Snapshot, **changes: str) -> Snapshot:
-    """Return the snapshot with four fetchers and a cleaner on brokers 1 to 3, and with other values on broker 2."""
+    """Return the snapshot in which brokers 1 to 3 have four fetchers and a cleaner, and broker 2 has these other
+    values. changes: underscores in keys stand for dots.
+    """
     configs = {}
     for broker in (1, 2, 3):
         values = {"num.replica.fetchers": "4", "log.cleaner.enable": "true"} | (changes if broker == 2 else {})
@@ -385,20 +410,22 @@ def _two_replicas_away(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 def _uncleaned(snapshot: Snapshot, _tick: int) -> Snapshot:
-    """Return the snapshot with 100 times as many bytes of a compacted partition on broker 2."""
+    """Return the snapshot in which a compacted partition has 100 times as many bytes on broker 2 as on the others."""
     values = {"cleanup.policy": "compact", "segment.bytes": "1000"}
     configs = {topic_resource("orders"): samples.config_set(values, ConfigSource(TOPIC_CONFIG))}
     return replace(snapshot, configs=configs, log_dirs=sized(3_000, 300_000, 3_500))
 
 
 def sized(*sizes: int) -> dict[int, tuple[cluster.LogDir, ...]]:
-    """Return the directories of brokers 1, 2 and 3 with these sizes of orders/0."""
+    """Return broker -> log directories, for brokers 1, 2 and so on, with a replica of orders/0 of these sizes in
+    bytes.
+    """
     return {broker: (samples.held(("orders", 0, size)),) for broker, size in enumerate(sizes, 1)}
 
 
 def _at_its_quota(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Return the snapshot at a tick: the group reads one record of 100 bytes a second, and its client's quota is 100
-    bytes a second.
+    """Return the snapshot at a tick: the group reads one record of 100 bytes per second, and its client's quota is 100
+    bytes per second.
     """
     snapshot = moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)})
     quotas = {QuotaEntity.of({"client-id": "c"}): {"consumer_byte_rate": 100.0}}
@@ -406,18 +433,22 @@ def _at_its_quota(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 _whole_logs = kept_logs(lambda _: {("orders", number): 100 for number in range(6)})
-"""Facts about six partitions with 100 records each."""
+"""A function from tick to facts: six partitions of orders with 100 records each."""
 
 
 def _moves(snapshot: Snapshot, tick: int, grows_to: int = 100) -> Snapshot:
-    """Return the snapshot with a move of orders/0 to broker 3, which gets bytes up to the tick `grows_to`."""
+    """Return the snapshot at a tick with a reassignment of orders/0 to broker 3, whose replica grows until the tick
+    `grows_to`.
+    """
     dirs = sized(10_000_000, 10_000_000, 100_000 * min(tick, grows_to))
     moves = (cluster.Reassignment("orders", 0, (1, 2, 3), (3,), (2,)),)
     return replace(snapshot, log_dirs=dirs, reassignments=moves)
 
 
 def _hot(snapshot: Snapshot, tick: int, times: int = 10, topic: str = "orders", number: int = 0) -> Snapshot:
-    """Return the snapshot with rates: partitions of the topic grow by 200 KiB a second, one by `times` as much."""
+    """Return the snapshot at a tick in which the partitions of a topic grow by 200 KiB per second, and partition
+    `number` by `times` as much.
+    """
     rates = Rates()
     for poll in range(tick + 1):
         sizes = [
@@ -435,7 +466,7 @@ def at_one_address(snapshot: Snapshot) -> Snapshot:
 
 
 def at_one_listener(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with brokers 2 and 3 at the same address on a listener that kac does not use."""
+    """Return the snapshot in which brokers 2 and 3 advertise the same address on a listener that kac does not use."""
     configs = {
         broker_resource(each): samples.config_set(
             {"advertised.listeners": f"A://127.0.0.1:900{each},B://127.0.0.1:800{min(each, 2)}"},
@@ -460,7 +491,9 @@ def as_it_was(snapshot: Snapshot, _tick: int) -> Snapshot:
 
 
 def case(cause: str, subject: Subject, change: Change = as_it_was, **how: object) -> Case:
-    """Return a case. how: more arguments of `watched`, and the causes `beside` this one."""
+    """Return a test case: a change of the cluster, and the cause and subject that triage has to name. how: more
+    arguments of `watched`, and `beside`, the further causes that it may name.
+    """
     return cause, subject, change, how
 
 
@@ -553,7 +586,7 @@ each_case = pytest.mark.parametrize("made", CASES, ids=[f"{made[0]}-{n}" for n, 
 
 
 def observed(made: Case) -> Observations:
-    """Return the observations of a cluster with this trouble."""
+    """Return the observations of a cluster with a case's trouble."""
     _, _, change, how = made
     return watched(change, **{name: value for name, value in how.items() if name != "beside"})  # type: ignore[arg-type]
 
@@ -580,7 +613,9 @@ def test_a_trouble_is_named_and_nothing_else(made: Case) -> None:
 
 
 def test_a_slow_consumer_is_so_many_seconds_behind_in_evidence_and_for_prometheus() -> None:
-    """100 records a second are written and ten are read, so after 40 s record 500 is next: it was written 36 s ago."""
+    """A slow group's evidence and metric say how many seconds it is behind: 100 records per second are written and ten
+    are read, so after 40 s record 500 is next, which was written 36 s ago.
+    """
     observations = watched(lambda s, t: moved(s, {0: (100 + 50 * t, 100 + 500 * t)}))
     verdict = diagnose(observations)
     (slow,) = claims_of(verdict, "consumer-slow")
@@ -605,7 +640,9 @@ def test_of_a_lag_from_before_the_watching_the_least_is_told() -> None:
 
 
 def test_no_retention_applies_to_an_empty_cleanup_policy() -> None:
-    """If cleanup.policy is empty, only a request deletes records, also those older than retention.ms."""
+    """If cleanup.policy is empty, triage names a request as the cause of deleted records, also of those older than
+    retention.ms.
+    """
 
     def gone(policy: str) -> set[tuple[str, Subject]]:
         entries = {"cleanup.policy": policy, "retention.bytes": "-1", "retention.ms": "1000"}
@@ -681,7 +718,10 @@ def test_a_healthy_cluster_has_no_cause() -> None:
 
 @pytest.mark.parametrize(("ticks", "is_offered"), [(8, False), (361, True)])
 def test_records_are_given_up_only_after_30_minutes(ticks: int, *, is_offered: bool) -> None:
-    """Until then the broker with the last replica in sync may read its segments; a poll every 5 s."""
+    """An unclean election is proposed only after 30 minutes, because until then the broker with the last in-sync
+    replica may still be reading its segments; at once if that broker is no longer in the cluster. Polls are 5 s
+    apart.
+    """
     for isr, now in (((3,), is_offered), ((9,), True)):  # broker 9 is not in the cluster any more
         before = replace(healthy(), cluster=replace(healthy().cluster, shows_fenced=True))
         observations = watched(
@@ -748,7 +788,9 @@ def test_a_partition_that_takes_a_little_more_or_for_a_moment_is_not_hot() -> No
 
 
 def _seen_once(tick: int) -> Facts:
-    """Return facts about a decided transaction that was ongoing at the previous poll: markers take a moment."""
+    """Return facts at a tick about a decided transaction that was still ongoing at the previous poll, because markers
+    take a moment.
+    """
     now = prepared("PrepareCommit", timeout_ms=7_200_000, open_ms=3_600_000)(tick)
     return replace(now, open_before=dict.fromkeys(now.open_before, "Ongoing"))
 
@@ -783,7 +825,9 @@ def test_what_is_no_trouble(calm: Case) -> None:
 
 @pytest.mark.parametrize("state", ["PrepareCommit", "PrepareAbort"])
 def test_a_decided_transaction_without_its_markers_is_trouble_and_never_aborted(state: str) -> None:
-    """After an hour the cause is certain if the transaction's timeout is a minute, and likely if it is two hours."""
+    """A decided transaction without its marker is a trouble, and no step aborts it. After an hour the cause is certain
+    if the transaction's timeout is a minute, and likely if it is two hours.
+    """
     for timeout_ms, certainty in ((60_000, Certainty.CERTAIN), (7_200_000, Certainty.LIKELY)):
         facts = prepared(state, timeout_ms=timeout_ms, open_ms=3_600_000)
         (found,) = diagnose(watched(as_it_was, facts=facts)).causes
@@ -800,7 +844,9 @@ def test_a_decided_transaction_without_its_markers_is_trouble_and_never_aborted(
 
 
 def test_markers_that_too_few_replicas_take_are_no_fault_of_the_coordinator() -> None:
-    """Markers are written with acks=all, so another coordinator could not write them either."""
+    """If a marker is missing because the ISR is below min ISR, triage does not propose another coordinator, which could
+    not write it either: markers are written with acks=all.
+    """
 
     def short(snapshot: Snapshot, _tick: int) -> Snapshot:
         leader = snapshot.topics["orders"].partitions[0].leader
@@ -829,7 +875,9 @@ def test_what_its_producer_takes_as_committed_is_copied_before_an_abort() -> Non
 
 
 def test_a_young_transaction_that_no_coordinator_knows_is_likely() -> None:
-    """Two polls in a row have to see the transaction, and it is no trouble if ids may be hidden."""
+    """A young transaction that no coordinator knows is named as likely once two polls in a row have found it; it is no
+    trouble if transactional ids may be hidden from kac.
+    """
     young = LATE._replace(producer=replace(LATE.producer, last_timestamp=now_ms(0)))
 
     def facts(tick: int, gaps: tuple[Failure, ...] = (), *, again: bool = True) -> Facts:
@@ -844,7 +892,9 @@ def test_a_young_transaction_that_no_coordinator_knows_is_likely() -> None:
 
 
 def test_a_leader_that_joined_the_isr_in_between_is_no_unclean_one() -> None:
-    """Between two polls, a replica joined the ISR and the leader left, on a topic that refuses unclean elections."""
+    """If a replica joins the ISR and the leader leaves between two polls, on a topic that refuses unclean elections,
+    triage does not name an unclean election.
+    """
 
     def led(snapshot: Snapshot, tick: int) -> Snapshot:
         if tick < 2:
@@ -857,8 +907,8 @@ def test_a_leader_that_joined_the_isr_in_between_is_no_unclean_one() -> None:
 
 @pytest.mark.parametrize(("committed", "is_unclean"), [(900, True), (300, False)])
 def test_a_group_that_read_beyond_the_end_shows_an_unclean_election(committed: int, *, is_unclean: bool) -> None:
-    """The leader was the only replica in the ISR; it went, and the end of the log was not read until another replica
-    led.
+    """If a group's committed offset is beyond the end of the log after the only in-sync replica's broker disappeared
+    and another replica leads, triage names an unclean election, although kac did not read the end before.
     """
 
     def led(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -874,7 +924,9 @@ def test_a_group_that_read_beyond_the_end_shows_an_unclean_election(committed: i
 
 
 def test_a_broker_that_is_a_moment_late_is_no_trouble() -> None:
-    """A broker is late only until it answers with the new epoch, and only if it was known to be older."""
+    """A broker counts as late only until it answers with the new leader epoch, and only if the new epoch was known
+    before its answer.
+    """
     topic = cluster.Topic("orders", (cluster.Partition(0, 1, (1, 2, 3), (1, 2, 3), leader_epoch=6),), topic_id="id")
     old = replace(topic, partitions=(topic.partitions[0]._replace(leader_epoch=5),))
     at = START.timestamp()
@@ -933,8 +985,8 @@ def test_a_reassignment_that_gets_bytes_is_work_and_its_broker_is_not_out_of_syn
 
 
 def _all_move(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Return the snapshot with a move of each partition to broker 3, which is in no ISR until it has copied
-    everything.
+    """Return the snapshot at a tick with a reassignment of each partition to broker 3, which is in no ISR until it has
+    copied everything.
     """
     moving = each_of_orders(
         _moves(snapshot, tick), lambda p: p._replace(leader=1, replicas=(1, 2, 3), isr=(1, 2), offline=())
@@ -951,8 +1003,8 @@ def test_an_announced_restart_is_no_trouble() -> None:
 
 
 def test_a_symptom_without_a_cause_is_said() -> None:
-    """Triage reports a symptom without a cause as unexplained: two replicas of a partition are out of sync, so no
-    single follower is the cause.
+    """Triage lists a symptom without a cause as unexplained: two replicas of one partition are out of sync, which no
+    single broker explains.
     """
 
     def two(snapshot: Snapshot, _tick: int) -> Snapshot:
@@ -1017,8 +1069,9 @@ def test_a_trouble_has_the_time_at_which_it_began() -> None:
 
 @pytest.mark.parametrize(("described", "after_seconds"), [(True, 1), (False, 4)])
 def test_a_broker_that_refuses_connections_is_down_before_it_is_fenced(*, described: bool, after_seconds: int) -> None:
-    """The broker is down once the cluster, described one second later, still lists it as up: a broker that is stopped
-    in order first hands its leaders over. If the cluster is not described, the broker is down after 3 s.
+    """A broker that refuses connections is named as down once the cluster, described one second later, still lists it
+    as up, because a broker in a controlled shutdown first hands its leaders over. If the cluster is not described,
+    it is named after 3 s.
     """
     base = healthy()
     observations = begin(Poll(START, base))
@@ -1039,7 +1092,7 @@ def test_a_broker_that_refuses_connections_is_down_before_it_is_fenced(*, descri
 
 
 def test_a_broker_that_stays_in_the_cluster_is_only_out_of_reach() -> None:
-    """A broker whose heartbeats arrive is not down, even if its listener refuses kac's connections."""
+    """A broker that refuses kac's connections, but whose heartbeats arrive, is not named as down."""
     base, refusing = healthy(), frozenset({3})
     observations = begin(Poll(START, base, refusing, refusing))
     for n in range(1, 8):
@@ -1058,7 +1111,7 @@ def test_a_clock_that_is_set_back_begins_anew() -> None:
 
 @given(st.lists(st.sampled_from(CASES), min_size=1, max_size=3), st.integers(1, 6))
 def test_whatever_happens_no_symptom_is_lost(cases: list[Case], ticks: int) -> None:
-    """Each symptom is explained by a named cause, or listed as unexplained."""
+    """Each symptom is explained by a named cause, or listed as unexplained, for any combination of troubles."""
 
     def all_of(snapshot: Snapshot, tick: int) -> Snapshot:
         for _, _, change, how in cases:
@@ -1104,8 +1157,8 @@ RATE, REPLICAS = "follower.replication.throttled.rate", "follower.replication.th
 def test_a_throttle_that_is_taken_away_or_raised_is_no_change_before(
     was: dict[str, str], became: dict[str, str], is_named: bool
 ) -> None:
-    """Triage names a changed throttle as a cause only if the change can slow replication. Changes that were made
-    together are one cause.
+    """Triage names a changed throttle as a cause only if the change can slow replication. Changes that were made at
+    once are one cause.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -1121,7 +1174,9 @@ def test_a_throttle_that_is_taken_away_or_raised_is_no_change_before(
 
 
 def test_what_holds_up_a_copy_comes_first_among_its_fixes() -> None:
-    """The first step raises the throttle for a time; a move to a broker that is down can only be cancelled."""
+    """For a throttled reassignment the first step raises the throttle for a time; for one to a broker that is down, the
+    only step cancels it.
+    """
 
     def throttled(snapshot: Snapshot, tick: int) -> Snapshot:
         configs = {**snapshot.configs, broker_resource(3): config(RATE, "1000", BROKER_CONFIG)}
@@ -1158,5 +1213,5 @@ def test_an_end_that_is_lower_without_a_loss_is_no_row(states: Mapping[int, int]
 
 
 def of_topic_id(snapshot: Snapshot, topic_id: str) -> Snapshot:
-    """Return the snapshot with this id of the topic orders."""
+    """Return the snapshot in which topic orders has this id."""
     return replace(snapshot, topics={"orders": replace(snapshot.topics["orders"], topic_id=topic_id)})

@@ -1,5 +1,5 @@
-"""Tests of rights as a cause: a right was taken right before reads or writes that need it stopped, and the fix gives it
-back.
+"""Tests of removed rights as a cause: triage names a change of ACLs right before reads or writes that need the right
+stopped, and the fix grants the right again.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ from tests.unit import test_triage
 from tests.unit.test_triage import START, TICK, healthy, moved, watched
 
 WHEN = 6
-"""The tick of the first poll that sees the change."""
+"""The number of the first poll that sees the changed ACLs."""
 
 
 def acl(
@@ -57,9 +57,9 @@ def seen(
     ticks: int = 16,
     authors: Mapping[ChangeKey, Author] = MappingProxyType({}),
 ) -> list[Claim]:
-    """Return the claims above INFO after a change of ACLs at `WHEN`, on a topic that is written to.
+    """Return the claims above INFO after ACLs changed from `before` to `now` at `WHEN`, on a topic that is written to.
 
-    stops: whether the writes stop with the change.
+    stops: whether the writes stop with the change. authors: the known authors of changes.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -182,8 +182,8 @@ def test_more_rights_stop_nobody_and_a_change_of_long_ago_is_not_the_cause() -> 
     ids=["the first on the topic", "read", "the group", "another group", "another topic"],
 )
 def test_a_reader_that_stops_right_after_it_is_explained_by_it(taken: Acl, *, is_named: bool) -> None:
-    """Triage names a change of ACLs that stops a reader, which commits every 5 s until then. For other changes, the
-    cause is a record that blocks the reader.
+    """Triage names a change of ACLs if a reader, which committed every 5 s until then, stops right after it and needs
+    the right. After other changes it names a record that blocks the reader.
     """
     causes = all_of_a_reader((OTHER,), (OTHER, taken))
     found = [each for each in causes if each.cause == "access-changed"]
@@ -197,7 +197,9 @@ def test_a_reader_that_stops_right_after_it_is_explained_by_it(taken: Acl, *, is
 def all_of_a_reader(
     before: tuple[Acl, ...], now: tuple[Acl, ...], configs: Mapping[ConfigResource, ConfigSet] = MappingProxyType({})
 ) -> list[Claim]:
-    """Return the claims after a reader stops at the poll that sees the change of rights. configs: those of brokers."""
+    """Return all claims after a reader stops at the poll that sees ACLs change from `before` to `now`. configs: of
+    brokers.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         at = START + tick * TICK
@@ -212,7 +214,9 @@ def all_of_a_reader(
 
 
 def test_a_right_on_a_transactional_id_says_nothing_about_readers() -> None:
-    """The user writes to the topic that the group reads, and the group stops right after the change."""
+    """If a group stops right after a right on a transactional id was removed from a user who writes to its topic,
+    triage does not name that change.
+    """
     writes = acl("ALLOW", "WRITE")
     new = acl("ALLOW", "DESCRIBE", "app-", "TRANSACTIONAL_ID", "PREFIXED")
     (stuck,) = [each for each in all_of_a_reader((writes,), (writes, new)) if each.cause == "consumer-stuck"]
@@ -242,7 +246,9 @@ def test_the_topics_of_a_pattern_are_those_that_it_covers(names: set[str], name:
 
 @pytest.mark.parametrize(("value", "is_offered"), [(None, True), ("true", False)], ids=["hidden", "everyone"])
 def test_the_last_acl_is_offered_again_unless_brokers_let_everyone_in(value: str | None, *, is_offered: bool) -> None:
-    """The group stops when its only ACL is removed. A hidden value of the key counts as false."""
+    """If a group stops when the only ACL is removed, the fix adds it again, unless allow.everyone.if.no.acl.found is
+    true; a hidden value counts as false.
+    """
     last = acl("ALLOW", "READ", "billing", "GROUP")
     configs = {broker_resource(1): samples.config_set({OPEN: value}, STATIC_BROKER_CONFIG)}
     (claim,) = [each for each in all_of_a_reader((OTHER, last), (OTHER,), configs) if each.cause == "access-changed"]
@@ -265,9 +271,7 @@ def of_a_reader(before: tuple[Acl, ...], now: tuple[Acl, ...]) -> list[Claim]:
     ids=lambda each: f"{each.operation} {each.resource_name}",
 )
 def test_what_no_reader_needs_did_not_stop_one(taken: Acl) -> None:
-    """Triage does not name a change of rights that the reader does not need, even if the reader stops right
-    after it.
-    """
+    """Triage does not name a removed right that the reader does not need, even if the reader stops right after it."""
     read = (OTHER, acl("ALLOW", "READ"), acl("ALLOW", "READ", "billing", "GROUP"))
     assert not of_a_reader(read, (*read, taken))
 
@@ -287,7 +291,7 @@ def test_what_another_acl_says_too_took_nothing(wider: Acl) -> None:
 
 
 def test_rights_that_are_taken_at_once_come_back_at_once() -> None:
-    """ACLs that one statement removed are one row with one fix."""
+    """ACLs that one statement removed are one row, with one fix that adds them all."""
     mine = tuple(acl("ALLOW", each) for each in ("READ", "DESCRIBE", "WRITE"))
     (only,) = of_a_reader((OTHER, *mine), (OTHER,))
     assert {*only.next[0].edits} == {AddAcl(each) for each in mine}
@@ -353,7 +357,7 @@ def test_only_what_differs_is_compared_and_what_a_change_takes_no_other_acl_says
 
 
 def test_of_many_only_those_on_the_same_resource_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of 20,000 ACLs of a principal is removed: it is compared only with ACLs on the same resource."""
+    """If one of 20,000 ACLs of a principal is removed, triage compares it only with the ACLs on the same resource."""
     many = tuple(sorted(acl("ALLOW", "READ", f"topic-{number:05}") for number in range(20_000)))
     compared: Counter[str] = Counter()
 

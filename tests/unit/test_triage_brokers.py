@@ -1,4 +1,6 @@
-"""Tests of symptoms that brokers explain: lags right after a broker went or came, and leaders without followers."""
+"""Tests of symptoms that brokers explain: lags right after a broker stopped or came back, and leaders without
+followers.
+"""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -21,7 +23,7 @@ from tests.unit import test_triage as triage
 @pytest.mark.parametrize("fenced", [True, False])
 def test_a_rack_is_known_when_its_brokers_are_listed_no_more(*, fenced: bool) -> None:
     """Triage names a rack as down even if its brokers are no longer listed, as before Kafka 4.0. If a broker was never
-    listed, its rack is unknown, and triage names the brokers.
+    listed, its rack is unknown, and triage names the single brokers.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -51,8 +53,8 @@ COPY = ", and no broker that is up has all records of orders/0"
 def test_a_broker_with_the_only_complete_copy_is_started_and_not_drained(
     isr: tuple[int, ...], logs: cluster.ReplicaLogs | None, said: str, *, is_needed: bool
 ) -> None:
-    """If a broker that is down has the only complete copy of a partition, triage asks to start it, and not to drain it.
-    The partition is on brokers 2 and 3 and has no leader; broker 3 is down.
+    """If a broker that is down has the only complete copy of a partition, triage proposes to start it, and not to drain
+    it. The partition has replicas on brokers 2 and 3 and no leader; broker 3 is down.
     """
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
@@ -72,8 +74,8 @@ def test_a_broker_with_the_only_complete_copy_is_started_and_not_drained(
 
 @pytest.mark.parametrize(("ticks", "is_slow"), [(5, False), (7, True)])
 def test_a_lag_after_a_broker_went_is_a_consumers_only_if_it_stays(ticks: int, is_slow: bool) -> None:
-    """Triage names a slow consumer only if the lag still grows more than 20 s after a broker went. The broker goes at
-    the second poll; polls are 5 s apart.
+    """Triage names a slow consumer only if the lag still grows more than 20 s after a broker stopped. The broker stops
+    at the second poll; polls are 5 s apart.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -99,8 +101,8 @@ def test_a_broker_that_was_away_from_the_first_poll_holds_back_no_lag() -> None:
     ("ticks", "cause", "severity"), [(6, "broker-restarting", Severity.INFO), (70, "replication-broken", Severity.HIGH)]
 )
 def test_a_broker_that_came_back_may_be_catching_up(ticks: int, cause: str, severity: Severity) -> None:
-    """A broker that came back and is out of the ISRs is restarting at first; its replication is broken if that lasts
-    for minutes. It is away for two polls, which are 5 s apart.
+    """A broker that came back and is out of the ISRs is named as restarting at first, and as broken replication if that
+    lasts for minutes. It is away for two polls, which are 5 s apart.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -118,8 +120,8 @@ def test_a_broker_that_came_back_may_be_catching_up(ticks: int, cause: str, seve
 
 @pytest.mark.parametrize(("a_poll", "is_named"), [(2, False), (20, True)])
 def test_a_trend_of_a_disk_is_believed_for_a_while(a_poll: int, *, is_named: bool) -> None:
-    """Triage names a disk as filling only if it fills within 30 times the time of its trend. With a poll every 5 s for
-    40 s, a disk that loses 2 bytes a poll has more than half an hour left.
+    """Triage names a disk as filling only if it will be full within 30 times the time over which its trend was
+    observed, here 40 s; a disk that loses 2 of 900 bytes per poll of 5 s has longer.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -132,7 +134,9 @@ def test_a_trend_of_a_disk_is_believed_for_a_while(a_poll: int, *, is_named: boo
 
 @pytest.mark.parametrize(("a_poll", "is_named"), [(0, True), (10, False)])
 def test_a_commit_beyond_the_end_is_out_of_range_if_it_stands(a_poll: int, *, is_named: bool) -> None:
-    """A commit that moves was only read a moment later than the end."""
+    """A committed offset beyond the end counts as out of range only if it does not move; one that moves was just read a
+    moment later than the end.
+    """
     verdict = diagnose(triage.watched(lambda s, t: triage.moved(s, {0: (500 + a_poll * t, 490 + a_poll * t)})))
     assert (("offsets-out-of-range", triage.AT_0) in triage.named(verdict)) is is_named
     assert verdict.is_healthy is not is_named
@@ -146,9 +150,11 @@ def test_a_commit_beyond_the_end_is_out_of_range_if_it_stands(a_poll: int, *, is
     ],
 )
 def test_without_a_majority_of_voters_the_quorum_is_lost(state: str, seconds: int, *, is_lost: bool) -> None:
-    """No answer reports the loss: the last description of the quorum names a leader.
+    """The quorum counts as lost if a majority of voters does not answer, although the last description of the quorum
+    names a leader.
 
-    seconds: for how long brokers answered since the quorum was last described. Silent voters may be on a busy host.
+    seconds: for how long brokers have answered since the quorum was last described; at first, silent voters may only be
+    on a busy host.
     """
     for away in ((2, 3), (3,)):
         late = {**triage.healthy().read_at, "cluster": triage.START + timedelta(seconds=seconds)}
@@ -173,8 +179,8 @@ LEADS, ALL, OTHERS = "controller 1 leads", "every broker answers in time", "ever
 def test_what_does_not_answer_rules_nothing_out(
     silent: tuple[int, ...], fenced: tuple[int, ...], said: set[str]
 ) -> None:
-    """A silent controller rules nothing out, even if it led when the quorum was described; nor do fenced brokers, which
-    kac does not ask.
+    """A controller that does not answer does not rule out a lost quorum, even if it led when the quorum was described;
+    nor do fenced brokers, which kac does not ask.
     """
     known = triage.without_broker(triage.healthy(), fenced) if fenced else triage.healthy()
     poll = Poll(triage.START, known, frozenset(silent), frozenset())
@@ -184,7 +190,9 @@ def test_what_does_not_answer_rules_nothing_out(
 
 @pytest.mark.parametrize(("seconds", "is_lost"), [(10, False), (20, True)])
 def test_a_quorum_that_is_not_described_while_brokers_answer_is_lost(seconds: int, *, is_lost: bool) -> None:
-    """For example, controllers that are not brokers have lost their majority, while all brokers run."""
+    """The quorum counts as lost if it is not described for some time while all brokers answer, as when controllers that
+    are not brokers have lost their majority.
+    """
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
         return replace(snapshot, read_at={**snapshot.read_at, "cluster": triage.START + timedelta(seconds=seconds)})
@@ -194,8 +202,8 @@ def test_a_quorum_that_is_not_described_while_brokers_answer_is_lost(seconds: in
 
 @pytest.mark.parametrize(("seconds", "is_lost"), [(10, False), (16, True)])
 def test_a_quorum_that_was_never_described_is_lost_if_it_was_asked_about(seconds: int, *, is_lost: bool) -> None:
-    """When the console opens, brokers hold the request back. If the request was refused, or no request is pending, the
-    quorum is not lost.
+    """If the quorum was never described since the console opened, it counts as lost only while brokers hold the request
+    back; not if the request was refused, or no request is pending.
     """
 
     def unknown(snapshot: Snapshot, *, is_asked: bool) -> Snapshot:
@@ -212,8 +220,8 @@ def test_a_quorum_that_was_never_described_is_lost_if_it_was_asked_about(seconds
 
 @pytest.mark.parametrize(("seconds", "is_healthy"), [(4, True), (7, False)])
 def test_brokers_that_wait_for_a_leader_are_not_called_healthy(seconds: int, *, is_healthy: bool) -> None:
-    """If brokers do not answer about the quorum, the verdict is healthy only for the first seconds, because an election
-    takes one or two seconds.
+    """If brokers do not answer about the quorum, the verdict is healthy only for the first seconds, in which an
+    election may be running.
     """
     late = {**triage.healthy().read_at, "cluster": triage.START + timedelta(seconds=seconds)}
     known = with_failures(
@@ -259,7 +267,7 @@ def test_replicas_that_are_offline_on_a_broker_that_is_up_are_of_a_failed_direct
     ids=["a deployment", "for 30 s", "for 25 s", "half the time", "it is over"],
 )
 def test_a_group_that_rebalances_half_of_a_minute_is_named(at: Sequence[int], ticks: int, *, is_named: bool) -> None:
-    """With a poll every 5 s, rebalances during 30 s are a trouble."""
+    """Triage names a group that rebalances throughout 30 s; polls are 5 s apart."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return triage.moved(snapshot, {0: (100 * tick, 100 * tick)}, "PreparingRebalance" if tick in at else "Stable")
@@ -273,9 +281,10 @@ def test_a_group_that_rebalances_half_of_a_minute_is_named(at: Sequence[int], ti
 
 @pytest.mark.parametrize(("ticks", "severity"), [(14, Severity.INFO), (30, Severity.INFO), (44, Severity.HIGH)])
 def test_rebalances_that_may_be_a_deployment_are_a_possible_cause_of_lag(ticks: int, severity: Severity) -> None:
-    """In a deployment each member leaves and joins once, so a group of one member rebalances a few times.
+    """A few rebalances, which may be a deployment, are only a possible cause of a lag: each member leaves and joins
+    once, so a group of one member rebalances a few times.
 
-    Polls are 5 s apart, and rebalances 30 s.
+    Polls are 5 s apart, rebalances 30 s.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -301,7 +310,9 @@ def test_a_group_that_rebalances_once_is_no_trouble() -> None:
 def test_partitions_that_stand_still_all_at_once_are_less_surely_stuck(
     certainties: list[Certainty], *, moves: bool
 ) -> None:
-    """If all partitions stand still, the group itself stands still: one cause, and no record to skip."""
+    """If the committed offsets of all partitions of a group do not advance, triage names one cause, the group, and
+    proposes to skip no record.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         end, at = 100 + 50 * tick, 100 + 50 * min(tick, 8)
@@ -318,7 +329,9 @@ def test_partitions_that_stand_still_all_at_once_are_less_surely_stuck(
 def test_a_coordinator_without_a_leader_is_named_beside_the_broker_that_is_away(
     count: int, partitions: list[int | None]
 ) -> None:
-    """Several partitions of the coordinator are one cause."""
+    """Triage names a coordinator's partition without a leader in addition to the broker that is down; several such
+    partitions are one cause.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         alone = tuple(cluster.Partition(number, 3, (3,), (3,)) for number in range(count))
@@ -358,8 +371,8 @@ def test_a_lag_in_partitions_that_stand_still_is_possibly_slowness_until_they_ar
 def test_who_is_written_more_than_its_quota_is_throttled_and_not_stuck(
     quota: float | None, cause: str, certainty: Certainty
 ) -> None:
-    """A group whose commits stand still is throttled if its quota is below the bytes that are written for it, here
-    fifty records of 100 bytes every 5 s; otherwise it is stuck.
+    """A group whose committed offsets do not advance is named as throttled if its quota is below the bytes that are
+    written for it, here fifty records of 100 bytes every 5 s; otherwise as stuck.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -374,8 +387,8 @@ def test_who_is_written_more_than_its_quota_is_throttled_and_not_stuck(
 
 @pytest.mark.parametrize(("commits", "is_slow"), [(True, True), (False, False)])
 def test_a_lag_is_slowness_only_where_commits_go_on(*, commits: bool, is_slow: bool) -> None:
-    """The last commit is from the poll in which the lag first grew; until the next commit is overdue, slowness is only
-    possible.
+    """A growing lag is named as slowness only if commits continue; until the next commit is overdue, slowness is only
+    possible. The last commit is from the poll in which the lag first grew.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -393,8 +406,8 @@ def test_a_lag_is_slowness_only_where_commits_go_on(*, commits: bool, is_slow: b
     ids=["noise", "8 s behind", "20 s behind"],
 )
 def test_a_lag_that_grows_by_little_of_what_is_written_is_noise(read: int, *, grows: bool, is_trouble: bool) -> None:
-    """A group that reads 97 of a hundred records a poll is not slow. If it reads 80, it is slow, and if it reads 50, it
-    is also a trouble. It reads for 40 s, with a poll every 5 s.
+    """A group that reads 97 of a hundred records per poll is not slow. If it reads 80, it is slow, and if it reads 50,
+    it is also a trouble. It reads for 40 s; polls are 5 s apart.
     """
     verdict = diagnose(triage.watched(lambda s, t: triage.moved(s, {0: (100 + read * t, 100 + 100 * t)})))
     assert (("consumer-slow", Subject(group="billing")) in triage.named(verdict)) is grows
@@ -403,8 +416,9 @@ def test_a_lag_that_grows_by_little_of_what_is_written_is_noise(read: int, *, gr
 
 @pytest.mark.parametrize(("ended", "is_stopped"), [(6, True), (8, False)])
 def test_a_group_without_members_is_stopped_once_its_commits_rest(ended: int, *, is_stopped: bool) -> None:
-    """A group without members is stopped once its commits rest, because a program may commit without being a member.
-    The group commits every 5 s up to the poll `ended` of eight, and has no members from the fifth poll on.
+    """A group without members counts as stopped only once its committed offsets do not advance, because a program may
+    commit without being a member. The group commits every 5 s up to the poll `ended` of eight, and has no members
+    from the fifth poll on.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -431,7 +445,7 @@ def test_a_lag_while_members_join_is_possibly_slowness() -> None:
 
 def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:
     """Return the snapshot at a tick: each broker in turn is away for two polls, and the quorum elects a leader when it
-    goes.
+    stops.
     """
     away = [1 + tick // 4] if tick % 4 in (2, 3) and tick < 12 else []
     return triage.without_broker(triage.with_quorum(snapshot, leader_epoch=7 + (tick + 2) // 4), away)
@@ -452,8 +466,8 @@ def test_elections_of_a_rolling_restart_are_announced_with_it_and_lost_candidaci
 
 
 def test_a_restless_quorum_is_more_than_a_failover_and_the_way_back() -> None:
-    """Triage names a restless quorum only after a third failover: its leader goes and comes back, then the next leader
-    does, and then the third.
+    """Triage names a restless quorum only after a third failover: first its leader stops and comes back, then the next
+    leader, and then the third.
     """
 
     def crashes(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -470,7 +484,9 @@ def test_a_restless_quorum_is_more_than_a_failover_and_the_way_back() -> None:
 
 @pytest.mark.parametrize(("every", "ends"), [(1, 12), (5, 15)])
 def test_a_quorum_that_elects_no_more_is_calm_again(every: int, ends: int) -> None:
-    """Four elections while all voters are up are over after a minute, or after three times their interval."""
+    """After four elections while all voters are up, the row about the quorum disappears after a minute, or after three
+    times their interval.
+    """
 
     def restless(snapshot: Snapshot, tick: int) -> Snapshot:
         times = min(tick // every, 4)
@@ -483,7 +499,9 @@ def test_a_quorum_that_elects_no_more_is_calm_again(every: int, ends: int) -> No
 
 
 def test_what_an_announced_broker_explains_is_no_trouble_by_another_name() -> None:
-    """A partition has its only replica on the announced broker, so its missing leader is announced too."""
+    """If an announced restart's broker has the only replica of a partition, the partition's missing leader counts as
+    announced, too.
+    """
 
     def lonely(snapshot: Snapshot, tick: int) -> Snapshot:
         changed = triage.first_of_orders(snapshot, replicas=(3,), isr=(3,), leader=3)
@@ -517,8 +535,8 @@ def test_a_leader_that_nobody_follows_is_named_and_one_that_is_followed_somewher
 
 
 def test_a_burst_that_arrives_for_three_seconds_is_no_trouble() -> None:
-    """Within three polls of one second, records arrive faster than they are read: kac names the slow consumer without
-    an alarm.
+    """If records arrive faster than they are read for three polls, one second apart, kac names the slow consumer
+    without an alarm.
     """
     second = timedelta(seconds=1)
     written = [50 * tick for tick in range(12)]
@@ -538,13 +556,13 @@ def test_a_burst_that_arrives_for_three_seconds_is_no_trouble() -> None:
 
 
 def _with_spare(snapshot: Snapshot, *, fenced: bool) -> Snapshot:
-    """Return the snapshot with broker 4, which has no replica."""
+    """Return the snapshot with a further broker 4, which has no replicas. fenced: whether it is fenced."""
     there = (*snapshot.cluster.brokers, cluster.Broker(4, "127.0.0.1", 9004, "rack-1", fenced=fenced))
     return replace(snapshot, cluster=replace(snapshot.cluster, brokers=there))
 
 
 def test_a_broker_without_replicas_that_is_shut_down_alarms_nobody() -> None:
-    """A broker that was drained is fenced until it is unregistered: kac names it, with the step that ends the row."""
+    """A fenced broker without replicas is named without an alarm, with the step that ends the row: unregister it."""
 
     verdict = diagnose(triage.watched(lambda snapshot, tick: _with_spare(snapshot, fenced=tick >= 2)))
     assert triage.named(verdict) == {("broker-down", triage.BROKER[4])}
@@ -593,7 +611,9 @@ def test_a_broker_that_somebody_may_miss_is_a_trouble(how: str) -> None:
 
 
 def test_a_member_that_stays_behind_the_groups_epoch_is_evidence() -> None:
-    """The other members wait for the partitions that the late member still has (KIP-848)."""
+    """Evidence names the member whose epoch stays behind the group's, because the other members wait for the partitions
+    that it still has (KIP-848).
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         known = triage.moved(snapshot, {0: (100 * tick, 100 * tick)}, "Reconciling")
@@ -610,7 +630,9 @@ def test_a_member_that_stays_behind_the_groups_epoch_is_evidence() -> None:
 
 @pytest.mark.parametrize(("ticks", "is_offered"), [(8, False), (119, False), (124, True)])
 def test_a_broker_that_crashed_is_drained_only_after_10_minutes(ticks: int, *, is_offered: bool) -> None:
-    """It may read its segments again; the text has the way at once. It goes with the second poll, 5 s apart."""
+    """Draining a crashed broker is proposed only after 10 minutes, because it may be reading its segments; the text
+    mentions it at once. The broker stops at the second poll; polls are 5 s apart.
+    """
     observations = triage.watched(lambda s, t: triage.without_broker(s, [3]) if t >= 2 else s, ticks=ticks)
     (down,) = [each.claim for each in diagnose(observations).causes]
     assert any(each.command == "drain broker 3" for each in down.next) is is_offered
@@ -650,7 +672,9 @@ def test_leaders_do_not_go_back_to_a_broker_that_answers_slowly() -> None:
 
 @pytest.mark.parametrize("ails", ["", "flaps", "disk"])
 def test_leaders_go_back_only_to_a_broker_that_is_well(ails: str) -> None:
-    """Broker 3 leads nothing; it went away four times before, or one of its disks failed."""
+    """If broker 3 leads none of the partitions that prefer it, triage proposes to elect it only if it is healthy: not
+    if it stopped four times before, or one of its disks failed.
+    """
     skewed = triage._skewed(triage.healthy(), 0)
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -675,7 +699,10 @@ def test_leaders_go_back_only_to_a_broker_that_is_well(ails: str) -> None:
 def test_a_removed_broker_that_is_registered_may_hold_up_the_metadata_version(
     level: int, ticks: int, *, is_named: bool
 ) -> None:
-    """Controllers ask the registrations of all brokers. The row stays what it is: upgrades are finalized days later."""
+    """The row about a removed broker that is still registered says that it may prevent a higher metadata.version,
+    because controllers check all registrations; its severity does not change, because upgrades are finalized days
+    later.
+    """
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
         known = cluster.BrokerVersion("4.3", {}, {"metadata.version": (7, 27)}, {"metadata.version": level}, 9)

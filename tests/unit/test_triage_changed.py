@@ -1,5 +1,5 @@
-"""Tests of changes by clients: kac judges them by the rules of plans, keeps them until another change takes them back,
-and names them as the cause of later symptoms of the entities that they affect.
+"""Tests of changes by clients: kac judges them by the rules of plans, keeps them until another change reverts them, and
+names them as the cause of later symptoms of the entities that they affect.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ ALICE = ScramUser("alice", ScramMechanism(1))
 
 
 def healthy() -> Snapshot:
-    """Return a healthy cluster whose topic holds records."""
+    """Return the snapshot of a healthy cluster whose topic orders has records."""
     dirs = {broker: (samples.held(("orders", 0, 1_000_000)),) for broker in (1, 2, 3)}
     return replace(test_triage.healthy(), log_dirs=dirs)
 
@@ -108,12 +108,13 @@ def seen(
     ticks: int = 16,
     authors: Mapping[ChangeKey, Author] | None = None,
 ) -> list[Claim]:
-    """Return the claims of `changed-lately` on a cluster that changes at the tick `WHEN`, while producers write to a
-    topic.
+    """Return the claims of `changed-lately` on a cluster that `before` makes until the tick `WHEN` and `then` from it
+    on, while producers write to a topic.
 
     Args:
-        is_back: whether the cluster returns to its former state at `BACK`.
+        is_back: whether `before` makes the cluster again from the tick `BACK` on.
         stops: whether the writes stop with the change.
+        ticks: number of polls.
         authors: the authors of changes; None if no author is known.
     """
 
@@ -198,7 +199,7 @@ def test_a_change_that_is_taken_back_ends_its_row_and_its_repair_is_none(before:
 
 
 def test_a_lower_limit_that_restores_the_former_one_a_change_made_here_and_a_new_credential_are_no_rows() -> None:
-    """These changes are no causes: the return of a quota to its former limit after a raise, a change from this console,
+    """Three changes give no row: a quota that returns to its former limit after a raise, a change from this console,
     and a new credential.
     """
     assert not seen(quota(0.05), quota(50.0), is_back=True)
@@ -210,7 +211,7 @@ def test_a_lower_limit_that_restores_the_former_one_a_change_made_here_and_a_new
 
 
 def key(name: str, was: str, now: str) -> tuple[Change, Change]:
-    """Return the changes that set a key of orders to its former and to its new value."""
+    """Return two changes: one gives a config of topic orders its former value, the other its new value."""
     return topic_configs(**{name: was}), topic_configs(**{name: now})
 
 
@@ -280,7 +281,7 @@ def test_a_change_by_which_brokers_take_more_does_not_make_a_topic_silent(before
 
 
 def of_brokers(*values: str, key: str = "message.max.bytes", source: ConfigSource = DYNAMIC_BROKER_CONFIG) -> Change:
-    """Return a change that sets these values on brokers 1, 2, and so on; dynamic by default."""
+    """Return a change that sets a config to these values on brokers 1, 2, and so on; as a dynamic value by default."""
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
         found = {
@@ -360,7 +361,9 @@ def test_a_token_that_ended_is_named_with_groups_that_lost_their_members(
 def test_a_token_that_is_gone_ended_at_its_end_or_before(
     expires: float, other: float | None, ended: float | None
 ) -> None:
-    """Times are in polls, the largest ones in milliseconds."""
+    """A delegation token that disappears gives a change with the time of its end only if it was deleted before it
+    expired. Times are in polls; very large ones are ms since 1970.
+    """
     start = round(START.timestamp() * 1000)
     tick = round(TICK.total_seconds() * 1000)
 
@@ -393,7 +396,9 @@ def test_a_token_that_is_gone_ended_at_its_end_or_before(
 def test_a_lower_quota_at_which_a_topic_is_written_to_since(
     was: float | None, limit: float | None, then: int, *, is_named: bool
 ) -> None:
-    """orders/0 is written to with 1 MB a second, and after the quota with another rate."""
+    """Triage names a lowered quota if a topic is written to more slowly since, at the rate that the quota allows.
+    orders/0 is written to with 1 MB per second before, and with the rate `then` (bytes/s) after it.
+    """
 
     def load(poll: int) -> int:
         return 1_000_000 if poll < WHEN else then
@@ -414,7 +419,9 @@ def test_a_lower_quota_at_which_a_topic_is_written_to_since(
 def slowed_down(
     load: Callable[[int], int], was: float | None, limit: float | None, ticks: int, entity: QuotaEntity = EVERYBODY
 ) -> list[Claim]:
-    """Return the claims after a quota of producers changed at `WHEN`. load: poll -> the bytes a second until it."""
+    """Return the claims after a producers' quota changed from `was` to `limit` (bytes/s, None for no quota) at `WHEN`.
+    load: poll -> the bytes per second written until it.
+    """
     rates, size = [Rates()], 0
     for poll in range(ticks + 2):
         size += 5 * load(poll - 1)
@@ -469,7 +476,9 @@ def test_many_lower_quotas_share_the_load_before_them() -> None:
 
 
 def placed(*replicas: int, isr: tuple[int, ...] | None = None) -> Change:
-    """The topic with these replicas of each partition."""
+    """Return a change that gives each partition of orders these replicas; the first leads. isr: None for all
+    replicas.
+    """
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
         return test_triage.each_of_orders(
@@ -499,7 +508,9 @@ ADDING = (Reassignment("orders", 0, (1, 2, 3, 4), (3, 4), (1, 2)),)
 def test_replicas_that_were_moved_to_too_few_brokers_or_one_rack(
     before: Change, then: Change, min_isr: str, moves: tuple[Reassignment, ...], words: str, command: str
 ) -> None:
-    """Brokers 1, 3 and 5 are in one rack, 2, 4 and 6 in the other."""
+    """Triage names a reassignment that leaves too few replicas for min ISR, or all in one rack, and proposes the way
+    back. Brokers 1, 3 and 5 are in one rack, 2, 4 and 6 in the other.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         known = topic_configs(min_insync_replicas=min_isr)(snapshot, tick)
@@ -523,7 +534,9 @@ def test_replicas_that_were_moved_to_too_few_brokers_or_one_rack(
 def test_a_move_that_no_list_showed_takes_away_what_it_added(
     stages: tuple[tuple[int, ...], ...], *, is_named: bool
 ) -> None:
-    """The replicas of both places are in sync for a poll or two, and no list of moves has the topic."""
+    """A reassignment that no list of reassignments contained is recognised if the replicas of both places are in sync
+    for a poll or two.
+    """
     first, both, last = stages
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -646,7 +659,9 @@ def test_a_lower_level_of_a_feature_stops_groups_that_need_it(
 
 
 def levels_seen(*polls: Mapping[int, tuple[int, Mapping[str, int]]]) -> Sequence[JudgedChange]:
-    """Return the changes of features' levels. polls: each is node -> the epoch and levels that it answers."""
+    """Return the changes of feature levels that these polls give. polls: each is node -> the epoch and the levels that
+    it answers.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         known = polls[min(tick, len(polls) - 1)]
@@ -677,7 +692,9 @@ def test_levels_that_the_newest_nodes_did_not_answer_are_no_change(
 
 @pytest.mark.parametrize(("is_lowered", "back"), [(True, (edits.SetFeature("group.version", 1),)), (False, ())])
 def test_a_level_that_was_lowered_is_offered_again(is_lowered: bool, back: tuple[edits.SetFeature, ...]) -> None:
-    """A level that was raised is not lowered again: clients may need it by now."""
+    """The step for a lowered feature level raises it again; for a raised one there is no such step, because clients may
+    need it by now.
+    """
     was, now = (OLD_LEVELS, NEW_LEVELS) if is_lowered else (NEW_LEVELS, OLD_LEVELS)
     (found,) = levels_seen({1: (20, was), 2: (20, was)}, {1: (20, was), 2: (21, now)}, {1: (21, now), 2: (21, now)})
     assert found.back == back
@@ -685,7 +702,9 @@ def test_a_level_that_was_lowered_is_offered_again(is_lowered: bool, back: tuple
 
 @pytest.mark.parametrize(("left", "comes", "is_named"), [(3, None, True), (3, 9, False), (5, None, False)])
 def test_a_removed_voter_is_a_row_if_no_other_may_fail(left: int, comes: int | None, *, is_named: bool) -> None:
-    """Of three voters one leaves and, in time, another one comes; of five one leaves."""
+    """A removed voter is a row if the quorum then can't lose another voter: of three voters one leaves and, perhaps in
+    time, another one comes; of five one leaves.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         ids = [*range(1, left + 1)]
@@ -738,7 +757,9 @@ SIZE = "group.max.size"
 
 
 def rolled(was: str | None, now: str | None, key: str, *, first: int = 4) -> Change:
-    """Brokers 1, 2 and 3 are restarted in turn, each for a poll, with another line in their files."""
+    """Return a change in which brokers 1, 2 and 3 are restarted in turn, each for a poll, with another value of a key
+    in their files. was, now: the values; None if the file lacks the key. first: the tick of the first restart.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         restarted = {broker for broker in (1, 2, 3) if tick > first + 2 * (broker - 1)}
@@ -776,7 +797,9 @@ def rolled(was: str | None, now: str | None, key: str, *, first: int = 4) -> Cha
 def test_a_line_of_brokers_files_that_clients_meet_after_the_restart(
     key: str, was: str | None, now: str | None, ticks: int, *, is_named: bool
 ) -> None:
-    """Members leave in the roll and do not come back; it is said half a minute after the last restart."""
+    """If members leave during a rolling restart and do not come back, triage names the changed line of the brokers'
+    files half a minute after the last restart.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         lags = committed({0: min(500 * tick, 500 * 6)}, 500 * tick, members=tick < 6)
@@ -866,8 +889,8 @@ def test_a_topic_made_again_under_a_reader_is_named_with_the_group() -> None:
 
 
 def test_a_topic_that_was_seen_deleted_and_is_there_again_was_made_again() -> None:
-    """The group is beyond the end of the new topic: triage names the change as the only cause, and its step loses no
-    records.
+    """If a topic is deleted and created again and a group's offset is beyond the end of the new topic, triage names the
+    change as the only cause, and its step loses no records.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -902,7 +925,9 @@ def changes_between(before: Change, then: Change) -> tuple[JudgedChange, ...]:
 
 
 def committed(at: Mapping[int, int], end: int = 8_000, *, members: bool = True) -> Change:
-    """Return a change that gives the group billing these offsets of partitions of orders."""
+    """Return a change that gives the group billing these committed offsets in topic orders. at: partition -> offset.
+    members: whether it has members.
+    """
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
         rows = tuple(PartitionLag("orders", n, at_, end, end - at_, "m1" if members else "") for n, at_ in at.items())
@@ -922,8 +947,8 @@ def verdict_of(change: Change, ticks: int = 8) -> list[Claim]:
 
 
 def rereading(snapshot: Snapshot, tick: int, *, by_member: bool = False) -> Snapshot:
-    """Return the snapshot of a group that read everything, is set back at `WHEN`, and reads partition 0 again.
-    by_member: whether the same member has the partitions before and after.
+    """Return the snapshot at a tick of a group that has read everything, whose offsets are set back at `WHEN`, and
+    which reads partition 0 again. by_member: whether the same member has the partitions before and after.
     """
     if tick < WHEN:
         return committed({0: 8_000, 1: 8_000})(snapshot, tick)
@@ -939,7 +964,10 @@ def with_another_member(snapshot: Snapshot) -> Snapshot:
 
 @pytest.mark.parametrize("start", [0, 50])
 def test_a_group_whose_own_client_set_it_back_is_told_so(start: int) -> None:
-    """The log begins at 0 or earlier. An older commit that came late is overtaken before there is a row."""
+    """If a group's offset is set back while its member stays, the row says that its own client did it: as certain if it
+    began again at the log's first record, else as possible. An older commit that only arrived late gives no row.
+    start: the first offset of the log.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return rereading(snapshot, tick, by_member=True)
@@ -1038,12 +1066,13 @@ def set_ahead(
     kind: str = "classic",
     topics: tuple[str, ...] = (),
 ) -> Change:
-    """Return a change: a group commits every ten seconds, loses its members, and is ahead a minute later.
+    """Return a change: a group commits every ten seconds, loses its members, and a minute later its committed offset is
+    ahead of what it read.
 
     Args:
-        to: the offset at `AHEAD`; the group continues from it after members came.
+        to: the offset at the tick `AHEAD`; the group continues from it once it has members.
         back_at: the tick at which a client sets the group back to its former offset.
-        comes: the tick at which members come.
+        comes: the tick at which members join.
         left: the tick at which its members leave.
         held: whether members ever had its partitions.
         described: whether kac has asked the group's coordinator for its members.
@@ -1146,8 +1175,8 @@ def test_groups_that_lost_their_commits_after_the_offsets_topic_grew() -> None:
 
 
 def test_partitions_that_were_read_again_wait_for_the_others() -> None:
-    """A member reads its partitions one after the other: the partition that has passed its former offset and rests is
-    no other cause.
+    """After a set-back, a member reads its partitions one after the other: a partition that has passed its former
+    offset and does not advance meanwhile is no further cause.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -1192,7 +1221,7 @@ def test_a_change_that_only_stands_near_is_not_named_next_to_a_cause() -> None:
 
 
 def back_as(**said: object) -> Change:
-    """Return a change: broker 2 goes at `WHEN`, and comes back with these fields."""
+    """Return a change: broker 2 stops at `WHEN`, and comes back two polls later with these fields."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         brokers = [each for each in snapshot.cluster.brokers if each.id != 2]
@@ -1253,7 +1282,7 @@ _STATES: Mapping[str, Callable[[int], Change]] = {
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(_STATES)), st.integers(0, 3)), max_size=12))
 def test_whatever_is_changed_and_taken_back_leaves_no_change(steps: list[tuple[str, int]]) -> None:
-    """At each poll one value changes; at the end all values are the first ones again."""
+    """If one value changes at each poll, and at the end all values are the first ones again, no change is left."""
     values = dict.fromkeys(_STATES, 0)
     known: tuple[JudgedChange, ...] = ()
     last = Poll(START, _of(values))
@@ -1337,13 +1366,13 @@ def test_a_producer_that_does_not_come_back_after_a_restart_has_the_brokers_file
 
 
 def gone(*, had_members: bool = True, back_at: int = 1_000, begins: int = -1, minutes: str = "1") -> Change:
-    """Return a change: a group that has offsets and no members is gone from the tick `WHEN` until `back_at`.
+    """Return a change: a group with offsets and without members does not exist from the tick `WHEN` until `back_at`.
 
     Args:
         had_members: whether kac saw members of it before.
-        back_at: the tick at which it comes back with members; 1,000 stands for never.
-        begins: the offset with which it comes back; -1 for no commit.
-        minutes: the time for which brokers keep its offsets.
+        back_at: the tick at which it exists again, with members; 1,000 stands for never.
+        begins: its committed offset then; -1 for none.
+        minutes: offsets.retention.minutes of the brokers.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -1389,7 +1418,9 @@ def test_a_group_that_missed_nothing_is_no_row(change: Change) -> None:
 
 @pytest.mark.parametrize(("others", "is_joined"), [(6, True), (3, False), (12, False)])
 def test_a_group_that_may_join_a_grown_topic_with_another_one_falls_behind(others: int, *, is_joined: bool) -> None:
-    """orders grows from 6 to 12 partitions, and the group also reads users. others: the partitions of users."""
+    """If orders grows from 6 to 12 partitions and a group that also reads users falls behind, triage names the growth
+    if users has 6 partitions, because a join needs equal numbers. others: the number of partitions of users.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         orders = snapshot.topics["orders"]
@@ -1420,7 +1451,9 @@ def test_a_group_that_may_join_a_grown_topic_with_another_one_falls_behind(other
 def test_an_input_of_a_streams_application_that_grew_is_named_with_its_own_topic(
     name: str, count: int, *, is_named: bool
 ) -> None:
-    """orders gets 12 partitions instead of 6, and the application ends."""
+    """If orders grows from 6 to 12 partitions and a streams application that reads it ends, triage names the growth if
+    the application has an internal topic with 6 partitions.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         orders = snapshot.topics["orders"]
@@ -1460,7 +1493,9 @@ def test_replicas_that_were_moved_here_are_no_row() -> None:
 
 
 def test_a_move_has_its_author_from_its_beginning_to_its_end() -> None:
-    """The author is looked up when the move begins; as it ends, nothing differs that has no author."""
+    """A reassignment gives one change when it begins, for which its author is looked up, and no further change when it
+    ends.
+    """
     read = {"topics": START, "reassignments": START}
     moving = (Reassignment("orders", 0, (1, 2, 3, 4), (4,), (3,)),)
 
@@ -1480,7 +1515,9 @@ def test_a_move_has_its_author_from_its_beginning_to_its_end() -> None:
 
 
 def of_two_changes(*, size: bool = True, user: bool = True, members: bool = True) -> list[Claim]:
-    """At a poll the limit of the topic's records rises, and a user is deleted; since then the group reads nothing."""
+    """Return the claims on a cluster in which, at one poll, the limit of the topic's records rises (`size`) and a user
+    is deleted (`user`), and since then the group reads nothing. members: whether the group keeps its members.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         is_changed = tick >= WHEN
@@ -1512,7 +1549,9 @@ def test_two_changes_of_the_same_time_are_both_named_and_neither_is_taken_back()
 
 
 def test_a_rival_for_one_group_takes_no_step_from_the_others() -> None:
-    """A lower quota may hold back five groups, and the codec of a topic that one of them reads changed, too."""
+    """If a lowered quota may delay five groups, and one of them also reads a topic whose codec changed, the quota keeps
+    its step for the other groups.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         is_changed, at = tick >= WHEN, START + tick * TICK
@@ -1596,7 +1635,9 @@ def test_a_single_client_may_be_blocked_on_purpose(
 def of_a_deletion(
     *, topic: str = "old", written: bool = False, member: bool = False, records: int = 100
 ) -> list[Claim]:
-    """A topic with records is deleted, which no client writes to or reads, or one does."""
+    """Return the claims after a topic with records is deleted. written: whether a client writes to it. member: whether
+    a group's member reads it. records: number of its records.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         part = Partition(0, 1, (1, 2, 3), (1, 2, 3))
@@ -1669,7 +1710,9 @@ def test_a_topic_made_again_on_purpose_is_no_row_once_its_readers_read_it() -> N
 def test_offsets_that_are_deleted_from_a_group_that_stays_are_named(
     certainty: Certainty | None, *, members: bool, was_read: bool
 ) -> None:
-    """The group also has offsets of users, which stay."""
+    """Triage names offsets of a topic that were deleted from a group that still exists, with its offsets of users, with
+    a certainty that depends on whether it has members and read the topic.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         had_member = was_read and tick < (WHEN if members else WHEN - 1)
@@ -1701,7 +1744,9 @@ def test_offsets_that_are_deleted_from_a_group_that_stays_are_named(
 def test_offsets_that_expire_in_a_group_with_members_are_those_that_it_read_no_more(
     member: str, hours: int, *, was_used: bool
 ) -> None:
-    """Brokers drop the offsets of a topic a week after the group's last commit there."""
+    """If offsets of a topic disappear from a group with members, triage tells expired offsets from deleted ones:
+    brokers expire them a week after the group's last commit there.
+    """
 
     def state(tick: int) -> GroupLag:
         at = 100 + 100 * min(tick, 3)
@@ -1780,9 +1825,11 @@ def test_a_producer_that_ended_at_a_limit_that_was_put_back_has_it_as_its_cause(
 def after_a_change_taken_back(
     before: Change, then: Change, *, stop: int, back: int, others: Callable[[Snapshot], Snapshot] | None = None
 ) -> list[Claim]:
-    """Return the claims after a topic fell silent at the tick `stop`, while a change holds from `WHEN` to `back`.
+    """Return the claims after a topic got its last record at the tick `stop`, while a change is in force from `WHEN` to
+    `back`.
 
     Args:
+        before, then: make the snapshot without and with the change.
         others: returns the snapshot with further changes, at each tick after `WHEN`; None for no further changes.
     """
 
@@ -1856,7 +1903,9 @@ STOPS = 40
 def test_a_producer_that_does_not_come_back_from_a_restart_has_a_deleted_user_as_its_cause(
     restarted: int | None, *, deleted: bool, is_named: bool
 ) -> None:
-    """The user goes minutes before its producers have to log in again."""
+    """If a user is deleted minutes before its producers have to log in again, and they do not come back after a
+    broker's restart, triage names the deletion.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         known = credential(is_there=not deleted or tick < WHEN)(snapshot, tick)
@@ -1903,7 +1952,9 @@ def test_a_config_that_two_tools_set_is_named(values: str, *, is_named: bool) ->
 
 
 def contested(resource: ConfigResource, key: str, *values: str, ticks: int = 16, own: str | None = None) -> list[Claim]:
-    """Return the rows of a config that has these values in turn for twelve polls. own: the value that kac sets."""
+    """Return the rows about a config that has these values in turn for twelve polls. own: the value that kac sets in
+    between; None for no such change.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         entry = ConfigEntry(key, values[min(tick, 12) % len(values)], own_source(resource))

@@ -1,5 +1,5 @@
 """Tests of Connect in triage: one row for each reason, and no row for connectors that are healthy, restart, or pause
-briefly.
+for a short time.
 """
 
 from collections.abc import Callable
@@ -52,9 +52,10 @@ def verdict(
     before: Snapshot | None = None,
     facts: Callable[[int], Facts] = lambda _: Facts(),
 ) -> Verdict:
-    """Return the verdict after a healthy Connect cluster changed.
+    """Return the verdict after `ticks` polls of a Connect cluster that was healthy at first.
 
-    became: tick -> the snapshot; before: the snapshot at the first poll.
+    became: tick -> the snapshot. before: the snapshot at the first poll; None for the healthy one. facts: tick ->
+    further facts.
     """
     return diagnose(watched(lambda _, tick: became(tick), ticks, before=before or whole(), facts=facts))
 
@@ -88,7 +89,7 @@ def test_a_failed_task_is_a_row_with_its_reason_and_its_restart() -> None:
 
 
 def test_equal_reasons_of_many_connectors_are_one_row() -> None:
-    """Equal reasons of tasks are one row, even if numbers and places in the code differ."""
+    """Failed tasks with the same reason are one row, even if numbers and line numbers in their traces differ."""
     many = [
         made.connector(
             f"sink-{n}",
@@ -115,7 +116,7 @@ def test_two_reasons_of_a_connector_are_two_rows() -> None:
 
 
 def with_group(snapshot: Snapshot, committed: int, end: int, state: str = "Stable") -> Snapshot:
-    """Return the snapshot with the sink's group, at these offsets of orders/0."""
+    """Return the snapshot with the sink's group, at these committed and end offsets of orders/0."""
     lagging = moved(snapshot, {0: (committed, end)}, state, "m1" if state == "Stable" else "")
     group, lag = lagging.groups["billing"], lagging.lags["billing"]
     return replace(
@@ -150,7 +151,9 @@ def test_a_group_is_of_the_sink_whose_tasks_run(kafka: str, names: list[str]) ->
 
 @pytest.mark.parametrize(("client", "step"), [("connector-consumer-orders-sink-0", "restart task 1 of it"), ("c", "")])
 def test_the_tasks_of_a_sink_that_are_not_in_its_group_are_named(client: str, step: str) -> None:
-    """Two tasks run, and the group has one member, with this client id."""
+    """If a slow sink has two running tasks and its group only one member, the evidence says so, and if the member's
+    client id shows its task, the step restarts the other task.
+    """
 
     def at(committed: int, end: int) -> Snapshot:
         now = with_group(whole(), committed, end)
@@ -167,11 +170,11 @@ def test_the_tasks_of_a_sink_that_are_not_in_its_group_are_named(client: str, st
 
 
 def two_sinks(kafka: str, stopped: str = "") -> list[ConnectCluster]:
-    """Return two Connect clusters with a sink of one name.
+    """Return two Connect clusters, each with a sink of the same name.
 
     Args:
-        kafka: the id of the Kafka cluster of the second one; that of the first one is c.
-        stopped: the cluster whose sink has no tasks.
+        kafka: the id of the second one's Kafka cluster; that of the first one is c.
+        stopped: the Connect cluster whose sink has no tasks; ``""`` for neither.
     """
     both = [
         made.cluster(),
@@ -248,7 +251,7 @@ def one_gone(tasks: bool = True) -> Snapshot:
 
 
 def test_a_worker_that_restarts_is_no_trouble_and_one_that_stays_away_is() -> None:
-    """A worker that is gone for a minute and comes back is no trouble."""
+    """A Connect worker that is away for a minute and comes back is no trouble; one that stays away is."""
     assert timedelta(minutes=1) < RESTARTS
     gone = verdict(lambda _: one_gone(), ticks=12)
     assert gone.is_healthy
@@ -401,7 +404,9 @@ def test_a_change_of_its_config_is_the_cause_and_f_takes_it_back() -> None:
 def test_a_converter_of_a_source_is_why_a_group_of_its_topic_stands_still(
     kind: str, key: str, *, is_named: bool
 ) -> None:
-    """The group reads both partitions of orders until the config of pg changes."""
+    """If a group stops reading both partitions of orders when the config of the source connector pg changes, triage
+    names the change if it concerns the converter.
+    """
 
     def changed(tick: int) -> Snapshot:
         own = made.config(topics="", **{key: "1" if tick < 8 else "2"})

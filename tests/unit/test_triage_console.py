@@ -1,4 +1,4 @@
-"""Tests of troubles of this console itself: brokers throttle it, or a broker refuses its login."""
+"""Tests of troubles of the console itself: brokers throttle it, or a broker refuses its login."""
 
 from datetime import timedelta
 from typing import Any
@@ -22,7 +22,7 @@ ALICE = QuotaEntity.of({"user": "alice"})
 
 
 def seen(snapshot: Snapshot, **suffers: Any) -> Verdict:
-    """Return the verdict after a poll with these troubles of the console."""
+    """Return the verdict after a poll in which the console has these troubles. suffers: fields of its facts."""
     observations = begin(Poll(START, snapshot))
     return diagnose(after(observations, Poll(START + SECOND, snapshot, **suffers)))
 

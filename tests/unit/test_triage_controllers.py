@@ -1,4 +1,4 @@
-"""Tests of causes that controllers alone show: stopped nodes, and the node to start first."""
+"""Tests of causes when kac is connected to controllers only: stopped nodes, and the node to start first."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -38,9 +38,10 @@ def seen(
     roles: str = "controller",
     leader: int = 101,
 ) -> Snapshot:
-    """Return the snapshot as controllers describe it.
+    """Return the snapshot at a time, as controllers describe it.
 
-    brokers: id -> seconds since the broker's last fetch; more: other observers.
+    brokers: broker id -> seconds since its last fetch. voters: None for the usual voters. more: further observers.
+    controllers: ids of the listed controllers.
     """
     nodes = tuple(Broker(each, f"c{each}", 9093) for each in controllers)
     known = with_cluster(Snapshot(), ClusterInfo("id", leader, (), controllers=nodes), at)
@@ -143,8 +144,8 @@ def test_the_quorum_has_lost_its_majority_or_was_never_described() -> None:
 
 @pytest.mark.parametrize(("silent", "lost"), [((102, 103), True), ((101, 102), True), ((103,), False)])
 def test_a_leader_that_is_gone_is_still_named(silent: tuple[int, ...], lost: bool) -> None:
-    """The quorum is lost although controllers name a leader: from Kafka 4.0 on they name a leader that is gone, and
-    without a majority they can't elect another one.
+    """If a majority of controllers does not answer, the quorum counts as lost although the others name a leader: from
+    Kafka 4.0 on they keep naming a leader that is down, and can't elect another one.
     """
     nodes = tuple(Broker(each, f"c{each}", 9093) for each in CONTROLLERS)
     known = asking_quorum(Snapshot(), START)

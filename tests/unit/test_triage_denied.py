@@ -1,4 +1,6 @@
-"""Tests of the requests that brokers refuse to this console: a broker that decides about access otherwise."""
+"""Tests of requests that brokers refuse to the console: triage names a broker that authorizes differently from the
+others.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ BROKER_3 = "broker-denies", Subject(broker=3)
 
 
 def answering(count: int = 3) -> Snapshot:
-    """Return the healthy cluster; every broker has answered with its directories and its configs."""
+    """Return the snapshot of a healthy cluster of `count` brokers, each of which has answered with its log directories
+    and its configs.
+    """
     brokers = [each.id for each in healthy(count).cluster.brokers]
     return replace(
         healthy(count),
@@ -38,11 +42,12 @@ def answering(count: int = 3) -> Snapshot:
 def verdict_of(
     refused: Mapping[int, Sequence[Part]], failure: Failure = DENIED, *, alone: bool = False, gone: bool = False
 ) -> Verdict:
-    """Return the verdict over brokers that refuse some parts.
+    """Return the verdict on a cluster whose brokers refuse some parts.
 
     Args:
-        refused: broker -> the parts.
-        alone: whether broker 3 is alone in the ISRs of what it leads.
+        refused: broker -> the parts that it refuses.
+        failure: the failure with which they refuse.
+        alone: whether broker 3 is alone in the ISRs of the partitions that it leads.
         gone: whether broker 3 is fenced.
     """
 
@@ -113,7 +118,9 @@ def refused_by(snapshot: Snapshot, *brokers: int) -> Snapshot:
 
 @pytest.mark.parametrize("ticks", [8, 12, 40])
 def test_a_broker_that_waits_in_a_rolling_restart_decides_as_the_others_did(ticks: int) -> None:
-    """The roll gives this console its right; brokers 1 and 2 were restarted."""
+    """During a rolling restart that gives the console its right, the broker that still refuses and is restarted last is
+    not named as different: brokers 1 and 2 were restarted.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         if tick in (3, 4):
@@ -137,7 +144,9 @@ def test_a_broker_that_came_back_with_other_lines_is_named() -> None:
 
 
 def test_replicas_that_a_move_adds_are_no_followers_that_it_refuses() -> None:
-    """Partitions that broker 3 leads get a second replica."""
+    """If partitions that broker 3 leads get a second replica by a reassignment, triage does not say that no other
+    broker follows broker 3.
+    """
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
         moved = each_of_orders(

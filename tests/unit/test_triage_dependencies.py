@@ -1,4 +1,4 @@
-"""Tests of dependencies: the entities on which a symptom depends, and the entity that a change affects."""
+"""Tests of dependencies: the entities on which a symptom depends, and the entities that a change affects."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,9 @@ from tests.unit.test_triage import healthy
 
 
 def cluster() -> Snapshot:
-    """Return a cluster: billing reads orders, whose partition 0 is led by broker 1, and counting reads clicks."""
+    """Return a snapshot in which group billing reads orders, whose partition 0 is led by broker 1, and group counting
+    reads clicks.
+    """
     known = healthy()
     offsets = Topic(OFFSETS, tuple(Partition(n, 3, (3, 1), (3, 1)) for n in range(3)), internal=True)
     clicks = Topic("clicks", (Partition(0, 2, (2, 3), (2, 3)),))
@@ -54,7 +56,9 @@ EVERYTHING = {
 
 
 def needed(symptom: symptoms.Symptom, snapshot: Snapshot | None = None) -> dict[Entity, int]:
-    """Return the entities on which a symptom depends, with the shortest distance of each."""
+    """Return entity -> its shortest distance, for the entities on which a symptom depends. snapshot: None for
+    `cluster()`.
+    """
     changed = {sort: {name: Entity(sort, name) for name in names} for sort, names in EVERYTHING.items()}
     found: dict[Entity, int] = {}
     for distance, entity in near(symptom, snapshot or cluster(), changed):

@@ -1,5 +1,5 @@
-"""Tests of full log directories: those on one file system are one row, evidence names other writers, and remote storage
-is no disk.
+"""Tests of full log directories: those on one file system are one row, evidence names what else writes to it, and
+remote storage does not count as a disk.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def filled(
 
     Args:
         dirs: (broker, path) -> (total, usable) bytes.
-        hosts: broker -> its host; None, or a missing broker, for the host of `healthy`.
+        hosts: broker -> its host; None, or a missing broker, for the host in `healthy`.
         grows: bytes that Kafka writes to each directory in a tick.
         other: bytes that other programs write to each directory in a tick.
     """
@@ -143,7 +143,9 @@ def test_a_large_disk_that_is_nearly_full_and_rests_is_a_warning(
     ],
 )
 def test_replicas_go_where_room_is(others: Mapping[tuple[int, str], tuple[int, int]], words: str, command: str) -> None:
-    """A directory of broker 1 is full."""
+    """If a directory of broker 1 is full, the step moves replicas to a directory that has room: on the same broker,
+    else on another one.
+    """
     claim = next(each for each in filled({(1, "/a"): FULL, **others}) if each.subject.broker == 1)
     assert words in claim.next[-1].text
     assert claim.next[-1].command == command
@@ -193,18 +195,18 @@ def filled_by(
     future: str = "",
     ends: int = 99,
 ) -> Claim:
-    """Return the claim about the disk of broker 2.
+    """Return the claim about the disk of broker 2, which is nearly full.
 
     Args:
-        sizes: tick -> topic -> bytes.
+        sizes: tick -> topic -> bytes of its replica.
         configs: the configs of the topic debug; None if no configs were read.
-        moves: the running moves.
+        moves: the running reassignments.
         isr: the in-sync replicas of orders/0.
         usable: the free bytes at first.
-        total: the size of the disk.
-        ticks: the number of ticks.
-        future: the topic of a copy from another directory.
-        ends: the tick from which on the moves are done.
+        total: the size of the disk in bytes.
+        ticks: the number of polls.
+        future: the topic of a copy from another directory; ``""`` for no copy.
+        ends: the tick from which on the reassignments are done.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -258,7 +260,9 @@ def test_the_topic_that_fills_a_disk_is_named_with_its_limits(
 
 @pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "_schemas", "connect-offsets"])
 def test_a_topic_in_which_a_system_keeps_its_state_gets_no_retention(topic: str) -> None:
-    """With delete in its cleanup.policy, groups would lose their commits, and systems their state."""
+    """For a topic that stores a system's state, no step sets a retention: with delete in its cleanup.policy, groups
+    would lose their offsets, and systems their state.
+    """
     claim = filled_by(lambda tick: {topic: 9 * GB + 50_000_000 * tick})
     assert claim.title.endswith(f"mostly topic {topic}")
     assert "add no retention" in claim.next[0].text
@@ -266,7 +270,9 @@ def test_a_topic_in_which_a_system_keeps_its_state_gets_no_retention(topic: str)
 
 
 def test_the_commits_of_groups_are_compacted_only_if_their_topic_is() -> None:
-    """With delete in its policy, the retention of the topic is the very limit."""
+    """The evidence says that __consumer_offsets is only compacted if its cleanup.policy is compact alone; with delete,
+    its retention limits it.
+    """
     for policy, is_said in (("compact", True), ("delete", False)):
         configs = config_set({"cleanup.policy": policy, "retention.ms": "-1"}, ConfigSource(1))
         known = replace(healthy(), configs={topic_resource("__consumer_offsets"): configs})
@@ -315,7 +321,9 @@ def test_many_topics_that_grow_alike_are_not_named() -> None:
 def test_a_disk_that_a_move_fills_gets_no_other_move(
     adding: tuple[int, ...], isr: tuple[int, ...], *, is_clean: bool
 ) -> None:
-    """A drain of the broker would copy still more, and be stopped by the same disk."""
+    """If a running reassignment fills a disk, no step drains the broker or moves replicas away, which would copy still
+    more; the steps throttle the reassignment, or cancel it if that loses no records.
+    """
     move = Reassignment("orders", 0, (1, 2, 3), adding, ())
     claim = filled_by(lambda tick: {"orders": 20_000_000 * tick, "debug": GB}, moves=(move,), isr=isr)
     texts = [each.text for each in claim.next]
@@ -346,7 +354,9 @@ def test_only_moves_that_grow_are_cancelled() -> None:
 
 @pytest.mark.parametrize(("future", "ends"), [("orders", 99), ("", 6)])
 def test_copies_of_replicas_are_no_growth_of_their_topic(future: str, ends: int) -> None:
-    """They come from another directory of the broker, or by a move that has just ended."""
+    """A replica that grows because it is copied from another directory of the broker, or by a reassignment that has
+    just ended, does not count as a topic that grows.
+    """
     moves = () if future else (Reassignment("orders", 0, (1, 2, 3), (2,), ()),)
     for ticks in (8, 12):
         claim = filled_by(

@@ -1,4 +1,4 @@
-"""Tests of causes about groups: a group with members gets a row, and all groups without members share one."""
+"""Tests of causes about groups: a group with members gets its own row, and all groups without members share one."""
 
 from __future__ import annotations
 
@@ -31,11 +31,13 @@ from tests.support import samples
 from tests.unit.test_triage import START, TICK, healthy, moved, watched
 
 Rows = Mapping[str, tuple[str, list[tuple[str, int, int, int, str]]]]
-"""Group -> its state, and (topic, partition, committed, end, member) of its partitions."""
+"""Group -> its state, and (topic, partition, committed offset, end offset, member id) of its partitions."""
 
 
 def with_rows(snapshot: Snapshot, groups: Rows, starts: Mapping[tuple[str, int], tuple[int, int]]) -> Snapshot:
-    """Return the snapshot with only these groups, and with these starts and ends of logs."""
+    """Return the snapshot with only these groups. starts: (topic, partition) -> the first and the end offset of its
+    log.
+    """
     known, lags = {}, {}
     for name, (state, rows) in groups.items():
         members = tuple(
@@ -93,8 +95,8 @@ def test_the_one_that_has_a_member_stands_before_all_of_them() -> None:
     [("nobody", False), ("a member that left", True), ("a commit that moved", True), ("members listed", True)],
 )
 def test_a_group_without_members_is_stopped_where_somebody_was_seen(what: str, *, is_named: bool) -> None:
-    """Records are written all the time. The group is stopped only if a member, or a consumer that assigns its own
-    partitions, was seen at work.
+    """A group without members, for whose topic records are written all the time, is named as stopped only if kac saw a
+    member, or a consumer that assigns its own partitions, at work.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -122,7 +124,9 @@ def test_a_group_without_members_is_stopped_where_somebody_was_seen(what: str, *
 def test_an_autoscaler_has_some_time_to_start_consumers_for_the_first_records(
     ticks: int, members_until: int, severity: Severity, certainty: Certainty
 ) -> None:
-    """Records arrive from the 20th poll on."""
+    """A stopped group is first named without alarm, because an autoscaler may start consumers for the first records,
+    which are written from the 20th poll on.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         end = 100 + 50 * max(0, tick - 20)
@@ -136,7 +140,9 @@ def test_an_autoscaler_has_some_time_to_start_consumers_for_the_first_records(
 
 
 def test_a_topic_that_a_group_reads_no_more_is_not_its_trouble() -> None:
-    """The members read another topic; records that are written to the old topic are no lag of theirs."""
+    """If a group's members read another topic now, records that are written to the old topic count as no lag of the
+    group.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         rows = {
@@ -202,7 +208,7 @@ def test_offsets_ahead_of_the_end_are_told_of_mirrors_and_a_trouble_of_members()
 
 
 def test_a_mirror_that_goes_on_is_no_reader() -> None:
-    """The offsets of a mirror move, but are always beyond the end."""
+    """A mirrored group, whose offsets advance but are always beyond the end, does not count as a consumer."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         at = 50_000 + 90 * min(tick, 5)
@@ -220,8 +226,8 @@ def test_a_log_that_was_cut_back_is_read_from_there() -> None:
 
 @given(st.integers(0, 1_000), st.integers(0, 1_000), st.integers(0, 10_000), st.integers(0, 10_000))
 def test_no_more_is_read_again_than_the_log_has(start: int, length: int, committed: int, to: int) -> None:
-    """A reset neither reads again nor passes over more records than the log has. If both offsets are in the log, their
-    distance is the forecast.
+    """The forecast of a reset never re-reads or skips more records than the log has; if both offsets are in the log, it
+    is their distance.
     """
     log = cluster.LogRange(start, start + length)
     offset = min(max(to, log.start), log.end)  # staging refuses other offsets
@@ -236,7 +242,9 @@ def test_no_more_is_read_again_than_the_log_has(start: int, length: int, committ
 
 
 def test_equal_claims_of_many_groups_are_one_and_the_alive_come_first() -> None:
-    """Fifty groups lose their members; another group stands still at a record."""
+    """If fifty groups lose their members, they share a row, and the row of another group, which is stuck and has
+    members, comes first.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         gone = tick > 2
@@ -274,7 +282,9 @@ def test_many_partitions_of_one_group_are_one_cause_with_all_its_steps() -> None
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.booleans()), min_size=1, max_size=12))
 def test_what_was_read_once_is_read_for_ever(polls: list[tuple[int, bool]]) -> None:
-    """A partition stays read after it had a member, or after a commit moved within the log."""
+    """A partition counts as read from then on if it had a member, or if its committed offset advanced within the
+    log.
+    """
     trend, seen, before = None, False, None
     for number, (committed, member) in enumerate(polls):
         row = cluster.PartitionLag("orders", 0, committed, 20, max(0, 20 - committed), "m" if member else "")
@@ -290,7 +300,9 @@ FACTOR, SHARE_FACTOR = "offsets.topic.replication.factor", "share.coordinator.st
 
 
 def small(brokers: int, factor: int, key: str = FACTOR, held: str = "orders") -> Snapshot:
-    """Return a cluster whose brokers hold replicas of the topic `held`, and set the replication factor `key`."""
+    """Return a snapshot of `brokers` brokers with replicas of the topic `held`, whose config `key`, a replication
+    factor, is `factor`.
+    """
     base = healthy()
     alive = base.cluster.brokers[:brokers]
     entries = ConfigSet((ConfigEntry(key, str(factor), ConfigSource(5)),))
@@ -309,7 +321,9 @@ def small(brokers: int, factor: int, key: str = FACTOR, held: str = "orders") ->
 
 
 def test_groups_that_no_coordinator_can_be_made_for_are_a_trouble() -> None:
-    """On one broker with Kafka's defaults, consumers wait for a coordinator for ever."""
+    """A cluster with one broker and Kafka's defaults is a trouble, because consumers wait for a coordinator without
+    end.
+    """
     verdict = diagnose(watched(lambda s, _: s, before=small(1, 3)))
     (only,) = verdict.causes
     assert (only.claim.cause, only.claim.subject) == ("coordinator-unavailable", Subject(topic="__consumer_offsets"))
@@ -338,7 +352,7 @@ TRANSACTION_FACTOR = "transaction.state.log.replication.factor"
 
 
 def allowing(*types: str) -> tuple[Acl, ...]:
-    """Return an ACL for `pay` on each of these types of resources."""
+    """Return an ACL that allows `pay` on each of these types of resources."""
     return tuple(samples.acl("User:pay", "pay", "WRITE", on=each) for each in types)
 
 
@@ -374,8 +388,8 @@ def test_a_number_that_a_file_sets_above_the_brokers_is_a_warning_without_acls()
 
 
 def test_brokers_that_go_while_it_is_watched_make_it_a_cause_after_five_minutes() -> None:
-    """If brokers go during the watch, too few brokers for the topic of offsets are a cause only after five minutes: the
-    brokers may be restarting.
+    """If brokers stop while kac polls, too few brokers for __consumer_offsets are a cause only after five minutes,
+    because the brokers may be restarting.
     """
     whole, less = small(3, 3), small(2, 3)
     assert diagnose(watched(lambda s, _: less, before=whole)).causes == ()
@@ -385,8 +399,8 @@ def test_brokers_that_go_while_it_is_watched_make_it_a_cause_after_five_minutes(
 
 @pytest.mark.parametrize("other", [2, None])
 def test_a_topic_that_one_of_the_brokers_may_make_is_no_trouble(other: int | None) -> None:
-    """A topic of offsets that some broker can create is no trouble: each broker creates it with its own value, and one
-    broker has a lower one, or hides it.
+    """It is no trouble that brokers can't create __consumer_offsets if one of them can, because its replication factor
+    is lower, or hidden: each broker uses its own value.
     """
     base = small(2, 3)
     entries = () if other is None else (ConfigEntry(FACTOR, str(other), ConfigSource(4)),)
@@ -411,8 +425,8 @@ def test_share_groups_need_their_own_topic() -> None:
     ids=["one of three", "spread", "two partitions prove nothing"],
 )
 def test_a_slow_group_is_told_which_partition_gets_most_records(arriving: tuple[int, ...], *, named: bool) -> None:
-    """Triage names the partition that gets most of the records that a slow group reads, if the topic has at least
-    three. The group reads 8 records a tick of each partition, or as many as arrive.
+    """Triage names the partition that gets most of the records of a slow group, if the topic has at least three
+    partitions. The group reads 8 records per tick of each partition, or as many as arrive.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -433,8 +447,8 @@ def test_a_slow_group_is_told_which_partition_gets_most_records(arriving: tuple[
 def test_a_member_that_stands_in_all_of_its_partitions_is_named_itself(
     stands: tuple[int, ...], *, is_member: bool
 ) -> None:
-    """Triage names the member instead of the partitions if it stands still in all of its partitions. m1 moves on in two
-    partitions; m2 has two others, and commits at every poll until the eighth.
+    """Triage names a member instead of its partitions if the committed offsets of all its partitions do not advance. m1
+    advances in two partitions; m2 has two others, and commits at every poll until the eighth.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -456,7 +470,9 @@ def test_a_member_that_stands_in_all_of_its_partitions_is_named_itself(
 
 @pytest.mark.parametrize(("ticks", "certainty"), [(14, Certainty.POSSIBLE), (20, Certainty.LIKELY)])
 def test_a_static_member_that_is_away_may_start_again(ticks: int, certainty: Certainty) -> None:
-    """Pods with instance ids restart one after the other; m2 is away since the eighth poll."""
+    """A partition of a static member that is away is first named as possible, then as more certain: pods with instance
+    ids restart one after the other, and m2 is away since the eighth poll.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         rows = [
@@ -514,7 +530,9 @@ def test_the_first_cycle_of_a_job_that_reads_now_and_then(
 def test_a_reader_that_assigns_its_partitions_commits_no_more(
     commits: tuple[int, ...], ticks: int, certainty: Certainty
 ) -> None:
-    """As Flink does: it is no member, and commits at checkpoints."""
+    """Triage names a consumer that assigns its own partitions, like Flink's, which commits at checkpoints, if it no
+    longer commits.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         at = max((each for each in commits if each <= tick), default=0)
@@ -532,7 +550,9 @@ def test_a_reader_that_assigns_its_partitions_commits_no_more(
 
 
 def test_a_reader_that_was_overtaken_sets_itself() -> None:
-    """Its offset is below the log's start: the first step waits for it, and brokers refuse a reset meanwhile."""
+    """If a consumer's offset is below the log's start, the first step waits for the consumer to reset itself, because
+    brokers refuse another reset meanwhile.
+    """
     rows: Rows = {"g": ("Stable", [("orders", 0, 0, 11, "m")])}
     (only,) = diagnose(watched(lambda s, _: s, before=with_rows(healthy(), rows, {("orders", 0): (10, 11)}))).causes
     waits, resets = only.claim.next
@@ -543,7 +563,9 @@ def test_a_reader_that_was_overtaken_sets_itself() -> None:
 
 
 def test_the_time_without_a_member_does_not_count_as_standing_still() -> None:
-    """A member that comes after a pause of its group has as much time to commit as any other member."""
+    """A member that joins after its group had no members has as much time to commit as any other member before it
+    counts as stuck.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         away = 3 <= tick < 14
@@ -558,8 +580,8 @@ def test_the_time_without_a_member_does_not_count_as_standing_still() -> None:
 
 
 def test_members_of_different_services_are_told_apart() -> None:
-    """Evidence says if the clients of a group that rebalances read different topics, but not if they are replicas of
-    one service.
+    """The evidence about rebalances says so if the group's clients read different topics, but not if they are instances
+    of one service.
     """
 
     def evidence(*members: tuple[str, tuple[str, ...]]) -> str:
@@ -589,8 +611,8 @@ def test_members_of_different_services_are_told_apart() -> None:
 
 @pytest.mark.parametrize(("stands", "cause"), [(True, "consumer-stuck"), (False, "group-rebalancing")])
 def test_a_record_that_ends_its_readers_is_named_rather_than_their_rebalances(*, stands: bool, cause: str) -> None:
-    """If a partition stands still through all rebalances, triage names its record instead of the rebalances. Polls are
-    5 s apart, and rebalances 25 s. stands: whether one of two partitions stands still.
+    """If a partition's committed offset does not advance through all rebalances, triage names its record instead of the
+    rebalances. Polls are 5 s apart, rebalances 25 s. stands: whether one of two partitions does not advance.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -608,7 +630,7 @@ def test_a_record_that_ends_its_readers_is_named_rather_than_their_rebalances(*,
 
 def test_the_rebalances_are_named_while_no_member_is_left() -> None:
     """Triage names the stuck record or the rebalances also at polls without a member: the only process of a service
-    ends at a record, and starts again.
+    ends at a record, and is started again.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -622,8 +644,8 @@ def test_the_rebalances_are_named_while_no_member_is_left() -> None:
 
 
 def test_what_left_is_of_a_sink_connector() -> None:
-    """If the group's name is that of a sink's group, the step names the connector; another group with the same client
-    has no such step.
+    """If a group without members has the name of a sink's group, the step names the connector; another group with the
+    same client id has no such step.
     """
 
     def steps(group: str) -> list[str]:
@@ -666,7 +688,9 @@ def test_what_left_is_of_a_sink_connector() -> None:
 def test_the_clients_of_a_group_without_members_went_to_a_new_group(
     client: str, name: str, later: str, topic: str, comes: int, *, is_named: bool
 ) -> None:
-    """A service that starts again may use a new name for its group. comes: the first tick with that group."""
+    """If a new group with the same clients appears when a group loses its members, triage names it: a service may use
+    another group name when it starts again. comes: the first tick with the new group.
+    """
 
     def group(name: str, client: str, topic: str, *, is_there: bool) -> cluster.Group:
         member = cluster.GroupMember("m1", client, "/10.0.0.1", ((topic, 0),))
@@ -692,7 +716,9 @@ def test_the_clients_of_a_group_without_members_went_to_a_new_group(
 
 
 def test_names_that_change_at_each_start_are_no_release() -> None:
-    """The only client has a new group three times; two groups have no member any more."""
+    """If the only client uses a new group at each of three starts, so that two groups have no members, triage does not
+    call it a release with a new name.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         groups, lags = {}, {}
@@ -731,8 +757,8 @@ def test_names_that_change_at_each_start_are_no_release() -> None:
 def test_a_share_group_stands_at_a_record_until_its_deliveries_are_used_up(
     type_: str, lock_ms: str | None, limit: str | None, ticks: int, *, is_stuck: bool
 ) -> None:
-    """A share group is stuck only after its deliveries of a record are used up: its start offset moves once the first
-    record is done, while members work on later records.
+    """A share group counts as stuck only after all deliveries of a record are used up: its start offset advances only
+    when the first record is done, while members work on later records.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -753,7 +779,9 @@ def test_a_share_group_stands_at_a_record_until_its_deliveries_are_used_up(
 
 
 def alone(committed: Callable[[int], int], ticks: int, topic: str = "orders") -> list[Claim]:
-    """The rows about a stuck partition, the only one of its group. committed: tick -> the offset."""
+    """Return the claims about a stuck partition that is the only one of its group. committed: tick -> its committed
+    offset.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return with_rows(snapshot, {"g": ("Stable", [(topic, 0, committed(tick), 150 + 50 * tick, "m")])}, {})
@@ -788,14 +816,18 @@ def test_a_member_may_work_on_a_long_batch(moves: int, ticks: int, certainty: Ce
     ],
 )
 def test_a_reader_of_a_retry_topic_pauses_on_purpose(topic: str, ticks: int, *, is_stuck: bool) -> None:
-    """Ticks of 5 s: it pauses for the delay in the topic's name, or for an unknown one."""
+    """A reader of a retry topic counts as stuck only after the delay in the topic's name, or after a longer time if the
+    name has none. Ticks are 5 s.
+    """
     found = alone(lambda _: 100, ticks, topic)
     assert bool(found) is is_stuck
 
 
 @pytest.mark.parametrize("is_deployment", [True, False])
 def test_no_record_is_skipped_after_a_deployment_over_a_paused_partition(*, is_deployment: bool) -> None:
-    """Partition 0 stands while the members of a group are replaced one after the other, each after 25 s."""
+    """If partition 0 does not advance while all members of a group are replaced one after the other, as in a
+    deployment, no step skips its record; if only its own member is replaced again and again, a step does.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         release = tick // 5
@@ -822,7 +854,9 @@ def test_no_record_is_skipped_after_a_deployment_over_a_paused_partition(*, is_d
 def test_rebalances_without_a_commit_between_are_no_deployment(
     commits: bool, leaves: bool, certainty: tuple[Severity, Certainty]
 ) -> None:
-    """Ticks of 5 s. Each sixth one a member leaves and joins with a new id."""
+    """If a member leaves and joins with a new id at each sixth tick of 5 s, and the group commits nothing in between,
+    the rebalances are a likely cause; if it commits, or members only join, they are possible.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         state = "PreparingRebalance" if tick % 6 == 5 else "Stable"
@@ -848,7 +882,9 @@ def test_rebalances_without_a_commit_between_are_no_deployment(
 
 
 def one_host(ids: Sequence[str], end: int, is_calm: bool) -> Callable[[Snapshot], Snapshot]:
-    """Return the snapshot of a group whose members all have one client id and host, and of which none ever commits."""
+    """Return a function that returns the snapshot with a group without commits, whose members have these ids, and all
+    the same client id and host. end: end offset. is_calm: whether the group is stable.
+    """
     members = tuple(cluster.GroupMember(each, "billing", "/h", (("orders", n),)) for n, each in enumerate(ids))
     rows = tuple(cluster.PartitionLag("orders", n, 100, end, end - 100, each) for n, each in enumerate(ids))
     group = cluster.Group("g", "Stable" if is_calm else "PreparingRebalance", "classic", 1, members=members)
@@ -866,7 +902,9 @@ def one_host(ids: Sequence[str], end: int, is_calm: bool) -> Callable[[Snapshot]
 def test_members_of_one_host_that_leave_once_are_no_loop(
     ids: Callable[[int], list[str]], ends: Callable[[int], int]
 ) -> None:
-    """Four members leave, one every 10 s, while nothing is committed."""
+    """If four members on one host leave, one every 10 s, while nothing is committed, triage does not name repeated
+    rebalances.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         step, calm = min(4, max(0, (tick - 4) // 2)), not (4 <= tick < 13 and tick % 2)
@@ -880,7 +918,9 @@ def test_members_of_one_host_that_leave_once_are_no_loop(
 
 @pytest.mark.parametrize(("other", "is_stuck"), [(1, True), (4, False)])
 def test_a_record_ends_its_readers_although_some_other_member_left(other: int, *, is_stuck: bool) -> None:
-    """Every 25 s the member of partition 0 ends. other: the number of times that the member of partition 1 leaves."""
+    """If the member of partition 0 ends every 25 s, triage names the record even if another member left a few times.
+    other: how often the member of partition 1 leaves.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         release = tick // 5

@@ -1,5 +1,5 @@
-"""Tests of the causes that brokers and partitions share: a slow broker, one that stops answering again and again, and
-one whose partitions nobody reads.
+"""Tests of causes that follow from comparing brokers and partitions: a slow broker, one that stops answering again and
+again, and one whose partitions no group reads.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,7 +22,9 @@ SECOND = timedelta(seconds=1)
 
 
 def probed(rounds: Iterable[Mapping[int, float]], silent: Iterable[Iterable[int]] = ()) -> Verdict:
-    """Return the verdict after rounds of probes, one in a second, with these brokers silent in each."""
+    """Return the verdict after rounds of probes, one per second. rounds: broker -> seconds of its answer. silent: the
+    brokers that do not answer in each round.
+    """
     snapshot, away = triage.healthy(), [*map(frozenset, silent)]
     observations: Observations | None = None
     for second, took in enumerate(rounds):
@@ -35,7 +37,7 @@ def probed(rounds: Iterable[Mapping[int, float]], silent: Iterable[Iterable[int]
 
 
 def with_two(seconds: float) -> dict[int, float]:
-    """Return the usual times, with this one for broker 2."""
+    """Return broker -> seconds of its answer: the usual times, but `seconds` for broker 2."""
     return {**USUAL, 2: seconds}
 
 
@@ -78,7 +80,9 @@ def test_a_broker_that_answers_far_later_than_the_others_is_slow(
 
 
 def test_a_broker_that_starts_may_answer_slowly_at_first() -> None:
-    """Triage does not compare a broker's answer times with those before its silence: the broker is another process."""
+    """After a broker did not answer for a while, triage does not compare its answer times with those before, because it
+    may be a new process.
+    """
     slow = [*[USUAL] * 10, *[{1: 0.005, 3: 0.004}] * 3, *[with_two(0.6)] * 5, *[USUAL] * 5]
     silent = [*[()] * 10, *[(2,)] * 3, *[()] * 10]
     assert not probed(slow, silent).causes
@@ -111,7 +115,7 @@ def test_short_pauses_of_a_broker_that_stays_in_sync_are_information(seconds: in
 
 
 LED = {topic: tuple(1 + number % 3 for number in range(6)) for topic in ("orders", "clicks")}
-"""Topic -> the leader of each partition."""
+"""Topic -> the broker id of the leader of each partition."""
 
 
 def _with_topics(snapshot: Snapshot) -> Snapshot:
@@ -137,8 +141,8 @@ def _read(
     still: Iterable[tuple[str, int]],
     holder: Callable[[int], int] = lambda number: number // 2,
 ) -> Snapshot:
-    """Return the snapshot in which each group reads its topic, but commits nothing in these partitions from the third
-    tick on. holder: returns the number of the member that has a partition.
+    """Return the snapshot at a tick in which each group reads its topic, but commits nothing in the partitions `still`
+    from the third tick on. holder: partition -> the number of the member that has it.
     """
     stands = set(still)
     lags = {
@@ -196,7 +200,9 @@ def test_what_several_groups_do_not_read_has_one_leader(
 
 
 def test_members_that_hang_with_their_host_are_not_blamed_on_the_leader_of_their_partitions() -> None:
-    """The assignor range gives a member the partitions of one leader."""
+    """If all partitions of a hanging member have the same leader, because of the range assignor, triage does not name
+    the leader.
+    """
     causes = _causes({"billing": "orders", "counts": "clicks"}, OF_BROKER_2, holder=lambda number: number % 3)
     assert causes
     assert "leader-not-read" not in {each.cause for each in causes}

@@ -1,4 +1,6 @@
-"""Tests of the causes in dead letters: those that suddenly come, and a group that reads those that it writes."""
+"""Tests of causes about dead letters: many that come suddenly, and a group that reads the dead letters that it
+writes.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,9 @@ def rows(dead: str, *, orders: int, letters: int, reads: int, archive: int = 0) 
 
     Args:
         dead: the name of the second topic.
-        orders, letters: records that arrive in each topic at each tick; the group reads all of orders.
-        reads: letters that the group reads at each tick.
-        archive: orders that another group reads at each tick; 0 for no other group.
+        orders, letters: records that are written to each topic in each tick; the group reads all of orders.
+        reads: dead letters that the group reads in each tick.
+        archive: orders that another group reads in each tick; 0 for no other group.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -77,11 +79,12 @@ def letters(
     sink: str = "",
     more: tuple[str, ...] = (),
 ) -> list[Claim]:
-    """The rows about the dead letters of orders.
+    """Return the claims about the dead letters of orders.
 
     Args:
-        growth: topic and tick -> the records of each partition in that tick.
-        sink: whether a sink writes them.
+        growth: topic and tick -> the records written to each partition in that tick.
+        dead: the name of the topic of dead letters.
+        sink: the name of a sink connector that writes them; ``""`` for no sink.
         more: further topics.
     """
     orders, names = healthy().topics["orders"], ("orders", dead, *more)
@@ -122,7 +125,7 @@ def test_letters_that_suddenly_come_are_a_warning_with_their_reader() -> None:
 
 
 def test_retries_that_suddenly_come_are_one_row() -> None:
-    """Each record that fails is in all topics of its retries."""
+    """Records that suddenly come to several retry topics are one row, because each failing record is in all of them."""
     more = ("orders-retry-1", "orders-retry-2", "customers-retry-0")
     (claim,) = letters(since_then(0, 8), dead="orders-retry-0", more=more)
     assert claim.title == "orders-retry-0 and 2 more get up to 9.6 records/s each, 13% of those of orders"
@@ -180,7 +183,7 @@ def test_letters_that_may_be_as_usual_are_a_guess(growth: Callable[[str, int], i
 
 
 def test_letters_stay_a_row_while_their_share_lasts() -> None:
-    """For an hour, the last of it with a tenth of the load."""
+    """The row stays as long as the share of dead letters does: for an hour, even if the load falls to a tenth."""
     topics = {name: replace(healthy().topics["orders"], name=name) for name in ("orders", "orders.DLT")}
     logs, rates, known = ObservedLogs(), NOT_POLLED, ()
     orders = dead = 0

@@ -1,5 +1,5 @@
-"""Tests of the members of groups over time: an instance id that changes hands, partitions without a member, topics that
-do not exist, and members that left.
+"""Tests of the members of groups over several polls: an instance id used by two processes, partitions without a member,
+topics that do not exist, and members that left.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,9 @@ TICKS = 20
 
 
 def causes(member_id: Callable[[int], str], instance: str | None = "app-0", *, lags: bool = False) -> list[Claim]:
-    """Return the causes of a group whose only member has these ids at each tick."""
+    """Return the claims about a group whose only member has the id `member_id(tick)` at each tick. instance: its
+    group.instance.id; None for a dynamic member. lags: whether the group lags.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         changed = moved(snapshot, {0: (100 + tick, 100 + (50 if lags else 1) * tick)})
@@ -74,6 +76,7 @@ def grown(
         of_members: the number of partitions that members have from the poll `joins` on.
         committed: the offset that the group commits in partition 2, from the poll `commits` on; -1 for none.
         records: the number of records in each new partition.
+        ticks: the number of polls.
         is_new: whether the group has no offset before the poll `commits`.
         kind: the type of the group.
     """
@@ -127,7 +130,9 @@ def test_new_partitions_that_a_group_does_not_read_are_named() -> None:
 
 @pytest.mark.parametrize("ticks", [5 + 12, 5 + 6 * 12 - 1], ids=["after 60 s", "before 6 min"])
 def test_while_consumers_may_yet_find_new_partitions_it_is_only_possible(ticks: int) -> None:
-    """Consumers look for new partitions every five minutes, so the cause is only possible until then."""
+    """In the first five minutes, the interval at which consumers look for new partitions, triage names partitions
+    without a member only as possible.
+    """
     verdict = grown(of_members=2, ticks=ticks)
     (claim,) = not_noticed(verdict)
     assert (claim.severity, claim.certainty) == (Severity.WARNING, Certainty.POSSIBLE)
@@ -159,7 +164,9 @@ def not_known(verdict: Verdict) -> list[tuple[str, str]]:
 
 
 def test_records_before_the_first_commit_in_a_new_partition_may_never_have_been_read() -> None:
-    """A reader that begins at the end and a fast reader that begins at the start commit the same first offset."""
+    """Triage names records before a group's first commit in a new partition as possibly unread: a reader that begins at
+    the end and a fast reader that begins at the start commit the same offset.
+    """
     ((what, where),) = not_known(grown(of_members=4, joins=11, commits=12, committed=700, records=720))
     assert what.startswith("whether group billing read the 700 records before its first commits in the new partition 2")
     assert "reset group billing topic orders partition 2 to earliest" in where
@@ -184,13 +191,13 @@ def test_a_group_that_had_nothing_to_pass_over_is_not_asked_about(known: dict[st
 def waiting(
     *, ticks: int = 60, wanted: str = "order", lag: bool = True, regex: str = "", created: int = 999
 ) -> list[Claim]:
-    """Return the causes of a group whose members wait for a topic from the first tick on.
+    """Return the claims about a group whose members wait for a topic from the first tick on.
 
     Args:
         wanted: the topic that they subscribe to.
         lag: whether the group has offsets of a topic that is written to.
-        regex: the pattern of their subscription; empty for none.
-        created: the tick at which the topic exists and is read.
+        regex: the pattern of their subscription; ``""`` for none.
+        created: the tick at which the topic is created and read.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -249,12 +256,12 @@ def test_a_pattern_that_fits_no_whole_name_is_named() -> None:
 def not_ready(
     *sources: str, ticks: int = 20, state: str = "NotReady", lag: bool = True, inner: tuple[str, ...] = ()
 ) -> list[Claim]:
-    """The causes of a streams group that is in this state from the first tick on. There are orders, with six
-    partitions, and rates, with two.
+    """Return the claims about a streams group that is in this state from the first tick on. There are topics orders,
+    with six partitions, and rates, with two.
 
     Args:
         sources: the topics of its only subtopology.
-        lag: whether records wait for it.
+        lag: whether there are records that it has not read.
         inner: the topics between its subtopologies that it reads.
     """
 
@@ -303,7 +310,7 @@ def test_a_streams_group_that_starts_is_no_trouble(known: dict[str, object]) -> 
 
 
 def slow(members: Callable[[int], tuple[cluster.GroupMember, ...]]) -> Claim:
-    """Return the claim about a group whose lag grows while it commits. members: tick -> the group's members."""
+    """Return the claim about a group whose lag grows while it commits. members: tick -> its members."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         changed = moved(snapshot, {0: (100 + 10 * tick, 100 + 50 * tick), 1: (5 + 10 * tick, 5 + 50 * tick)})

@@ -1,4 +1,4 @@
-"""Tests of a min ISR that can't be met: its severity, and its row next to the rows about missing brokers."""
+"""Tests of a min ISR that can't be met: its severity, and when it is named together with missing brokers."""
 
 from collections.abc import Iterable
 
@@ -17,12 +17,14 @@ from tests.unit import test_triage as triage
 
 
 def written(until: int, tick: int) -> Facts:
-    """Return facts in which the log of orders/3 grows at each tick up to `until`."""
+    """Return facts at a tick: the log of orders/3 grows at each tick up to `until`."""
     return triage.kept_logs(lambda each: {("orders", 3): 100 + 7 * min(each, until)})(tick)
 
 
 def wanting(snapshot: Snapshot, number: int, topics: Iterable[str] = ("orders",)) -> Snapshot:
-    """Return the snapshot with this min ISR of topics; topics that do not exist are copied from orders."""
+    """Return the snapshot in which these topics have min.insync.replicas `number`; topics that do not exist are copied
+    from orders.
+    """
     first = snapshot.topics["orders"]
     made = {name: replace(first, name=name) for name in topics}
     configs = {
@@ -54,7 +56,9 @@ def test_it_is_critical_where_writes_are_seen_to_stop(until: int, severity: Seve
 
 
 def test_every_replica_wanted_and_one_away_is_said_beside_it() -> None:
-    """All topics are one row."""
+    """If topics require all replicas and one broker is down, triage names that in one row for all topics, in addition
+    to the broker.
+    """
     names = [f"t{n}" for n in range(40)]
     verdict = diagnose(triage.watched(lambda s, _: triage.without_broker(wanting(s, 3, names), [2])))
     assert {each.claim.cause for each in verdict.causes} == {"broker-down", "min-isr-impossible"}
@@ -86,8 +90,8 @@ def of_one_replica(snapshot: Snapshot) -> Snapshot:
 
 @pytest.mark.parametrize(("release", "is_trouble"), [("3.6", True), ("2.8", True), ("3.7", False), ("≥ 4.0", False)])
 def test_newer_brokers_take_any_number_for_one_of_a_single_replica(release: str, *, is_trouble: bool) -> None:
-    """Since Kafka 3.7 the only replica's leader is enough, so topics with one replica and a default of two are no
-    trouble.
+    """Topics with one replica and min.insync.replicas=2 are a trouble before Kafka 3.7 only: since then the leader
+    alone is enough for them.
     """
     versions = {1: BrokerVersion(release, {}), 2: BrokerVersion("4.3", {})}
     verdict = diagnose(triage.watched(lambda s, _: replace(wanting(of_one_replica(s), 2), versions=versions)))
@@ -100,8 +104,8 @@ def test_an_announced_restart_is_none() -> None:
 
 
 def test_what_passes_is_what_brokers_let_pass() -> None:
-    """Brokers accept writes while all replicas are in sync, even if min.insync.replicas is larger, and no write with
-    one replica less.
+    """kac's rule for accepted writes equals the brokers': while all replicas are in sync they accept writes, even if
+    min.insync.replicas is larger, and with one replica less no write.
     """
     (whole,) = min_isr_of(diagnose(triage.watched(lambda s, _: wanting(s, 9))))
     assert "as soon as one is not in sync" in whole.title

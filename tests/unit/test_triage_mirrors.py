@@ -1,4 +1,6 @@
-"""Tests of MirrorMaker in triage: a flow that stopped is one row, one that beats, was removed or is paused is none."""
+"""Tests of MirrorMaker in triage: a flow that stopped is one row; one that sends heartbeats, was removed or is paused
+is no row.
+"""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -25,9 +27,9 @@ TICKS = 8
 
 
 def beat(seconds: float, seen: float = 0.0, every: int | None = 1_000) -> Beat:
-    """Return a heartbeat that was written `seconds` before the start, and first seen `seen` seconds after it.
+    """Return a heartbeat that was written `seconds` before the first poll, and first seen `seen` seconds after it.
 
-    every: the interval of heartbeats in milliseconds; None if unknown.
+    every: the interval of heartbeats in ms; None if it is unknown.
     """
     at = START - timedelta(seconds=seconds)
     return Beat(round(at.timestamp() * 1000), every, START + timedelta(seconds=seen))
@@ -52,7 +54,9 @@ def verdict(
     grows: bool = False,
     failure: Failure | None = None,
 ) -> Verdict:
-    """Return the verdict on flows that stay the same. grows: whether records come to the copy of the first flow."""
+    """Return the verdict after `ticks` polls on flows that do not change. grows: whether records are written to the
+    copy of the first flow. failure: of reading the flows; None if they were read.
+    """
 
     def at(_: Snapshot, tick: int) -> Snapshot:
         found = with_flows(flows, base or healthy(), tick)
@@ -67,7 +71,7 @@ def rows(found: Verdict) -> list[tuple[str, str, str]]:
 
 
 SECONDS = TICKS * TICK.total_seconds()
-"""The duration of the observations."""
+"""The duration of the observations in seconds."""
 
 
 def test_a_flow_that_stopped_is_a_row_with_its_last_heartbeats() -> None:
@@ -101,7 +105,9 @@ def test_a_flow_that_beats_was_taken_down_or_is_unknown_is_no_row(last: Beat | N
 
 
 def test_a_flow_without_copies_of_days_ago_or_whose_copies_grow_is_no_trouble() -> None:
-    """By default MirrorMaker also writes heartbeats of the opposite flow, even if it copies no topic there."""
+    """A flow without heartbeats is no trouble if it has no copies, stopped days ago, or its copies grow: by default
+    MirrorMaker writes heartbeats also of the opposite flow, even if it copies no topic there.
+    """
     assert rows(verdict(replace(flow(beat(300)), topics=()))) == []
     ((name, severity, _),) = rows(verdict(flow(beat(2 * 86_400))))
     assert (name, severity) == ("mirror-stopped", "info")

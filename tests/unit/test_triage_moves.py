@@ -1,4 +1,6 @@
-"""Tests of reassignments that wait: the replica they wait for, the steps that help, and the edits that a key stages."""
+"""Tests of reassignments that do not progress: the replica that they wait for, the steps that help, and the edits that
+a key stages.
+"""
 
 import pytest
 from hypothesis import given
@@ -21,7 +23,7 @@ from tests.unit.test_triage import healthy, watched, without_broker
 
 
 def moving(snapshot: Snapshot, move: Reassignment, isr: tuple[int, ...]) -> Snapshot:
-    """Return the snapshot with orders/0 in this move and with this ISR."""
+    """Return the snapshot with this reassignment and this ISR of orders/0."""
     topic = snapshot.topics[move.topic]
     first = topic.partitions[0]._replace(replicas=move.replicas, isr=isr, leader=isr[0] if isr else -1)
     topics = {move.topic: replace(topic, partitions=(first, *topic.partitions[1:]))}
@@ -29,7 +31,7 @@ def moving(snapshot: Snapshot, move: Reassignment, isr: tuple[int, ...]) -> Snap
 
 
 def claimed(move: Reassignment, isr: tuple[int, ...], down: tuple[int, ...] = (), ticks: int = 8) -> Claim:
-    """Return the claim about a move on a cluster with these brokers down, from the first tick on."""
+    """Return the claim about a reassignment. down: the brokers that are down from the first tick on."""
 
     def change(snapshot: Snapshot, _tick: int) -> Snapshot:
         return moving(without_broker(snapshot, down) if down else snapshot, move, isr)
@@ -77,8 +79,8 @@ def test_work_is_no_trouble(move: Reassignment, isr: tuple[int, ...], ticks: int
 
 
 def test_a_cancellation_that_would_lose_records_is_no_next_step() -> None:
-    """Triage proposes no cancellation of a move if all former replicas are down and only added ones are in sync: it
-    asks to bring the former ones back.
+    """If all former replicas are down and only added ones are in sync, triage does not propose to cancel the
+    reassignment, but to start the former brokers.
     """
     for move, isr, down in (
         (Reassignment("orders", 0, (3, 4, 1), (3, 4), (1,)), (3,), (1, 4)),
@@ -99,7 +101,9 @@ some = st.lists(brokers, unique=True, min_size=1, max_size=4).map(tuple)
 def test_a_way_back_that_is_offered_keeps_a_replica_in_sync(
     before: tuple[int, ...], wanted: tuple[int, ...], in_sync: set[int]
 ) -> None:
-    """The rule holds for any move and any ISR."""
+    """For any reassignment and any ISR, a cancellation is called unclean exactly if no former replica is in sync and
+    another one is.
+    """
     adding = tuple(each for each in wanted if each not in before)
     removing = tuple(each for each in before if each not in wanted)
     move = Reassignment("orders", 0, (*wanted, *removing), adding, removing)
@@ -138,7 +142,7 @@ def test_a_key_stages_the_first_step_and_the_others_are_shown(steps: tuple[Next,
 
 
 def test_all_edits_of_a_step_are_staged_together() -> None:
-    """The line on the screen tells how many edits the step has."""
+    """The key stages all edits of a step at once, and the line on the screen says how many there are."""
     step = Next("cancel them", edits=tuple(CancelMove("orders", n) for n in range(3)))
     staging = staging_of((step, CANCEL), healthy())
     assert staging is not None
@@ -146,8 +150,8 @@ def test_all_edits_of_a_step_are_staged_together() -> None:
 
 
 def test_a_partition_without_a_leader_is_no_unclean_way_back() -> None:
-    """The cancellation of a move is not called unclean if the ISR is empty and leaders are eligible, because it is
-    unknown which replica has which records.
+    """If the ISR is empty and there are eligible leader replicas, cancelling a reassignment is not called unclean,
+    because it is unknown which replica has which records.
     """
     move = Reassignment("orders", 0, (3, 4, 1), (3, 4), (1,))
     snapshot = moving(healthy(brokers=6, racks=2), move, ())
@@ -157,8 +161,8 @@ def test_a_partition_without_a_leader_is_no_unclean_way_back() -> None:
 
 @pytest.mark.parametrize(("set_at", "is_named"), [(0, True), (4, False)])
 def test_a_throttle_is_left_behind_only_once_its_tool_had_time_for_it(set_at: int, *, is_named: bool) -> None:
-    """Triage names a throttle as left behind only some polls after a tool has set it, because a tool sets it before its
-    moves and removes it after them. Polls are 5 s apart. set_at: the tick from which the throttle exists.
+    """Triage names a throttle as left behind only some polls after it was set, because a tool sets it before its
+    reassignments and removes it after them. Polls are 5 s apart. set_at: the tick from which the throttle exists.
     """
     resource, key = broker_resource(2), "leader.replication.throttled.rate"
 

@@ -1,5 +1,5 @@
-"""Tests of values that a next step never offers: those that this journal took back, and those worse than the present
-one.
+"""Tests of values that a step never proposes: those that a change in this journal reverted, and those worse than the
+present one.
 """
 
 import pytest
@@ -36,7 +36,7 @@ def a_claim(*steps: Next) -> Claim:
 
 
 def with_own(key: str, value: str, resource: ConfigResource = ORDERS) -> Snapshot:
-    """Return the snapshot with a value that the resource itself sets."""
+    """Return the snapshot in which the resource overrides a config with this value."""
     known = healthy()
     entry = ConfigEntry(key, value, codes.DYNAMIC_TOPIC_CONFIG)
     others = tuple(each for each in known.configs.get(resource, ConfigSet(())) if each.name != key)

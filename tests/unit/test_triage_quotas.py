@@ -1,4 +1,4 @@
-"""Tests of a quota below the rate of writes: it is the only cause of a group's lag, and the offered fix raises it."""
+"""Tests of a quota below the rate of writes: it is named as the only cause of a group's lag, and the step raises it."""
 
 from collections.abc import Mapping
 
@@ -16,20 +16,20 @@ from console.triage.diagnosis import diagnose
 from tests.unit.test_triage import _whole_logs, moved, watched
 
 Quotas = Mapping[tuple[tuple[str, str | None], ...], float]
-"""Entity -> consumer_byte_rate."""
+"""Quota entity -> its consumer_byte_rate in bytes per second."""
 
 
 def starved(
     quotas: Quotas, read: int, written: int = 50, clients: int = 1, fraud: int = 0, *, side: bool = False
 ) -> list[Claim]:
     """Return the claims about groups that lag in six partitions with records of 100 bytes; each broker leads two of
-    them.
+    these partitions.
 
     Args:
         read: records that each group reads from each partition in 5 s.
         written: records that are written to each partition in 5 s.
         clients: the number of groups, each with its own client.
-        fraud: the records that another group of a client without a quota reads; 0 for no such group.
+        fraud: the records that another group reads in 5 s, whose client has no quota; 0 for no such group.
         side: whether the groups also read a topic of unknown size, to which nothing is written.
     """
 
@@ -61,7 +61,9 @@ def starved(
 @pytest.mark.parametrize("read", [0, 10])
 @pytest.mark.parametrize("entity", [(("client-id", "c"),), (("client-id", None),), (("user", None),)])
 def test_it_is_the_cause_in_one_row(entity: tuple[tuple[str, str | None], ...], read: int) -> None:
-    """2,000 bytes a second are written to each broker, and clients may read 400. Commits make no difference."""
+    """A quota is named as the only cause, in one row, whether or not the group commits: 2,000 bytes per second are
+    written to each broker, and clients may read 400.
+    """
     (only,) = starved({entity: 400.0}, read)
     assert (only.cause, only.certainty) == ("quota-exceeded", Certainty.LIKELY)
     assert only.evidence[1].fact.startswith("2,000 bytes/s are written to broker ")
@@ -95,7 +97,9 @@ def test_a_quota_above_what_is_written_or_below_a_more_specific_one_is_not_the_c
 
 
 def test_where_users_have_quotas_of_their_own_it_is_possible() -> None:
-    """No response contains the users of the members."""
+    """If there are quotas of users, a client's quota is only named as possible, because no response contains the users
+    of a group's members.
+    """
     quotas: Quotas = {(("client-id", "c"),): 400.0, (("user", "alice"),): 10.0**9}
     found = {each.cause: each for each in starved(quotas, 10)}
     assert found["quota-exceeded"].certainty is Certainty.POSSIBLE

@@ -1,4 +1,4 @@
-"""Tests of brokers that have replicas and are not registered."""
+"""Tests of the row about brokers that have replicas but are not registered."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.unit.test_triage import PARTS, START, TICK, Change, each_of_orders, h
 
 
 def claim_of(change: Change, *, shows_fenced: bool = True, first: Snapshot | None = None, silent: int = 0) -> Claim:
-    """Return the only claim.
+    """Return the only claim on a cluster that `change` alters.
 
     Args:
         shows_fenced: whether the cluster lists all registrations, as since Kafka 4.0.
-        first: the first poll; None for a healthy one.
+        first: the snapshot of the first poll; None for a healthy one.
         silent: the broker that does not answer; 0 for none.
     """
 
@@ -85,7 +85,9 @@ def test_a_broker_that_registers_again_is_no_trouble() -> None:
 
 
 def test_polls_that_are_far_apart_do_not_show_whether_it_ran() -> None:
-    """The console's host slept for 10 minutes, in which the broker was stopped and removed."""
+    """If no poll was made for 10 minutes, in which a broker was stopped and unregistered, the row does not say that the
+    broker was running.
+    """
     observations = None
     for second, gone in ((0, False), (1, False), (600, True), (601, True)):
         known = without_broker(healthy(), [3], fenced=False) if gone else healthy()
@@ -101,7 +103,9 @@ def test_polls_that_are_far_apart_do_not_show_whether_it_ran() -> None:
 
 @pytest.mark.parametrize(("listing", "is_named"), [(2, False), (3, True)])
 def test_a_listing_that_is_older_than_the_topics_may_lack_a_new_broker(listing: int, *, is_named: bool) -> None:
-    """Partition 0 gets a replica on broker 4 at tick 3."""
+    """A broker with replicas is not named as unregistered if the list of brokers was read before the topics: partition
+    0 gets a replica on broker 4 at tick 3.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         read_at = {**snapshot.read_at, Part.CLUSTER: START + min(tick, listing) * TICK}

@@ -1,5 +1,5 @@
-"""Tests of remembered results: only changed arguments are computed again, and results of one cluster do not affect
-another.
+"""Tests of cached results of triage: only those of changed arguments are computed again, and one cluster's results do
+not affect another's.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,9 @@ TABLE = st.dictionaries(LETTERS, st.integers(0, 2))
 def test_results_from_tables_are_those_of_calls_for_each_and_only_changed_ones_are_called(
     polls: list[tuple[dict[str, int], dict[str, int], frozenset[str], int]], keep: bool
 ) -> None:
-    """Unchanged tables are the same objects as before, or equal ones."""
+    """Cached results for tables equal the results of separate calls, and the function is called for changed entries
+    only, whether unchanged tables are the same objects as before or equal ones.
+    """
     asked: list[str] = []
 
     def all_of(*arguments: object) -> tuple[object, ...]:
@@ -86,7 +88,7 @@ POLL = st.tuples(st.dictionaries(st.sampled_from(NAMES), STEP), st.sets(st.integ
 
 
 def _verdicts(*clusters: Sequence[tuple[dict[str, tuple[int, int, str]], set[int], bool]]) -> list[list[Verdict]]:
-    """Return the verdicts on clusters that are polled in turn, one verdict for each poll."""
+    """Return, for each cluster, the verdict of each of its polls; the clusters are polled in turn."""
     bases = [_cluster() for _ in clusters]
     observed = [begin(Poll(START, base)) for base in bases]
     found: list[list[Verdict]] = [[] for _ in clusters]

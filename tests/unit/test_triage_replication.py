@@ -1,4 +1,4 @@
-"""Tests of the replication between brokers that are up: brokers that do not follow one another, and the reasons."""
+"""Tests of the replication between brokers that are up: which brokers do not follow which, and why."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_brokers_that_do_not_follow_one_another_are_one_row() -> None:
 
 @pytest.mark.parametrize("followed", [0, 3])
 def test_a_follower_in_sync_where_another_is_not_is_no_trouble_of_all(followed: int) -> None:
-    """A replica of the partition follows, so that brokers still reach one another."""
+    """If some replica of a partition is in sync, triage does not say that all brokers fail to follow one another."""
 
     def isr(each: Partition) -> Partition:
         return each._replace(isr=each.replicas[:2]) if each.number == followed else leader_only(each)
@@ -55,7 +55,9 @@ def test_a_follower_in_sync_where_another_is_not_is_no_trouble_of_all(followed: 
 
 
 def test_one_broker_that_is_cut_off_both_ways_is_no_trouble_of_all() -> None:
-    """With two replicas, each partition that broker 3 has a replica of lacks one."""
+    """If each partition with a replica on broker 3 lacks one of its two replicas, triage names broker 3, not all
+    brokers.
+    """
 
     def two(each: Partition) -> Partition:
         replicas = each.replicas[:2]
@@ -76,7 +78,7 @@ def test_followers_that_are_away_are_not_expected() -> None:
 
 
 def of_cluster(operation: str) -> Acl:
-    """Return the right of brokers' user on the cluster."""
+    """Return an ACL that allows the brokers' user an operation on the cluster."""
     return samples.acl("User:broker", "kafka-cluster", operation, on="CLUSTER")
 
 
@@ -107,12 +109,12 @@ CONTRACTOR = samples.acl("User:contractor", "kafka-cluster", "ALL", on="CLUSTER"
 
 
 def with_rights(rights: Callable[[int], Sequence[Acl]], out: Callable[[Partition], Partition], at: int) -> Claim:
-    """Return the claim about the replication, 12 ticks after replicas left ISRs, or less.
+    """Return the claim about the replication 12 ticks after replicas left ISRs.
 
     Args:
         rights: tick -> the ACLs.
-        out: a partition -> the same after replicas left its ISR.
-        at: the tick of that.
+        out: returns a partition after replicas left its ISR.
+        at: the tick at which they leave.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -150,7 +152,9 @@ def test_the_right_of_another_user_is_not_why_one_broker_is_behind() -> None:
 
 
 def test_new_replicas_are_expected_only_once_the_moves_are_known() -> None:
-    """All partitions get a second replica, and the reassignments are read some seconds after the topics."""
+    """If all partitions get a second replica, and the reassignments are read some seconds after the topics, triage does
+    not name broken replication meanwhile.
+    """
     one = each_of_orders(healthy(), lambda each: each._replace(replicas=(each.leader,), isr=(each.leader,)))
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -251,11 +255,11 @@ LAG_TIME, WAIT = "replica.lag.time.max.ms", "replica.fetch.wait.max.ms"
 
 
 def flapping(times: int, *, brokers: tuple[int, ...] = (2,), lag: str = "30000") -> Watch:
-    """Return polls in which replicas leave ISRs for 3 of every 10 seconds.
+    """Return polls in which replicas are out of ISRs for 3 s of every 10 s.
 
     Args:
-        times: the number of times.
-        brokers: the brokers of the replicas.
+        times: how often they leave.
+        brokers: the brokers of these replicas.
         lag: the brokers' replica.lag.time.max.ms.
     """
     file = samples.config_set({LAG_TIME: lag, WAIT: "500"}, STATIC_BROKER_CONFIG)
@@ -300,7 +304,9 @@ def test_a_lag_time_of_one_fetch_is_why_all_replicas_flap() -> None:
 
 @pytest.mark.parametrize(("short", "is_named"), [((2,), False), ((1, 3), True), ((1,), False)])
 def test_the_lag_times_of_all_leaders_may_be_why_a_follower_flaps(short: tuple[int, ...], *, is_named: bool) -> None:
-    """A leader takes followers out of the ISR by its own lag time."""
+    """If the leaders have a short replica.lag.time.max.ms, triage names it as why a follower leaves ISRs again and
+    again: a leader removes followers by its own value.
+    """
     watch = flapping(4)
     watch.base = replace(
         watch.base,
@@ -395,7 +401,9 @@ def test_replicas_that_stay_out_are_broken() -> None:
 def test_a_short_session_may_be_why_a_broker_is_fenced_again_and_again(
     session: str, silent: int, refuses: int, *, is_short: bool
 ) -> None:
-    """The controllers' own value counts, which no API shows: the row stays what is certain."""
+    """If a broker is fenced again and again and its session timeout is short, the evidence says so; the certainty
+    stays, because the controllers' value counts, which no API shows.
+    """
     file = samples.config_set(
         {"broker.session.timeout.ms": session, "broker.heartbeat.interval.ms": "2000"}, STATIC_BROKER_CONFIG
     )
@@ -416,7 +424,9 @@ def test_a_short_session_may_be_why_a_broker_is_fenced_again_and_again(
 
 
 def shown(*issuers: str) -> Facts:
-    """Return the facts with a certificate of each broker, from 1, on its listener INSIDE."""
+    """Return facts with a certificate on the listener INSIDE of each broker, from 1 on. issuers: of these
+    certificates.
+    """
     ends = START + timedelta(days=300)
     mine = (
         Certificate(Listener(broker, f"b{broker}", 9094, "INSIDE"), "CN=b", issuer, START, ends)
@@ -449,7 +459,9 @@ def shown(*issuers: str) -> Facts:
 def test_another_authority_may_be_why_a_broker_does_not_follow(
     issuers: tuple[str, ...], between: dict[str, str], *, is_told: bool
 ) -> None:
-    """A broker that follows the others is trusted by them: then it is no row."""
+    """If a broker does not follow the others and its certificate has another issuer, the evidence says so; not if it
+    follows them, because then they trust it.
+    """
 
     def out(each: Partition) -> Partition:
         return each._replace(isr=tuple(b for b in each.isr if b != 3 or b == each.leader))
@@ -470,7 +482,9 @@ def test_another_authority_may_be_why_a_broker_does_not_follow(
 
 
 def test_a_certificate_from_before_a_restart_is_told_by_no_row() -> None:
-    """kac reads a certificate again if its broker was silent; one that was stopped in order may have another."""
+    """After a controlled shutdown, a broker's certificate that was read before is not evidence, because the broker may
+    have another one; kac reads it again.
+    """
 
     def out(each: Partition) -> Partition:
         return each._replace(isr=tuple(b for b in each.isr if b != 3 or b == each.leader))

@@ -1,5 +1,5 @@
-"""Tests of restarts: a broker that hands its leaders over before it goes is restarted; one that falls silent first is
-down.
+"""Tests of restarts: a broker that hands its leaders over before it stops is named as restarting; one that stops
+answering first is named as down.
 """
 
 from datetime import timedelta
@@ -35,22 +35,22 @@ from tests.unit.test_triage import (
 
 SECOND = timedelta(seconds=1)
 STOPS = 5
-"""The second in which a broker's leaders are first seen elsewhere."""
+"""The second in which a broker's former partitions are first seen with other leaders."""
 NEVER = range(0)
 
 
 def answering(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with every broker up, so that replicas out of the ISR are only behind."""
+    """Return the snapshot in which every broker is up, so that replicas out of the ISR are only behind."""
     topic = snapshot.topics["orders"]
     behind = replace(topic, partitions=tuple(each._replace(offline=()) for each in topic.partitions))
     return replace(snapshot, cluster=healthy().cluster, topics={"orders": behind})
 
 
 class Watch:
-    """Polls of a cluster, one a second, and the verdict after each."""
+    """Polls of a cluster, one per second, and the verdict after each."""
 
     def __init__(self, base: Snapshot | None = None, well: int = STOPS) -> None:
-        """Poll the healthy cluster. well: the number of polls."""
+        """Poll the healthy cluster `well` times. base: its snapshot; None for the usual one."""
         self.base = base or healthy()
         self.verdicts: list[Verdict] = []
         self._observations: Observations | None = None
@@ -73,13 +73,13 @@ class Watch:
         epoch: int = 7,
         topics_too: bool = True,
     ) -> list[Verdict]:
-        """Poll a number of times, and return the verdicts.
+        """Poll `seconds` times, once per second, and return the verdicts.
 
         Args:
-            seconds: the number of polls, one a second.
-            fenced: this broker is fenced, and its leaders are elsewhere; 0 for none.
-            behind: this broker is up, but leads no partition and is in no ISR; 0 for none.
-            silent: this broker refuses connections or, with `hangs`, does not answer; 0 for none.
+            seconds: the number of polls.
+            fenced: the broker that is fenced and leads no partition; 0 for none.
+            behind: the broker that is up, but leads no partition and is in no ISR; 0 for none.
+            silent: the broker that refuses connections or, with `hangs`, does not answer; 0 for none.
             epoch: the leader epoch of the quorum.
             topics_too: whether the topics were also described after the change.
         """
@@ -98,7 +98,7 @@ class Watch:
 
 
 def only(verdict: Verdict) -> tuple[str, str, str]:
-    """Return name, severity and title of the only cause of a verdict."""
+    """Return name, severity and title of the only cause in a verdict."""
     assert not verdict.unexplained
     (one,) = verdict.causes
     return one.claim.cause, one.claim.severity.value, one.claim.title
@@ -109,8 +109,8 @@ FEWER = "; 6 partitions have one replica fewer until it"
 
 
 def test_a_restart_in_order_is_no_trouble_until_it_is_over() -> None:
-    """A restart in order is one row without trouble, from the stop of the broker until it has caught up. The broker
-    hands over for 2 s, ends, is fenced, comes back after 20 s, and catches up for 15 s.
+    """A restart with a controlled shutdown is one row without trouble, from the broker's stop until it has caught up.
+    The broker hands its leaders over for 2 s, ends, is fenced, comes back after 20 s, and catches up for 15 s.
     """
     watch = Watch()
     watch.poll(2, behind=3)
@@ -127,8 +127,8 @@ def test_a_restart_in_order_is_no_trouble_until_it_is_over() -> None:
 
 
 def test_one_that_is_gone_or_refuses_right_before_its_leaders_moved_was_stopped_in_order() -> None:
-    """If leaders move at once when a broker refuses connections or is gone, triage takes it for stopped in order: after
-    a crash, its session would have lasted for 9 s.
+    """If a broker's leaders move at the moment when it refuses connections or is no longer listed, triage names a
+    controlled shutdown: after a crash, they would move only when its session times out, after 9 s.
     """
     watch = Watch()
     assert only(watch.poll(3, fenced=3)[-1]) == ("broker-restarting", "info", f"{STOPPED}{FEWER} is back")
@@ -138,8 +138,8 @@ def test_one_that_is_gone_or_refuses_right_before_its_leaders_moved_was_stopped_
 
 
 def test_one_that_is_fenced_before_its_topics_are_described_again_was_stopped_in_order() -> None:
-    """A restart in order is no trouble if kac sees the broker fenced before it sees the new leaders, because it lists
-    brokers and describes topics at different times.
+    """A restart with a controlled shutdown is no trouble, even if kac sees the broker fenced before it sees the new
+    leaders, because it lists brokers and describes topics at different times.
     """
     watch = Watch()
     watch.poll(2, fenced=3, topics_too=False)
@@ -163,7 +163,7 @@ def test_one_that_is_fenced_after_its_silence_is_down(silent_for: int, *, hangs:
 @pytest.mark.parametrize("hangs", [False, True])
 @pytest.mark.parametrize("silent_for", [2, 6, 9])
 def test_a_broker_that_was_silent_before_its_leaders_moved_is_down(silent_for: int, *, hangs: bool) -> None:
-    """A broker that was silent until its leaders moved crashed or hangs: the controller moves the leaders when the
+    """A broker that did not answer until its leaders moved is named as down: the controller moves the leaders when the
     session times out, which may be set shorter than usual.
     """
     watch = Watch()
@@ -193,8 +193,8 @@ def test_a_broker_that_fails_after_its_restart_is_down(way: str) -> None:
 
 
 def test_one_that_hands_over_and_hangs_or_goes_on_to_answer_is_no_restart() -> None:
-    """A broker that is not fenced after it handed its leaders over is not restarting: it is unresponsive if it hangs,
-    and its replication is broken if it answers.
+    """A broker that is not fenced after it handed its leaders over is not named as restarting: it is unresponsive if it
+    hangs, and its replication is broken if it answers.
     """
     watch = Watch()
     watch.poll(1, behind=3)
@@ -206,8 +206,8 @@ def test_one_that_hands_over_and_hangs_or_goes_on_to_answer_is_no_restart() -> N
 
 
 def test_a_broker_that_comes_back_catches_up_for_five_minutes_after_its_last_progress() -> None:
-    """A broker that comes back, also after a crash, may catch up for five minutes. If it is behind for longer, its
-    replication is broken.
+    """A broker that comes back, also after a crash, is named as catching up until five minutes after its last progress;
+    after that its replication is named as broken.
     """
     watch = Watch()
     watch.poll(9, silent=3)
@@ -249,8 +249,8 @@ def test_partitions_without_a_leader_are_trouble_from_the_first_moment() -> None
 
 @given(st.lists(st.sampled_from([1, 2, 3]), min_size=1, max_size=3, unique=True), st.booleans())
 def test_a_rolling_restart_with_planned_elections_is_calm(brokers: list[int], back_too: bool) -> None:
-    """A rolling restart is no trouble: each broker in turn stops in order, a controller resigns with it, and another
-    one may resign when the broker is back.
+    """A rolling restart is no trouble: each broker in turn shuts down, a controller resigns with it, and another one
+    may resign when the broker is back.
     """
     watch, epoch = Watch(well=0), 7
     for broker in brokers:
@@ -297,7 +297,9 @@ def test_leaders_that_are_elsewhere_after_a_restart_are_elected_by_the_brokers_t
 def test_a_restart_that_takes_far_longer_than_others_of_the_same_roll(
     others: tuple[int, ...], took: int, seconds: int, *, is_long: bool
 ) -> None:
-    """Brokers are away for a while each, the last one for longer; its file may have a line that it refuses."""
+    """In a rolling restart, triage names the broker that is away for much longer than the others were; its file may
+    have a line that it refuses.
+    """
     watch = Watch()
     for broker in others:
         watch.poll(2, behind=broker)
@@ -318,7 +320,9 @@ def test_a_restart_that_takes_far_longer_than_others_of_the_same_roll(
 
 
 def test_a_long_restart_shows_what_changed_in_the_files_of_other_brokers() -> None:
-    """All brokers get the same new file, and one of them does not start with it."""
+    """If all brokers get the same new file and one of them does not start with it, its row shows which keys changed in
+    the other brokers' files.
+    """
     file = {broker_resource(1): config("num.io.threads", "8", STATIC_BROKER_CONFIG)}
     watch = Watch(replace(healthy(), configs=file))
     watch.poll(10, fenced=1)
@@ -342,7 +346,9 @@ def test_the_row_of_a_long_restart_keeps_its_text(seconds: int) -> None:
     [(10**9, 10**6, True), (10**9, 9 * 10**8, False), (10**6, 0, False), (10**9, 2 * 10**8, False)],
 )
 def test_a_broker_that_comes_back_without_its_logs_is_told_so(held: int, then: int, *, is_emptied: bool) -> None:
-    """A volume is not mounted, or another host runs with its id; a planned new disk is no trouble either."""
+    """If a broker comes back with much smaller replicas than before, the row says so: a volume may not be mounted, or
+    another host may run with its id. A planned new disk is no trouble either.
+    """
 
     def holding(size: int) -> Snapshot:
         replicas = ReplicaSizes([ReplicaSize("orders", 0, size, 0, False)])
@@ -360,14 +366,16 @@ def test_a_broker_that_comes_back_without_its_logs_is_told_so(held: int, then: i
 
 
 class QuorumWatch(Watch):
-    """Polls of a cluster whose broker 3, which has no vote, fetches the metadata log until a second."""
+    """Polls of a cluster whose broker 3, which is no voter, fetches the metadata log until a certain second."""
 
     def __init__(self, until: int) -> None:
         self.until = until
         super().__init__()
 
     def poll(self, seconds: int, **how: Any) -> list[Verdict]:  # type: ignore[override]
-        """So many polls, with the quorum as it was described at each."""
+        """Poll `seconds` times, with the quorum's description at each poll, and return the verdicts. how: as for
+        `Watch.poll`.
+        """
         found = []
         for _ in range(seconds):
             now = now_ms(0) + 1000 * len(self.verdicts)
@@ -383,7 +391,9 @@ class QuorumWatch(Watch):
 def test_a_broker_that_answered_and_heard_nothing_of_controllers_did_not_stop_in_order(
     silent_for: int, *, is_cut_off: bool
 ) -> None:
-    """It fetched last so long before the controllers fenced it."""
+    """If a broker that answered until it was fenced last fetched the metadata log long before that, triage names it as
+    cut off from the controllers. silent_for: the seconds between.
+    """
     watch = QuorumWatch(STOPS + 10 - silent_for)
     watch.poll(10)
     verdict = watch.poll(21, fenced=3)[-1]
@@ -400,7 +410,9 @@ def test_a_broker_that_answered_and_heard_nothing_of_controllers_did_not_stop_in
 
 @pytest.mark.parametrize(("silent_for", "certainty"), [(9, Certainty.LIKELY), (0, Certainty.CERTAIN)])
 def test_a_rack_that_answers_until_it_is_fenced_has_lost_the_controllers(silent_for: int, certainty: Certainty) -> None:
-    """Brokers 2, 4 and 6 are one rack. They fetched the metadata log last so long before they were fenced."""
+    """If all brokers of a rack, 2, 4 and 6, answer until they are fenced, triage names the rack as cut off from the
+    controllers. silent_for: seconds between their last fetch of the metadata log and the fencing.
+    """
     base, fenced_at = healthy(brokers=6, racks=2), 20
 
     def poll(second: int) -> Poll:
@@ -439,7 +451,9 @@ OVERLAP, KILLED = ("restarts-overlap", Subject()), ("brokers-killed", Subject())
 def test_two_brokers_that_are_stopped_at_once_are_one_trouble(
     wanted: str, *, first_is_back: bool, is_named: bool
 ) -> None:
-    """Partitions have three replicas; one that is stopped alone leaves two in sync."""
+    """Two brokers that are stopped at once are one trouble if too few replicas stay in sync: partitions have three
+    replicas, so one broker that is stopped alone leaves two in sync.
+    """
     configs = {topic_resource("orders"): config("min.insync.replicas", wanted, TOPIC_CONFIG)}
     well = replace(healthy(), configs=configs)
     watch = Watch(well)
@@ -461,7 +475,7 @@ def test_two_brokers_that_are_stopped_at_once_are_one_trouble(
 
 
 def test_a_broker_that_is_back_and_catches_up_is_waited_for() -> None:
-    """Broker 2 is stopped before broker 1, which answers again, is in sync."""
+    """If broker 2 is stopped before broker 1, which answers again, is in sync, triage proposes to wait for broker 1."""
     well = replace(healthy(), configs={topic_resource("orders"): config("min.insync.replicas", "2", TOPIC_CONFIG)})
     watch = Watch(well)
     watch.poll(20, fenced=1)
@@ -476,7 +490,9 @@ def test_a_broker_that_is_back_and_catches_up_is_waited_for() -> None:
 
 
 def test_brokers_that_share_no_partition_may_be_stopped_at_once() -> None:
-    """As the brokers of one rack: each partition has one replica there."""
+    """Stopping several brokers at once is no trouble if they share no partition, like the brokers of one rack, where
+    each partition has one replica.
+    """
     topic = healthy(6).topics["orders"]
     apart = tuple(
         each._replace(replicas=ids, isr=ids, leader=ids[0])
@@ -491,7 +507,9 @@ def test_brokers_that_share_no_partition_may_be_stopped_at_once() -> None:
 
 @pytest.mark.parametrize(("silent", "is_killed"), [(9, True), (0, False)])
 def test_brokers_that_go_one_after_the_other_without_a_handover(silent: int, *, is_killed: bool) -> None:
-    """One broker that fails is no rolling restart; two are, unless they handed their leaders over."""
+    """Two brokers that stop one after the other without handing their leaders over are named as killed in a rolling
+    restart; one such broker is not, nor are two that handed over.
+    """
     watch = Watch()
     for number, broker in enumerate((1, 2)):
         watch.poll(silent, silent=broker)
@@ -510,12 +528,14 @@ def test_brokers_that_go_one_after_the_other_without_a_handover(silent: int, *, 
 
 
 def killed(watch: Watch) -> bool:
-    """Return whether a verdict names brokers that are killed."""
+    """Return whether a verdict so far names brokers that are killed instead of shut down."""
     return any(KILLED in named(each) for each in watch.verdicts)
 
 
 def test_a_broker_that_closes_its_logs_for_long_handed_its_leaders_over() -> None:
-    """It is fenced 18 s after the handover."""
+    """A broker that is fenced 18 s after it handed its leaders over, because it closes its logs, still counts as shut
+    down.
+    """
     watch = Watch()
     for broker in (1, 2):
         watch.poll(18, behind=broker)

@@ -32,11 +32,11 @@ TOPIC, BROKER, DEFAULT, STATIC = (ConfigSource(n) for n in (1, 2, 3, 4))
 ORDERS = config.topic_resource("orders")
 
 Own = Mapping[config.ConfigResource, Mapping[str, str]]
-"""Resource -> its values: a topic, a broker, or the default of all brokers."""
+"""Resource (a topic, a broker, or the default of all brokers) -> the configs that it sets."""
 
 
 def configured(snapshot: Snapshot, own: Own) -> Snapshot:
-    """Return the snapshot with these settings, as brokers describe them; their files set a retention of a day."""
+    """Return the snapshot with these configs, as brokers describe them; the brokers' files set a retention of a day."""
     default = own.get(config.CLUSTER_DEFAULT, {})
     configs = {
         config.CLUSTER_DEFAULT: config.ConfigSet(
@@ -73,9 +73,10 @@ def observed(
     ticks: int = 12,
     newest: Mapping[tuple[str, int], Newest] | None = None,
 ) -> Observations:
-    """Return the observations of a cluster.
+    """Return the observations of a cluster after `ticks` polls.
 
-    states, logs: tick -> the settings, and the log of orders/0, from that tick on.
+    states, logs: tick -> the configs, and the offsets of orders/0, from that tick on. newest: the newest records; None
+    for none.
     """
 
     def poll(tick: int) -> Poll:
@@ -91,7 +92,7 @@ def observed(
 
 
 def deletions(verdict: Verdict) -> list[tuple[str, Severity, list[str]]]:
-    """Return id, severity and staged commands of each cause `records-deleted`, the oldest first."""
+    """Return id, severity and the commands of the step of each cause `records-deleted`, the oldest first."""
     found = triage.claims_of(verdict, "records-deleted")
     return [
         (cause_id(each), each.severity, [command_of(edit) for step in each.next for edit in step.edits])
@@ -153,8 +154,8 @@ def test_a_topics_own_value_shields_it() -> None:
 
 
 def test_each_change_is_a_cause_also_the_same_one_twice_and_what_was_put_back_is_past() -> None:
-    """The topic's own retention is cut and restored, then the default is cut: the second deletion is not blamed on the
-    topic.
+    """If a topic's own retention is shortened and restored, and then the default is shortened, the second deletion of
+    records is named as caused by the default, not by the topic's retention.
     """
     states: dict[int, Own] = {
         0: {},
@@ -185,7 +186,9 @@ def test_each_change_is_a_cause_also_the_same_one_twice_and_what_was_put_back_is
     ],
 )
 def test_a_cut_that_is_changed_into_another_one_goes_on(place: config.ConfigResource, key: str, undone: str) -> None:
-    """One second becomes two, and records are still deleted: the step sets the value from before both changes."""
+    """If a shortened retention of one second becomes two, and records are still deleted, the step sets the value from
+    before both changes.
+    """
     states: dict[int, Own] = {0: {}, 2: {place: {key: "1000"}}, 6: {place: {key: "2000"}}}
     ((_, severity, staged),) = deletions(diagnose(observed(states, CUT)))
     assert (severity, staged) == (Severity.INFO, [])
@@ -233,7 +236,7 @@ def test_of_two_values_at_most_one_way_is_shorter(key: str, one: str | None, oth
 
 @given(st.lists(st.integers(0, 3), max_size=8))
 def test_of_changes_of_which_none_is_in_force_none_is_to_mend(settings: Iterable[int]) -> None:
-    """If no shorter retention is in force at the end, no cause has an edit to stage."""
+    """If no shortened retention is in force at the end, no cause has an edit to stage."""
     lengths = ("1", "1000", "60000", str(triage.DAY_MS - 1))
     states: dict[int, Own] = {0: {}}
     for place, each in enumerate(settings):
@@ -245,7 +248,9 @@ def test_of_changes_of_which_none_is_in_force_none_is_to_mend(settings: Iterable
 
 
 def test_what_was_read_of_other_resources_does_not_move_the_time_of_a_change() -> None:
-    """A pane reads one topic again and again, while the default was read a minute ago and was changed after that."""
+    """The time range of a changed default begins at its own last read, a minute ago, although a pane reads the configs
+    of one topic again and again.
+    """
     base, cut = (
         configured(triage.healthy(), {}),
         configured(triage.healthy(), {config.CLUSTER_DEFAULT: {"log.retention.ms": "1"}}),
@@ -266,7 +271,9 @@ def test_what_was_read_of_other_resources_does_not_move_the_time_of_a_change() -
 
 
 def test_a_mute_ends_with_the_next_unclean_election() -> None:
-    """Two elections of one partition are one row, which is that of the last."""
+    """Two unclean elections of one partition are one row, that of the last one, so a mute of the first does not hide
+    it.
+    """
     observations = triage.watched(triage._unclean)
     (led,) = observations.past.unclean
     (row,) = [each for each in cause_rows(diagnose(observations), {}) if each.claim.cause == "unclean-election"]
@@ -324,7 +331,7 @@ def test_keys_of_a_table_are_lost_although_its_group_had_read_them(policy: str, 
 
 @pytest.mark.parametrize(("usable", "is_put_back"), [(80, False), (500, True)])
 def test_a_retention_that_rescues_a_full_disk_is_not_put_back(usable: int, *, is_put_back: bool) -> None:
-    """The disk is nearly full until the shorter retention frees it."""
+    """If a shorter retention freed a nearly full disk, no step restores the former retention."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         left = usable if tick < 3 else 700
@@ -373,7 +380,9 @@ HALF_A_DAY = {LEADER: {"log.retention.ms": "43200000"}}
 def test_a_leader_that_alone_keeps_records_for_less_time_deleted_them(
     own: Own, newest: Mapping[tuple[str, int], Newest], command: str
 ) -> None:
-    """The settings stood before kac was opened; kac reads the topic's values from another broker."""
+    """If only the leader's own settings give a shorter retention, set before kac was opened, triage names them for
+    deleted records; kac reads the topic's configs from another broker.
+    """
     verdict = diagnose(observed({0: own}, CUT, newest=newest))
     found = [each.claim for each in verdict.causes if each.claim.cause == "records-deleted"]
     if command:
@@ -416,7 +425,7 @@ def test_a_short_retention_that_another_client_sets_on_a_full_disk_may_be_meant(
 
 
 def test_a_longer_retention_on_a_full_disk_is_no_rescue() -> None:
-    """It is what fills the disk."""
+    """A change to a longer retention does not count as freeing a full disk."""
     places, shortest = [("orders", number) for number in range(6)], int(SHORTEST)
     came, more = (
         {place: Counter(0.0, 0, 0.0, 0, SHORTEST, rate * shortest) for place in places} for rate in (1_000, 100_000)
@@ -439,7 +448,9 @@ def test_a_longer_retention_on_a_full_disk_is_no_rescue() -> None:
 
 
 def test_jumps_that_are_not_kept_are_not_examined_again() -> None:
-    """Of more losses than are kept the latest stay, from poll to poll. A change that is read later is examined."""
+    """If there are more deletions of records than kac keeps, the newest stay from poll to poll, and dropped ones are
+    not examined again. A change that is read later is examined.
+    """
     names = [f"t{number}" for number in range(MOST + 100)]
     topics = {name: Topic(name, (Partition(0, 1, (1,), (1,)),), topic_id=name) for name in names}
     start = triage.START.timestamp()
@@ -475,7 +486,7 @@ def overtaken(change: triage.Change, ticks: int = 12, *, deletes: bool = True) -
 
 
 def kept(retention_ms: int) -> triage.Change:
-    """A slow group, and this retention of its topic."""
+    """Return a change of the cluster: a slow group, and this retention.ms of its topic."""
     return lambda snapshot, tick: triage.kept_for(triage.slow(snapshot, tick), retention_ms)
 
 
@@ -498,7 +509,9 @@ def test_a_slow_group_that_its_retention_overtakes_is_named_with_the_limit() -> 
 
 @pytest.mark.parametrize("retention_ms", [300_000, 7 * triage.DAY_MS])
 def test_records_younger_than_the_retention_may_have_been_deleted_by_a_request(retention_ms: int) -> None:
-    """The group's next record is 25 s old."""
+    """If the deleted records were younger than the retention (the group's next record is 25 s old), the first step
+    names a DeleteRecords request and retention.ms as possible reasons, and no step has an edit.
+    """
     (claim,) = overtaken(kept(retention_ms))
     assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.LIKELY)
     assert not any(step.edits for step in claim.next)
@@ -551,7 +564,9 @@ def test_a_cut_that_is_read_after_the_deletion_is_the_cause_instead() -> None:
     ids=["near", "far", "too short", "beyond"],
 )
 def test_a_group_near_the_end_of_the_retention_is_warned_of(retention_ms: int, ticks: int, words: str) -> None:
-    """Each poll its next record is 5 s older."""
+    """Triage warns before retention deletes records that a group has not read; at each poll the group's next record is
+    5 s older.
+    """
     found = overtaken(kept(retention_ms), ticks, deletes=False)
     expected = [(Severity.WARNING, Certainty.LIKELY)] if words else []
     assert [(each.severity, each.certainty) for each in found] == expected

@@ -1,4 +1,6 @@
-"""Tests of a schema's change as the cause of failed connectors: tied by topic, time and trace, and reverted whole."""
+"""Tests of a changed schema as the cause of failed connectors: linked by topic, time and stack trace, and reverted as a
+whole.
+"""
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -31,13 +33,13 @@ TOLERABLE = (
     "\tat org.apache.kafka.connect.runtime.TransformationChain.apply(TransformationChain.java:58)\n"
     "Caused by: {}\n\tat org.apache.kafka.connect.transforms.ExtractField.apply(ExtractField.java:90)\n"
 )
-"""The trace of a record that a transform refused, as a worker of Kafka 4.3 writes it."""
+"""The stack trace of a record that a transform refused, as a worker of Kafka 4.3 reports it."""
 Versions = Mapping[int, bool]
-"""Number -> whether it is deleted. The id of version N is 10 N."""
+"""Version number -> whether the version is deleted. The schema id of version N is 10 N."""
 ONE: Versions = {1: False}
 TWO: Versions = {1: False, 2: False}
 WHEN = 5
-"""The tick of the change."""
+"""The tick at which the schema changes."""
 
 
 def subject(versions: Versions, name: str = NAME) -> Subject:
@@ -68,10 +70,11 @@ def whole(
     of: Mapping[str, ConfigSet] | None = None,
     checks: str = "BACKWARD",
 ) -> Snapshot:
-    """Return a cluster with connectors and a schema, read at a tick.
+    """Return a snapshot with connectors and a schema, read at a tick.
 
     Args:
-        of: configs of connectors, in place of the default ones; None for the default ones.
+        schemas: the versions of the subject.
+        of: connector -> its config; None for the default configs.
         checks: the subject's compatibility level.
     """
     known = {f"main/{each.name}": config(topics=",".join(each.topics)) for each in connectors}
@@ -92,7 +95,9 @@ def verdict(became: Callable[[int], Snapshot], ticks: int = WHEN + 5, before: Sn
 def changed(
     *connectors: Connector, schemas: Versions = TWO, fails: int = WHEN, of: Mapping[str, ConfigSet] | None = None
 ) -> Verdict:
-    """Return the verdict after the schema changed at `WHEN`, with these connectors from the tick `fails` on."""
+    """Return the verdict after the schema changed at `WHEN` to these versions, with these connectors from the tick
+    `fails` on. of: as for `whole`.
+    """
 
     def became(tick: int) -> Snapshot:
         there = connectors if tick >= fails else tuple(_well(each) for each in connectors)
@@ -111,7 +116,7 @@ def rows(found: Verdict) -> list[tuple[str, str]]:
 
 
 def staged(found: Verdict) -> list[str]:
-    """Return the commands of the first step."""
+    """Return the commands that the first step of a verdict stages."""
     return [command_of(each) for each in found.causes[0].claim.next[0].edits]
 
 
@@ -138,8 +143,9 @@ def test_a_new_version_is_the_cause_of_the_sink_that_fails_by_it_and_its_twin_is
 
 @pytest.mark.parametrize("ticks", [-3, 0, 30, 600, 721])
 def test_the_first_bad_record_may_come_long_after_the_version_and_not_before_it(ticks: int) -> None:
-    """Triage names a new schema version as the cause if a task fails within an hour after it: producers may use the
-    version later, and triage reads schemas less often than connectors. It does not for an earlier or later failure.
+    """Triage names a new schema version as the cause if a task fails within an hour after it, because producers may use
+    the version later, and triage reads schemas less often than connectors; not if the task fails before it, or
+    later.
     """
     found = changed(*BAD, fails=WHEN + ticks)
     is_tied = timedelta() <= ticks * TICK <= timedelta(hours=1)
@@ -180,7 +186,7 @@ def test_an_equal_reason_of_another_topic_is_a_row_of_its_own() -> None:
 
 
 def test_the_group_of_the_sink_is_no_row_of_its_own() -> None:
-    """The sink's lag, which grows, is explained by the same cause."""
+    """The growing lag of the failed sink's group is explained by the same cause, so it is no row of its own."""
     sink = emails(name=GROUP.removeprefix("connect-"), trace=TOLERABLE.format(MISSING))
 
     def became(tick: int) -> Snapshot:
@@ -279,7 +285,9 @@ def test_a_cluster_of_one_broker_keeps_one_replica_of_dead_letters() -> None:
 
 
 def test_what_is_taken_back_is_no_cause_of_what_fails_later() -> None:
-    """The record of the deleted version stays in the topic, so a restarted sink fails at it again."""
+    """A schema version that was deleted again is not named for a task that fails later. A record with it stays in the
+    topic, so a restarted sink fails at it again.
+    """
 
     def became(tick: int) -> Snapshot:
         there = BAD if tick >= WHEN + 4 else BOTH

@@ -1,5 +1,5 @@
-"""Tests of rows that settle: a cause stays for a minute while the facts do, and worse or surer causes are never
-delayed.
+"""Tests of how rows are kept stable: a cause stays for a minute while the facts do, but causes that are worse or more
+certain appear at once.
 """
 
 from datetime import timedelta
@@ -18,7 +18,7 @@ from tests.unit.test_triage import START, first_of_orders, healthy
 HERE = Subject(topic="orders", partition=0)
 SECOND = timedelta(seconds=1)
 OUT = first_of_orders(healthy(), isr=(healthy().topics["orders"].partitions[0].leader,))
-"""Two replicas of a partition are out of sync: no rule has a cause for that."""
+"""A snapshot in which two replicas of a partition are out of sync, for which no rule has a cause."""
 
 
 def a_claim(name: str, severity: Severity = Severity.HIGH, certainty: Certainty = Certainty.LIKELY) -> Claim:
@@ -34,7 +34,7 @@ def a_claim(name: str, severity: Severity = Severity.HIGH, certainty: Certainty 
 
 
 class Watched:
-    """A cluster in which a partition is out of sync, and rules that return the claims of a test."""
+    """A cluster in which a partition is out of sync, with rules that return the claims given by the test."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.claims: list[Claim] = []
@@ -44,7 +44,7 @@ class Watched:
         self.verdict: Verdict | None = None
 
     def named(self, seconds: int, *claims: Claim, is_ill: bool = True) -> list[str]:
-        """Return the names of the rows after a number of seconds with these claims.
+        """Poll for `seconds` seconds while the rules return these claims, and return the names of the rows.
 
         is_ill: whether the partition is out of sync.
         """

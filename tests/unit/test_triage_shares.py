@@ -1,4 +1,4 @@
-"""Tests of share groups that begin at the end of a topic: triage names this cause as possible, and only if no other
+"""Tests of share groups that begin at the end of a topic: triage names this as a possible cause, and only if no other
 group reads the records.
 """
 
@@ -29,13 +29,15 @@ def causes(
     others: bool = False,
     is_read: bool = True,
 ) -> list[Claim]:
-    """Return the causes while a group of workers comes to a topic and processes all records that arrive.
+    """Return the claims while a share group joins a topic and processes all records that arrive.
 
     Args:
+        value, source: share.auto.offset.reset of the group, and where it is set.
+        type_: the type of the group.
         came: the first poll that lists the group.
-        records: the number of records before it.
+        records: the number of records in the topic before that.
         others: whether another group reads the topic.
-        is_read: whether the group's configs are read.
+        is_read: whether the group's configs were read.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:

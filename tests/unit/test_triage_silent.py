@@ -1,4 +1,4 @@
-"""Tests of topics whose producers stop for a reason that no API shows."""
+"""Tests of topics to which producers stop writing, for a reason that no API shows."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from tests.unit.test_triage import (
 
 EVERY = TICK.total_seconds()
 STOPS = int(max(STEADY, SEEN * EVERY) / EVERY) + 1
-"""The last tick with a new record."""
+"""The last tick in which a record is written."""
 LATER = STOPS + int(max(QUIET, PAUSES * EVERY) / EVERY) + 1
 
 
 def verdict(ends: Callable[[int], int], ticks: int, *topics: str) -> Verdict:
-    """Return the verdict on topics with these ends at each tick."""
+    """Return the verdict after `ticks` polls on topics whose end offset is `ends(tick)`."""
     names = topics or ("orders",)
     orders = healthy().topics["orders"]
     before = replace(healthy(), topics={name: replace(orders, name=name) for name in names})
@@ -101,7 +101,9 @@ def test_many_silent_topics_are_one_row_and_those_of_long_ago_count_as_without_p
 
 @given(st.lists(st.booleans(), min_size=10, max_size=40))
 def test_a_silence_is_much_longer_than_every_pause_before_it(writes: list[bool]) -> None:
-    """A topic with records at these ticks is a row only if its silence is by far its longest pause."""
+    """A topic that gets records at these ticks is a row only if the time since the last one is by far its longest
+    pause.
+    """
     ends = [100 + sum(writes[: at + 1]) for at in range(len(writes))]
     times = [at for at in range(1, len(writes)) if writes[at]]
     if rows(verdict(lambda at: ends[at], len(writes) - 1)):
@@ -110,7 +112,8 @@ def test_a_silence_is_much_longer_than_every_pause_before_it(writes: list[bool])
 
 
 def misspelt(name: str, *, made_at: int = STOPS + 1, read: bool = False) -> Verdict:
-    """Return the verdict on orders, which falls silent, and on another topic that appears at the tick `made_at`.
+    """Return the verdict on orders, which gets no more records, and on another topic `name` that appears at the tick
+    `made_at`.
 
     read: whether a group reads the other topic.
     """
@@ -148,7 +151,9 @@ def test_a_topic_that_is_none_of_its_slips_is_not_named(name: str, made_at: int)
 
 
 def half_read(partitions: Sequence[int], ticks: int) -> ObservedLogs:
-    """The logs of orders, whose partitions grow at each tick; these are not read after `STOPS`."""
+    """Return the observed logs of orders, whose partitions grow at each tick; kac does not read `partitions` after
+    `STOPS`.
+    """
 
     def seen(at: int) -> dict[tuple[str, int], LogOffsets]:
         read = [number for number in range(6) if at <= STOPS or number not in partitions]
@@ -178,11 +183,12 @@ def test_a_log_that_kac_does_not_read_is_not_one_without_records(
 
 
 def sourced(ticks: int, *, again: int = 999, goes_on: bool = False, kind: str = SOURCE) -> list[Claim]:
-    """The rows on orders, whose source connector pg is deleted at `STOPS`.
+    """Return the claims about orders, whose source connector pg is deleted at `STOPS`.
 
     Args:
-        again: the tick at which it is created again.
-        goes_on: whether another producer writes to orders, too.
+        again: the tick at which the connector is created again.
+        goes_on: whether another producer also writes to orders.
+        kind: the type of the connector.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -226,10 +232,11 @@ def test_a_source_that_comes_again_or_is_not_missed_is_no_row(ticks: int, known:
 def written(
     growth: Callable[[str, int, int], int], ticks: int, *, topics: tuple[str, ...] = ("orders", "users")
 ) -> list[Claim]:
-    """The rows about a part of the partitions. Brokers 1 to 3 lead two of the six partitions of each topic.
+    """Return the claims about partitions that get no more records while others do. Brokers 1 to 3 lead two of the six
+    partitions of each topic.
 
     Args:
-        growth: topic, partition and tick -> the records of that tick.
+        growth: topic, partition and tick -> the records written in that tick.
     """
     orders = healthy().topics["orders"]
     before = replace(healthy(), topics={name: replace(orders, name=name) for name in topics})
@@ -265,7 +272,9 @@ def test_partitions_of_one_leader_that_get_no_record_are_named() -> None:
 
 
 def _by_its_own_producer(topic: str, number: int, tick: int) -> int:
-    """A producer writes to those partitions of orders and users that broker 2 leads, and stops; others to logs."""
+    """Return the records of a partition in a tick: one producer writes to those partitions of orders and users that
+    broker 2 leads, and stops; others write to logs.
+    """
     if topic == "logs":
         return 10 if led_by(number) != 2 else 0
     return 10 if led_by(number) == 2 and tick <= STOPS else 0
@@ -291,7 +300,9 @@ def test_partitions_that_rest_for_other_reasons_are_no_matter_of_their_leader(
 
 @pytest.mark.parametrize(("unread_from", "skipped"), [(6, 0), (999, 3)], ids=["a leader's logs unread", "a late read"])
 def test_what_kac_did_not_read_says_nothing_about_a_leader(unread_from: int, skipped: int) -> None:
-    """Partitions of broker 2 that grow, but are not read, are no row. Those that stop are, after one late read too."""
+    """Partitions of broker 2 that grow but are not read give no row. Those that stop growing do, even after one late
+    read.
+    """
     orders = healthy().topics["orders"]
     before = replace(healthy(), topics={name: replace(orders, name=name) for name in ("orders", "users")})
     stops = 999 if unread_from < 999 else STOPS + 5
@@ -323,7 +334,9 @@ def test_keys_that_become_one_are_named() -> None:
 
 
 def test_a_partition_with_all_records_is_one_row_if_it_is_also_hot() -> None:
-    """Its leader gets 6 MiB/s for it; the sizes alone name it, the ends of the logs tell since when."""
+    """A partition that gets all records, 6 MiB/s, is one row with the hot partition: its size names it, and the end
+    offsets show since when.
+    """
     before = replace(healthy(), topics={"orders": healthy().topics["orders"]})
 
     def ends(tick: int) -> dict[tuple[str, int], int]:
@@ -401,7 +414,7 @@ def test_the_load_of_half_an_hour_ago_is_no_measure_and_a_deleted_topic_is_no_ro
 
 
 def upgraded(snapshot: Snapshot, tick: int, was: str, became: str, at: int) -> Snapshot:
-    """Broker 2 has another release from a tick on."""
+    """Return the snapshot at a tick: broker 2 has the release `became` from the tick `at` on, `was` before it."""
     versions = {n: BrokerVersion(became if n == 2 and tick >= at else was, {}) for n in (1, 2, 3)}
     return replace(snapshot, versions=versions)
 
@@ -465,11 +478,12 @@ def test_a_group_that_stopped_at_an_upgrade_may_have_old_clients() -> None:
 def test_producers_that_do_not_come_back_after_a_broker_stopped(
     stops: int, leaves: int | None, *, others: bool, is_told: bool
 ) -> None:
-    """Ticks of 5 s. Broker 2 is away for 30 s, and leads nothing meanwhile.
+    """If a topic gets no more records after broker 2 was away for 30 s and led nothing meanwhile, triage says that its
+    producers did not come back. Ticks are 5 s.
 
     Args:
         stops: the last tick with a record of orders.
-        leaves: the tick at which the broker leaves; None if it stays.
+        leaves: the tick at which the broker stops; None if it does not.
         others: whether other topics are written to after that.
     """
     orders = healthy().topics["orders"]
@@ -496,12 +510,12 @@ def test_producers_that_do_not_come_back_after_a_broker_stopped(
 
 
 def not_back(ends: Mapping[str, int], away: Mapping[int, int], late: bool = False) -> list[Claim]:
-    """Return the warnings about topics whose producers did not come back; ticks of 5 s.
+    """Return the warnings about topics whose producers did not come back. Ticks are 5 s.
 
     Args:
         ends: topic -> its last tick with a record.
-        away: broker -> the tick at which it leaves for 30 s; each topic is led by brokers 1 to 3.
-        late: whether it only answers kac late.
+        away: broker -> the tick at which it stops for 30 s; each topic is led by brokers 1 to 3.
+        late: whether the broker does not stop, but only answers kac late.
     """
     orders = healthy().topics["orders"]
     topics = {name: replace(orders, name=name, topic_id=name) for name in (*ends, *(f"live{n}" for n in range(6)))}

@@ -1,4 +1,4 @@
-"""Groups that are slow: what changed when their lag began to grow, and where it grows."""
+"""Tests of slow groups: the evidence says what changed when their lag began to grow, and where it grows."""
 
 from __future__ import annotations
 
@@ -50,11 +50,12 @@ def slow(
     """Return the claims of `consumer-slow` on a cluster with the group `billing`.
 
     Args:
-        rows: tick -> committed, end and member of each partition; those of orders, unless `topics` names a topic each.
+        rows: tick -> (committed offset, end offset, member id) of each partition; of topic orders, unless `topics`
+            names the topic of each.
         type_, assignor: the type and the assignor of the group. Its members subscribe to all topics.
         connect: tick -> the Connect clusters.
         configs: resource -> its configs; None for no configs.
-        facts: the facts of all polls; None for empty ones.
+        facts: the facts of all polls; None for empty facts.
         clients: tick -> the client ids of the group's members.
     """
 
@@ -90,7 +91,9 @@ def slow(
 
 
 def at_rates(writes: Callable[[int], int], reads: Callable[[int], int]) -> Callable[[int], list[tuple[int, int, str]]]:
-    """The rows of six partitions. writes, reads: tick -> the records of each partition in it."""
+    """Return a function from tick to the rows of six partitions. writes, reads: tick -> the records written to, and
+    read from, each partition in it.
+    """
 
     def rows(tick: int) -> list[tuple[int, int, str]]:
         end, at = (sum(map(rate, range(1, tick + 1))) for rate in (writes, reads))
@@ -138,10 +141,12 @@ def test_more_writes_are_told_and_may_be_a_burst_for_a_minute() -> None:
 def test_a_rise_from_before_the_console_is_told_by_the_times_of_the_records(
     former: Callable[[float], float], says: str | None
 ) -> None:
-    """The rise was 30 s before the first poll: 80 records a second are written to each partition, and 10 are read.
+    """If writes rose before the first poll, the timestamps of records show when: 30 s before it, to 80 records per
+    second in each partition, of which 10 are read.
 
     Args:
-        former: seconds since the first poll -> the end of a log then, 20 s after it at the latest.
+        former: seconds since the first poll -> the end offset of a log at that time.
+        says: the expected evidence; None for none.
     """
 
     def rows(tick: int) -> list[tuple[int, int, str]]:
@@ -224,7 +229,9 @@ def test_fewer_reads_are_told() -> None:
 
 @pytest.mark.parametrize("written", [0, 500])
 def test_what_changed_is_told_of_the_partitions_that_are_read(written: int) -> None:
-    """The group has an offset of a topic that it left. written: the new records of that topic at each tick."""
+    """The evidence only counts partitions that the group reads, not those of a topic that it left and of which it has
+    an offset. written: the new records of that topic in each tick.
+    """
     rows = at_rates(since_then(50, 400), lambda _: 60)
 
     def with_leftover(tick: int) -> list[tuple[int, int, str]]:
@@ -261,7 +268,9 @@ def test_nothing_is_told_of_a_change_that_is_not_clear(
     ],
 )
 def test_where_the_lag_grows_is_told(behind: set[int], says: str) -> None:
-    """Each broker leads two partitions, and each of three members has two."""
+    """The evidence names the member or the leader whose partitions have the growing lag. Each broker leads two
+    partitions, and each of three members has two. behind: the partitions that lag.
+    """
     owner = [1, 2, 1, 2, 3, 3] if behind == {1, 4} else [1, 2, 3, 1, 2, 3]
 
     def rows(tick: int) -> list[tuple[int, int, str]]:
@@ -294,7 +303,9 @@ def test_a_slow_group_with_as_many_members_as_brokers_take_is_told(
 
 @pytest.mark.parametrize("joins", [0, 6])
 def test_a_slow_member_that_joined_lately_may_be_of_another_service(joins: int) -> None:
-    """Member app-3 gets two partitions of app-1, and reads more slowly than the others."""
+    """If member app-3 joined lately, got two partitions of app-1 and reads more slowly, the evidence says that it may
+    be of another service.
+    """
 
     def rows(tick: int) -> list[tuple[int, int, str]]:
         owner = [1, 2, 3 if tick >= joins else 1, 1, 2, 3 if tick >= joins else 1]
@@ -338,7 +349,9 @@ def test_a_topic_whose_records_take_long_is_told() -> None:
 def test_records_that_retention_deletes_before_they_are_read_are_told(
     policy: str, retention: str, *, is_near: bool
 ) -> None:
-    """After 100 s the first record that was not read has waited for 80 s."""
+    """The evidence says so if retention will soon delete unread records: after 100 s the oldest unread record is 80 s
+    old.
+    """
     configs = samples.config_set({"cleanup.policy": policy, "retention.ms": retention}, ConfigSource(1))
     rows = at_rates(lambda _: 50, lambda _: 10)
     (claim,) = slow(rows, 20, configs={topic_resource("orders"): configs})
@@ -349,7 +362,9 @@ def test_records_that_retention_deletes_before_they_are_read_are_told(
 
 
 def test_the_facts_of_a_slow_group_are_one_sentence() -> None:
-    """Most of the growth is at one member, and its records have waited for longer than retention keeps them."""
+    """The evidence that most of the growth is at one member, and that its records are older than the retention, is one
+    sentence.
+    """
     configs = samples.config_set({"cleanup.policy": "delete", "retention.ms": "60000"}, ConfigSource(1))
 
     def rows(tick: int) -> list[tuple[int, int, str]]:
@@ -392,7 +407,9 @@ def test_a_group_that_was_not_read_again_is_not_examined_again() -> None:
 )
 @pytest.mark.parametrize("count", [2, 4])
 def test_a_member_with_all_partitions_is_told(count: int, type_: str, assignor: str, *, is_range: bool) -> None:
-    """Only classic groups with the range assignor have its step: two rolling restarts."""
+    """The evidence names a member that has all partitions. Only classic groups with the range assignor get the step for
+    it: two rolling restarts.
+    """
 
     def rows(tick: int) -> list[tuple[int, int, str]]:
         return [(100 + 10 * tick, 100 + 50 * tick, "app-1") for _ in range(count)]
@@ -419,7 +436,7 @@ def test_members_that_have_no_partition_may_subscribe_to_other_topics() -> None:
 
 
 def member_of(name: str, count: int, *, topics: tuple[str, ...] = ("t",)) -> cluster.GroupMember:
-    """A member with so many partitions of the first of its topics."""
+    """Return a member with `count` partitions of the first of its topics. topics: its subscription."""
     return cluster.GroupMember(name, name, "/h", tuple((topics[0], n) for n in range(count)), topics=topics)
 
 
@@ -447,7 +464,9 @@ def test_a_member_with_far_more_partitions_than_another(held: tuple[int, ...], *
 
 @pytest.mark.parametrize(("behind", "is_told"), [({3, 8}, True), ({1, 3, 8, 10}, False)])
 def test_a_few_partitions_with_the_growth_are_told(behind: set[int], *, is_told: bool) -> None:
-    """Two of twelve partitions grow, of different members and leaders."""
+    """The evidence names a few partitions if all growth is in them, such as two of twelve, of different members and
+    leaders.
+    """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         rows = {n: (100 + (5 if n in behind else 50) * tick, 100 + 50 * tick) for n in range(12)}
@@ -470,11 +489,12 @@ def test_a_few_partitions_with_the_growth_are_told(behind: set[int], *, is_told:
     ],
 )
 def test_a_group_that_commits_after_each_record_is_told(commits: int, other: int, held: int, says: str | None) -> None:
-    """The group reads 200 records a second. commits: the records of its partition of the offsets' topic, a second.
+    """If a group that reads 200 records per second commits about as often, the evidence says so. commits: records per
+    second in the group's partition of __consumer_offsets.
 
     Args:
-        other: the records a second that another group reads, whose offsets are there, too.
-        held: the partitions of that group.
+        other: the records per second that another group reads whose offsets are in the same partition.
+        held: the number of partitions of that group.
     """
     offsets = cluster.Topic(OFFSETS, (cluster.Partition(0, 1, (1,), (1,)),), internal=True)
 
@@ -509,7 +529,9 @@ def lag_of(committed: int, end: int) -> tuple[cluster.PartitionLag, ...]:
 
 @given(st.lists(st.tuples(st.integers(1, 90), st.integers(0, 100), st.integers(0, 100)), min_size=1, max_size=200))
 def test_samples_are_few_and_never_say_more_than_was_seen(steps: list[tuple[int, int, int]]) -> None:
-    """Each step: its seconds, and the records that were written and read in it."""
+    """Whatever is written and read, few samples are kept, and their rates are never above the observed ones. steps:
+    seconds, and records written and read in them.
+    """
     at, written, read = 0.0, 10_000, 0
     samples = sampled((), lag_of(read, written), at, at)
     seen = {at: (written, read)}

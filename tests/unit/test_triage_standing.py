@@ -1,4 +1,6 @@
-"""Tests of findings of lint as causes: each is a row unless it is work in progress, meant, or accepted."""
+"""Tests of lint's findings as causes: each is a row, unless it is part of work in progress, declared as intended, or
+accepted.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -43,8 +45,8 @@ OLD, NOW = 26, 30
 
 
 def versions(snapshot: Snapshot, most: Sequence[int], level: int, **others: int) -> Snapshot:
-    """Return the snapshot with finalized levels, and with the level of metadata.version that brokers 1 and so on
-    support.
+    """Return the snapshot with these finalized feature levels. most: the highest metadata.version that brokers 1, 2 and
+    so on support. level: the finalized one. others: further features.
     """
     finalized = {"metadata.version": level, **{name.replace("_", "."): value for name, value in others.items()}}
     found = {
@@ -70,7 +72,16 @@ def seen(
     meant: Iterable[ConfigPlace] = (),
     authors: Mapping[ChangeKey, Author] = MappingProxyType({}),
 ) -> Verdict:
-    """Return the verdict after polls of these snapshots. times: how often the last one is polled."""
+    """Return the verdict after polls of these snapshots.
+
+    Args:
+        accepted: findings that a file accepts.
+        times: how often the last snapshot is polled.
+        shown: certificates of listeners.
+        silent: brokers that do not answer.
+        meant: configs that the context declares as intended.
+        authors: the known authors of changes.
+    """
     facts, away, own = Facts(certificates=tuple(shown), authors=authors), frozenset(silent), frozenset(meant)
     polls = [
         Poll(START + number * TICK, each, away, facts=facts, accepted=tuple(accepted), own_throttles=own)
@@ -171,7 +182,7 @@ def configured() -> Snapshot:
 
 
 def throttled(topics: Iterable[str] = ("orders",)) -> Snapshot:
-    """Return the snapshot with a throttle of all brokers and of these topics."""
+    """Return the snapshot with a replication throttle on all brokers and for these topics."""
     known = configured()
     rates = {each: samples.config_set({RATE: "1024"}, ConfigSource(2)) for each in map(broker_resource, (1, 2, 3))}
     lists = {topic_resource(each): samples.config_set({LIST: "0:1"}, ConfigSource(1)) for each in topics}
@@ -292,7 +303,7 @@ def test_enter_goes_to_the_key_the_acls_and_the_tokens() -> None:
 
 
 def with_topic(snapshot: Snapshot, *replicas: int) -> Snapshot:
-    """The snapshot with a further topic whose only partition has these replicas."""
+    """Return the snapshot with a further topic whose only partition has these replicas."""
     topic = cluster.Topic("auto", (cluster.Partition(0, replicas[0], replicas, replicas),), topic_id="auto")
     return replace(snapshot, topics={**snapshot.topics, "auto": topic})
 
@@ -305,14 +316,14 @@ def arisen(verdict: Verdict) -> list[tuple[str, Subject]]:
 
 
 def spread(*of_racks: str) -> Snapshot:
-    """Brokers in these racks, which hold a topic together."""
+    """Return a snapshot of brokers in these racks, with a topic that has a replica on each of them."""
     base = healthy(brokers=len(of_racks))
     brokers = (replace(each, rack=rack) for each, rack in zip(base.cluster.brokers, of_racks, strict=True))
     return replace(base, cluster=replace(base.cluster, brokers=tuple(brokers)))
 
 
 LASTING = 4
-"""Polls that are longer than a finding has to last, with the time to the next look."""
+"""Number of polls after which a finding has lasted long enough to be a row, with the time until it is checked again."""
 
 
 @pytest.mark.parametrize(("replicas", "cause"), [((1,), "single-replica"), ((1, 2), "one-rack"), ((1, 3), "")])
@@ -369,8 +380,8 @@ def test_leaders_that_an_election_spreads_again_are_no_trouble() -> None:
 @pytest.mark.parametrize("first", ["before", "away"])
 @pytest.mark.parametrize("fenced", [True, False])
 def test_leaders_that_were_uneven_before_a_restart_are_no_news_after_it(first: str, *, fenced: bool) -> None:
-    """Broker 1 is the preferred leader of most partitions. While it restarts, others lead them, and kac may begin to
-    look then.
+    """If broker 1 is the preferred leader of most partitions, its many leaders are not named as new after its restart,
+    during which others led them, even if kac was opened only then.
     """
     base = holding(healthy(), 1, 2, 3, partitions=90)
     topic = base.topics["orders"]
@@ -423,7 +434,9 @@ def test_a_voter_that_is_not_replaced_is_possible_trouble() -> None:
 
 
 def test_a_broker_that_comes_back_without_its_rack_is_possible_trouble() -> None:
-    """Clusters in which some brokers never had a rack live with that."""
+    """A broker that comes back without its rack is named as a possible trouble; clusters in which some brokers never
+    had a rack get no row.
+    """
     racks, lost = spread("a", "b", "c"), spread("a", "b", "c")
     brokers = (*lost.cluster.brokers[:2], replace(lost.cluster.brokers[2], rack=None))
     lost = replace(lost, cluster=replace(lost.cluster, brokers=brokers))
@@ -457,7 +470,7 @@ def test_what_a_recipe_for_compaction_left_behind_is_possible_trouble(
 
 
 def segmented(snapshot: Snapshot, **values: str) -> Snapshot:
-    """Return the snapshot with a topic of each name, compacted, with this segment.ms."""
+    """Return the snapshot with a compacted topic for each name, with this segment.ms."""
     topics = {name: replace(snapshot.topics["orders"], name=name, topic_id=name) for name in values}
     configs = {
         topic_resource(name): ConfigSet(

@@ -1,4 +1,4 @@
-"""Tests of the cause that the segments of tiered topics are not copied to remote storage."""
+"""Tests of the cause that segments of tiered topics are not copied to remote storage."""
 
 import pytest
 from msgspec.structs import replace
@@ -22,7 +22,9 @@ MOVING, STANDING = 40, 2
 
 
 def _tiered(snapshot: Snapshot, tick: int, copied: int, **more: str) -> Snapshot:
-    """Return the snapshot after so many ticks, with the last copied record of orders/0."""
+    """Return the snapshot after `tick` ticks. copied: the last offset of orders/0 that was copied. more: configs of the
+    topic.
+    """
     end, first = 10_000 + MOVING * tick, 9_900
     configs = {"remote.storage.enable": "true", "segment.bytes": str(SEGMENT), **more}
     dirs = (samples.held(("orders", 0, (end - first) * BYTES)),)
@@ -56,7 +58,9 @@ def test_segments_that_are_not_copied_for_a_minute_are_named() -> None:
 
 @pytest.mark.parametrize("how", ["copied on", "too short", "few wait", "switched off", "not stable", "older brokers"])
 def test_logs_that_wait_for_a_good_reason_are_not_named(how: str) -> None:
-    """Brokers copy closed segments of stable records; `remote.log.copy.disable` stops that on purpose."""
+    """Triage does not name logs whose copies wait for a good reason: brokers copy only closed segments of stable
+    records, and `remote.log.copy.disable` stops copies on purpose.
+    """
     stands = 9_950 + MOVING * STANDING
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:

@@ -1,4 +1,6 @@
-"""Tests of delegation tokens that end soon: a cause if no client renews them; none if one does, or still may."""
+"""Tests of delegation tokens that expire soon: a cause if no client renews them; no cause if a client does, or still
+may.
+"""
 
 from datetime import UTC, datetime, timedelta
 
@@ -23,7 +25,7 @@ DO_SO = " renewed: its owner may do so"
 
 
 def token(made: timedelta, ends: timedelta, lives: timedelta = WEEK, **more: object) -> DelegationToken:
-    """Return a token that was made so long ago, ends after a time and lives at most so long."""
+    """Return a delegation token that was issued `made` ago, expires in `ends`, and has the maximum lifetime `lives`."""
     issued = round((AT - made).timestamp() * 1000)
     expires = round((AT + ends).timestamp() * 1000)
     fields: dict[str, object] = {"id": "t", "owner": "User:alice", "requester": "User:alice"}
@@ -32,13 +34,15 @@ def token(made: timedelta, ends: timedelta, lives: timedelta = WEEK, **more: obj
 
 
 def having(*tokens: DelegationToken) -> Snapshot:
-    """Return a cluster with these tokens."""
+    """Return a snapshot with these delegation tokens."""
     known = {each.id: each for each in tokens}
     return Snapshot(cluster=ClusterInfo("c", 1, (Broker(1, "h", 1),)), tokens=known, read_at={Part.TOKENS: AT})
 
 
 def named(*tokens: DelegationToken, period: timedelta | None = None) -> list[tuple[str, str, str]]:
-    """Return cause, severity and title of each row about these tokens."""
+    """Return cause, severity and title of each row about these tokens. period: the brokers' expiry time; None for the
+    default.
+    """
     snapshot = having(*tokens)
     if period is not None:
         value = str(round(period.total_seconds() * 1000))

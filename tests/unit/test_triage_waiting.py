@@ -1,4 +1,4 @@
-"""Tests of groups that wait for an open transaction: they are not stuck, and no step skips a record."""
+"""Tests of groups that wait for an open transaction: they are not called stuck, and no step skips a record."""
 
 from datetime import timedelta
 
@@ -24,12 +24,13 @@ TICKS = 30
 def held(
     tick: int, *, quiet_since: int = 0, known: bool = True, stable: int = 100, place: tuple[str, int] = PLACE
 ) -> Facts:
-    """Return facts about a transaction with a timeout of five minutes that began at the first poll.
+    """Return facts at a tick about a transaction with a timeout of five minutes that began at the first poll.
 
     Args:
         quiet_since: the tick of its last record; -1 if it writes at each poll.
         known: whether a coordinator knows its transactional id.
         stable: the last stable offset.
+        place: topic and partition.
     """
     logs = triage.logs_seen(tick, lambda each: {place: LogOffsets(0, stable, 110 + 50 * each)})
     last = triage.now_ms(min(tick, quiet_since) if quiet_since >= 0 else tick)
@@ -42,12 +43,14 @@ def held(
 
 
 def reads_committed(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Return the snapshot with a group that reads up to the transaction in partition 0, and all of partition 1."""
+    """Return the snapshot at a tick with a group that has read partition 0 up to the transaction, and all of partition
+    1.
+    """
     return triage.moved(snapshot, {0: (100, 110 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})
 
 
 def test_a_group_behind_an_open_transaction_waits_for_it() -> None:
-    """A transaction whose producer still writes is no trouble at first."""
+    """A group that waits for a transaction whose producer still writes is no trouble at first."""
     verdict = diagnose(triage.watched(reads_committed, 11, facts=lambda tick: held(tick, quiet_since=-1)))
     assert verdict.is_healthy
     assert not verdict.unexplained
@@ -89,7 +92,9 @@ def test_a_producer_that_wrote_nothing_for_long_is_a_warning_where_somebody_wait
 )
 @pytest.mark.parametrize("writes", [True, False])
 def test_readers_wait_for_longer_than_before(cycle: int, ticks: int, certainty: Certainty | None, writes: bool) -> None:
-    """Ticks of 5 s. cycle: the ticks of two transactions before the one that lasts; 0 for none."""
+    """Triage says that readers wait if a transaction lasts much longer than the ones before it. Ticks are 5 s. cycle:
+    the ticks of each of two transactions before it; 0 for none. writes: whether it still writes.
+    """
     begins = 2 * cycle
     at = [100 + 10 * (min(tick, begins) // max(1, cycle)) for tick in range(ticks + 1)]
 
@@ -122,14 +127,18 @@ def test_readers_wait_for_longer_than_before(cycle: int, ticks: int, certainty: 
     ],
 )
 def test_the_usual_wait_of_a_log(moves: list[int], usual: float) -> None:
-    """Ticks of 5 s. moves: the ticks at which the last stable offset moves; records wait all the time."""
+    """The usual wait of a log, in seconds, follows from the ticks, of 5 s, at which its last stable offset moved while
+    records waited. moves: these ticks.
+    """
     stable = [sum(tick >= each for each in moves) for tick in range(max(moves) + 1)]
     logs = triage.logs_seen(max(moves), lambda tick: {PLACE: LogOffsets(0, stable[tick], 100 + tick)})
     assert logs.logs[PLACE].held == usual
 
 
 def test_a_checkpoint_after_one_whose_begin_kac_did_not_see_is_only_possible() -> None:
-    """Checkpoints of 10 minutes; kac looks first 10 s before one."""
+    """If kac first polls 10 s before a checkpoint, in a job with checkpoints of 10 minutes, waiting for the next one is
+    only named as possible.
+    """
 
     def facts(tick: int) -> Facts:
         known = held(tick, quiet_since=-1, stable=100 if tick < 2 else 110)
@@ -144,7 +153,9 @@ def test_a_checkpoint_after_one_whose_begin_kac_did_not_see_is_only_possible() -
 
 
 def test_times_of_events_are_no_time_of_a_write() -> None:
-    """The producer writes at each poll, records with times of yesterday."""
+    """A producer that writes records with yesterday's timestamps at each poll does not count as one that stopped
+    writing.
+    """
 
     def facts(tick: int) -> Facts:
         known = held(tick, quiet_since=-1)
@@ -158,7 +169,9 @@ def test_times_of_events_are_no_time_of_a_write() -> None:
 
 
 def test_a_commit_before_the_transaction_is_stuck() -> None:
-    """The group's commit is not at the last stable offset."""
+    """A group whose committed offset is before the last stable offset and does not advance is named as stuck, not as
+    waiting.
+    """
     verdict = diagnose(
         triage.watched(reads_committed, TICKS, facts=lambda tick: held(tick, quiet_since=-1, stable=105))
     )
@@ -186,7 +199,9 @@ def test_who_waits_for_one_that_hangs_is_named() -> None:
 
 
 def test_groups_whose_offsets_are_behind_one_that_hangs_are_named() -> None:
-    """Groups have their offsets in the partition of the hash of their names; other groups are not named."""
+    """If a transaction hangs in a partition of __consumer_offsets, triage names the groups whose names' hashes select
+    that partition, and no others.
+    """
     number = partition_of("payments", 50)
     partitions = tuple(Partition(each, 1, (1, 2, 3), (1, 2, 3)) for each in range(50))
     other = next(f"g-{n}" for n in range(99) if partition_of(f"g-{n}", 50) != number)
@@ -217,7 +232,9 @@ def test_the_hash_is_javas(name: str, expected: int) -> None:
 
 
 def test_many_transactions_at_work_are_one_line() -> None:
-    """Many open transactions are one line: an application that commits at checkpoints has one in each partition."""
+    """Many open transactions that still write are one line, because an application that commits at checkpoints has one
+    in each partition.
+    """
 
     def facts(tick: int) -> Facts:
         places = [("orders", number) for number in range(6)]
@@ -243,7 +260,9 @@ def test_many_transactions_at_work_are_one_line() -> None:
 
 
 def test_readers_of_a_topic_are_told_before_groups_whose_offsets_are_in_the_transaction() -> None:
-    """A transaction that reads and writes is in both topics; its reader is not listed as a group without commits."""
+    """If a transaction holds back readers of a topic and offsets in __consumer_offsets, triage names one cause, the
+    waiting readers, and does not list the group whose offsets are in it as one whose commits can't be known.
+    """
     number = partition_of("billing", 50)
     partitions = tuple(Partition(each, 1, (1, 2, 3), (1, 2, 3)) for each in range(50))
     places = (PLACE, (OFFSETS, number))

@@ -1,4 +1,4 @@
-"""Tests of the entities in trouble: they agree with the symptoms of triage, and a healthy cluster has none."""
+"""Tests of the marks of entities in trouble: they agree with triage's symptoms, and a healthy cluster has none."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

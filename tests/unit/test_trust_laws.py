@@ -1,4 +1,6 @@
-"""Laws of conflicts, verdicts and reversals, over random plans on a model cluster; and of the journal's lines."""
+"""Tests of properties of conflicts, outcomes and reverts, with random plans on a model cluster, and of the journal's
+lines.
+"""
 
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
@@ -28,7 +30,7 @@ AT = datetime(2026, 3, 4, 5, 6, 7, 890_000, tzinfo=UTC)
 
 
 def raw(cluster: ModelCluster, edit: edits.Edit) -> object:
-    """Return the value in the model's stores at an edit's place, read without the product's code."""
+    """Return the value that the model stores for an edit's target and key, read without the product's code."""
     slot = edit.slot
     match edit:
         case edits.UpsertScram() | edits.DeleteScram():
@@ -51,8 +53,8 @@ def own(plan: Plan) -> list[Staged]:
 
 
 def canonical_differs(before: ModelCluster, after: ModelCluster, edit: edits.Edit) -> bool:
-    """Return whether the described values differ, and the newer one is not the edit's; brokers describe values as they
-    parsed them.
+    """Return whether the value described after differs from the one before, and from the edit's value; both in the form
+    in which brokers write parsed values.
     """
     if not hasattr(edit, "resource"):
         return True
@@ -106,7 +108,9 @@ def test_a_conflict_that_was_seen_is_accepted_and_a_new_one_is_not(rng: Random) 
 
 @law
 def test_verdicts_are_never_wrong(rng: Random) -> None:
-    """No edit of a plan that was carried out gets the verdict "not applied"; none of an unsent plan gets "applied"."""
+    """For an edit whose response was lost, kac never concludes "not applied" if it was applied, nor "applied" if it was
+    not sent.
+    """
     cluster = busy_cluster(rng)
     plan = staged_on(rng, cluster.describe())
     untouched = cluster.describe()
@@ -119,7 +123,9 @@ def test_verdicts_are_never_wrong(rng: Random) -> None:
 
 @law
 def test_what_is_taken_back_is_as_it_was(rng: Random) -> None:
-    """After the reversal of an edit that loses nothing, the stores have their former value, or none as before."""
+    """After reverting an edit that loses nothing, the model stores the former value again, or no value if there was
+    none.
+    """
     cluster = busy_cluster(rng)
     plan = staged_on(rng, cluster.describe())
     plan = Plan(
@@ -145,7 +151,7 @@ def test_what_is_taken_back_is_as_it_was(rng: Random) -> None:
 
 @law
 def test_a_reversal_stands_on_what_the_edit_left(rng: Random) -> None:
-    """A reversal, staged on the state that the edit left, has no conflict while no other client changed anything."""
+    """A revert, staged on the state after the edit, has no conflict while no other client changes anything."""
     cluster = busy_cluster(rng)
     plan = Plan(tuple(own(staged_on(rng, cluster.describe()))))
     carry_out(cluster, plan)
@@ -157,7 +163,7 @@ def test_a_reversal_stands_on_what_the_edit_left(rng: Random) -> None:
 
 @law
 def test_the_journal_reads_what_it_wrote(rng: Random) -> None:
-    """All of it is read back except the secrets, which are in no byte of the line."""
+    """A change is read back from its journal line, except the secrets, which are in no byte of the line."""
     cluster = busy_cluster(rng)
     plan = staged_on(rng, cluster.describe())
     entries = tuple(
@@ -184,7 +190,9 @@ def test_the_journal_reads_what_it_wrote(rng: Random) -> None:
 
 
 def without_secrets(intent: Intent) -> Intent:
-    """Return the intent with the same value for every secret, and with the configs of new topics as plain dicts."""
+    """Return the intent with the same placeholder for every secret, and with the configs of new topics as plain
+    dicts.
+    """
     return replace(intent, entries=tuple(replace(e, staged=_bare(e.staged)) for e in intent.entries))
 
 

@@ -1,4 +1,6 @@
-"""Tests of parts of the console that need no screen: the keymap, the way back, wrapped lines, the plan as a script."""
+"""Tests of parts of the console that need no screen: the keymap, texts about reverting, wrapped lines, and the plan as
+a script.
+"""
 
 import os
 import stat
@@ -150,8 +152,8 @@ def test_the_script_of_a_plan_stages_the_same_edits(seed: int) -> None:
 
 
 def test_no_more_commands_are_made_than_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plan pane makes only the commands that it shows, because it draws them again with each change, also of a plan
-    of 100,000 edits.
+    """The plan pane computes only the commands that are visible, because it draws them again after each change, also of
+    a plan of 100,000 edits.
     """
     names = [topic_resource(f"orders-{n}") for n in range(50)]
     plan = Plan(tuple(Staged(edits.SetConfig(name, "retention.ms", "1000"), None) for name in names))
@@ -174,8 +176,8 @@ def test_a_script_holds_no_secrets() -> None:
 
 
 def _never_typed(edit: edits.Edit) -> bool:
-    """Return whether a plan may hold an edit that the language refuses: a right that Kafka never checks, or a plug-in's
-    bare key.
+    """Return whether a plan may contain an edit that no statement can express: a right that Kafka never checks, or a
+    plug-in's key without a prefix.
     """
     if isinstance(edit, edits.AddAcl | edits.RemoveAcl):
         return edit.acl.resource_type.name == "CLUSTER" and edit.acl.operation.name == "READ"

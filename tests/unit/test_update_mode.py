@@ -1,4 +1,4 @@
-"""Tests of the update modes of keys, by name; a test on a real broker checks the names."""
+"""Tests of the update mode that kac derives from a config key's name; a test on a real broker checks the names."""
 
 import pytest
 from hypothesis import given
@@ -92,7 +92,9 @@ def test_other_resources_take_effect_at_once(resource_type: codes.ResourceType) 
 
 
 def test_a_plan_says_of_a_key_what_its_broker_says() -> None:
-    """The table lists the key as dynamic, but brokers of the newest releases refuse to alter it."""
+    """A plan says that a key needs a restart if its broker describes it as read-only, although kac's table lists it as
+    dynamic: brokers of the newest releases refuse to alter it.
+    """
     key, target = "advertised.listeners", broker_resource(1)
     notes = []
     for read_only in (True, False):

@@ -1,4 +1,4 @@
-"""Tests of values as operators write them: units, types, and the texts of refusals."""
+"""Tests of values as operators type them: units, types, and the texts of refusals."""
 
 import math
 import random
@@ -253,7 +253,7 @@ DOUBLES = [
 
 @pytest.mark.parametrize("key", QUOTA_KEYS)
 def test_each_quota_has_a_record_whose_samples_are_accepted(key: str) -> None:
-    """Each quota has samples that kac accepts without the warning for values near zero."""
+    """Each quota key has sample values, which kac accepts without the warning for values near zero."""
     record = BY_KEY[key]
     assert record.samples
     assert all(values.parse_quota(key, sample) > record.near_zero for sample in record.samples)
@@ -262,7 +262,7 @@ def test_each_quota_has_a_record_whose_samples_are_accepted(key: str) -> None:
 
 @pytest.mark.parametrize(("value", "text"), DOUBLES)
 def test_doubles_as_java_writes_them(value: float, text: str) -> None:
-    """The texts are those of Double.toString in a JVM."""
+    """A double is written as Java's Double.toString writes it; the expected texts come from a JVM."""
     assert java_double(value) == text
 
 
@@ -306,7 +306,9 @@ UNORDERED_ITEMS = st.lists(st.sampled_from(["compact", "delete", " delete", "com
 
 @given(UNORDERED_ITEMS, st.randoms())
 def test_the_order_of_a_set_is_no_change(items: list[str], chance: random.Random) -> None:
-    """The items may be in any order, with blanks, and repeated."""
+    """A list that brokers treat as a set counts as unchanged if its items are in another order, have blanks, or are
+    repeated.
+    """
     topic = topic_resource("t")
     there = ConfigEntry("cleanup.policy", ",".join(items), DYNAMIC_TOPIC_CONFIG, type=values.LIST)
     known = Snapshot(configs={topic: ConfigSet((there,))})

@@ -1,4 +1,4 @@
-"""Tests of plans that add and remove voters: the quorum never loses its majority."""
+"""Tests of plans that add and remove voters: no step lets the quorum lose its majority."""
 
 from datetime import UTC, datetime
 
@@ -176,7 +176,9 @@ def test_a_removed_voter_is_noticed_by_the_plan() -> None:
 
 
 def test_a_quorum_that_nobody_describes() -> None:
-    """On controllers the remedy is to start more of them; on brokers it is to use --bootstrap-controller."""
+    """If the quorum can't be described, the remedy on controllers is to start more of them, on brokers to use
+    --bootstrap-controller.
+    """
     away = Failure("UNREACHABLE", "controller 101 at h:1: nothing listens there")
     known = replace(seen(THREE), quorum=None, failures=(ReadFailure("quorum", "quorum", away),))
     for edit in (leave(102), join(104)):

@@ -1,4 +1,6 @@
-"""Tests of watched entities: the names that a subject matches, the order of the rows, and the line of the half hour."""
+"""Tests of watched entities: which names a subject matches, the order of the rows, and the graph of the last half
+hour.
+"""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,7 +61,7 @@ def test_the_connect_cluster_of_a_connector_may_be_left_out() -> None:
 
 
 def topic(name: str, *isrs: int, leader: int = 1) -> cluster.Topic:
-    """Return a topic on three brokers, with these numbers of replicas in sync in its partitions."""
+    """Return a topic on three brokers with a partition for each number of in-sync replicas in `isrs`."""
     parts = (cluster.Partition(n, leader, (1, 2, 3), (1, 2, 3)[:isr]) for n, isr in enumerate(isrs))
     return cluster.Topic(name, tuple(parts))
 

@@ -1,4 +1,4 @@
-"""Tests of the texts about the way back of a change: they name only what a revert can do."""
+"""Tests of the texts about reverting a change: they only promise what a revert can do."""
 
 from random import Random
 
@@ -33,7 +33,7 @@ def applied(plan: Plan, *, failed: int = 0) -> ApplyReport:
 
 
 def said(report: ApplyReport) -> str:
-    """Return all that the screen, the shell, `kac run` and the nouns print about an apply."""
+    """Return everything that the screen, the shell, `kac run` and the nouns' commands print about an apply."""
     return "\n".join((*report_table(report, "apply").notes, report_text(report, "applied")[0]))
 
 

@@ -1,5 +1,5 @@
-"""Tests of a cluster, or a host in place of a service, as an attacker: it gets no certificate or token of another
-service, and its output reaches the terminal only through the one writer.
+"""Tests against a cluster, or a host in place of a service, as an attacker: it gets no certificate or token meant for
+another service, and its texts reach the terminal only through `console.terminal`.
 """
 
 import os
@@ -31,7 +31,7 @@ from tests.support.http_server import Answer, Asked, answering
 
 @contextmanager
 def listening(authority: Authority, shown: list[bool]) -> Iterator[int]:
-    """Run a listener with TLS that asks for a client's certificate, and note whether one came. Yield its port."""
+    """Run a TLS listener that requests a client certificate, and append to `shown` whether one came. Yield its port."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.pem))
     context.load_cert_chain(str(authority.issue("broker", "127.0.0.1").pem))
     context.verify_mode = ssl.CERT_OPTIONAL
@@ -48,7 +48,7 @@ def listening(authority: Authority, shown: list[bool]) -> Iterator[int]:
 
     class Server(ThreadingHTTPServer):
         def handle_error(self, *_: object) -> None:
-            """Ignore clients that end without a request."""
+            """Ignore errors of clients that close the connection without a request."""
 
     server = Server(("127.0.0.1", 0), Handler)
     server.socket = context.wrap_socket(server.socket, server_side=True)
@@ -63,7 +63,9 @@ def listening(authority: Authority, shown: list[bool]) -> Iterator[int]:
 def test_the_clients_certificate_goes_to_the_contexts_own_listeners_alone(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """An impossible host name affects only its own row, and writes nothing to the terminal."""
+    """kac presents the client's certificate only to the listeners of the context's own cluster. A host name that is not
+    valid affects only its own row, and writes nothing to the terminal.
+    """
     authority = Authority(tmp_path)
     mine = authority.issue("operator", "localhost")
     own: list[bool] = []
@@ -111,7 +113,9 @@ def test_a_thread_and_a_destructor_that_fail_write_into_the_log(tmp_path: Path) 
 
 @contextmanager
 def noting(status: int, location: str, asked: list[str]) -> Iterator[str]:
-    """Run a service that notes the authorization of each request, and redirects the client. Yield its URL."""
+    """Run an HTTP server that appends the Authorization header of each request to `asked`, and redirects the client to
+    `location`. Yield its URL.
+    """
 
     def answer(request: Asked) -> Answer:
         asked.append(request.headers.get("authorization", ""))

@@ -1,4 +1,6 @@
-"""Tests of a run of the tests: it has its own home, leaves no child process, and reports missing Java."""
+"""Tests of how the tests run: with a home folder of their own, without leaving child processes, and with a report if
+Java is missing.
+"""
 
 import ast
 import os
@@ -92,7 +94,9 @@ def test_the_tests_of_a_change_are_those_that_are_about_it() -> None:
 
 
 def a_java(home: Path, version: str) -> Path:
-    """Create a program that answers as a Java of this version, without a compiler; return its path."""
+    """Write a program that prints what a Java of this version prints, but has no compiler next to it; return its
+    path.
+    """
     command = home / "bin" / "java"
     command.parent.mkdir()
     command.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2025-04-15' >&2\n")
