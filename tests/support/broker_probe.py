@@ -8,7 +8,10 @@ _METADATA, _VERSION, _CORRELATION = 3, 1, 7
 
 
 def live_brokers(address: tuple[str, int], tls: ssl.SSLContext | None = None, timeout: float = 5.0) -> frozenset[int]:
-    """Return the ids in the broker's answer to Metadata v1. Raises OSError if the broker does not answer."""
+    """Return the broker ids in the broker's answer to Metadata v1.
+
+    timeout: seconds. Raises OSError if the broker does not answer in time.
+    """
     body = struct.pack(">hhih3si", _METADATA, _VERSION, _CORRELATION, 3, b"kac", 0)
     with socket.create_connection(address, timeout) as plain:
         connection = tls.wrap_socket(plain, server_hostname=address[0]) if tls else plain

@@ -13,14 +13,15 @@ from pathlib import Path
 
 
 def cache_home() -> Path:
-    """Return the folder of this user's files that can be fetched again."""
+    """Return the folder for this user's cached files, all of which can be fetched or made again."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kac"
 
 
 def cached_folder(folder: Path, fill: Callable[[Path], None]) -> Path:
-    """Return a folder. If it is missing, call `fill` with a scratch folder next to it, and rename that.
+    """Return a folder. If it is missing, first call `fill` with a scratch folder next to it, and rename the scratch
+    folder to it.
 
-    Exceptions of `fill` pass through, and leave no folder.
+    Exceptions of `fill` pass through; the scratch folder is then removed, and the folder remains missing.
     """
     if folder.is_dir():
         return folder

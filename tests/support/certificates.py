@@ -38,10 +38,12 @@ PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A certificate and its key, as paths of files with mode 0600. `password` opens the encrypted forms.
+    """A certificate and its private key, in several file formats. Each attribute is the path of a file with mode 0600;
+    `password` decrypts the encrypted files.
 
-    cert: PEM certificate. key, encrypted_key: PEM PKCS#8. pem: key and certificate in one file (Kafka's PEM store).
-    encrypted_pem: the same with the key encrypted. pkcs12: key, certificate and authority.
+    cert: the certificate as PEM. key, encrypted_key: the key as PEM PKCS#8. pem: key and certificate in one file
+    (Kafka's PEM store). encrypted_pem: `pem` with the key encrypted. pkcs12: key, certificate and the authority's
+    certificate.
     """
 
     name: str
@@ -54,7 +56,10 @@ class Identity:
     pkcs12: Path
 
     def jks(self, keytool: str) -> Path:
-        """Return the identity as a JKS key store with the same password, made by Java's keytool."""
+        """Write the certificate and key as a JKS key store with the same password, by Java's keytool; return its path.
+
+        keytool: path of the program.
+        """
         store = self.pkcs12.with_suffix(".jks")
         if not store.exists():
             source = ["-srckeystore", str(self.pkcs12), "-srcstoretype", "PKCS12", "-srcstorepass", self.password]
@@ -64,8 +69,8 @@ class Identity:
 
 
 class Authority:
-    """A certificate authority in a folder. ``pem`` and ``pkcs12`` are its certificate as trust stores; ``password``
-    opens the latter.
+    """A certificate authority whose files are in a folder. ``pem`` and ``pkcs12`` are paths of trust stores with its
+    certificate; ``password`` opens ``pkcs12``.
     """
 
     def __init__(self, folder: Path, name: str = "kac test authority") -> None:
@@ -87,7 +92,11 @@ class Authority:
         self.pkcs12 = _write(folder / "ca.p12", pkcs12.serialize_java_truststore([trusted], protection))
 
     def jks(self, keytool: str) -> Path:
-        """Return the authority as a JKS trust store with the password of ``pkcs12``, made by Java's keytool."""
+        """Write the authority's certificate as a JKS trust store with the password of ``pkcs12``, by Java's keytool;
+        return its path.
+
+        keytool: path of the program.
+        """
         store = self._folder / "ca.jks"
         if not store.exists():
             target = ["-keystore", str(store), "-storetype", "JKS", "-storepass", self.password]

@@ -1,5 +1,5 @@
-"""Processes that a test starts; they end with the test, however it ends. Otherwise an assertion that fails inside
-``with Popen(…)`` would wait for a program that nobody ends.
+"""Processes that a test starts. They end when the test ends, even if it fails: `subprocess.Popen` as a context manager
+would wait for a program that never ends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import Any
 from tests.support.patience import LONG_PATIENCE, PATIENCE
 
 LONGEST = LONG_PATIENCE - PATIENCE
-"""Seconds for which a child may run, so that a test that reads from a silent child ends before its own limit."""
+"""Seconds for which a child process may run. It is less than a test's own time limit, so that a test that waits for a
+silent child fails with a message first.
+"""
 _started: list[Child | asyncio.subprocess.Process] = []
 
 

@@ -11,12 +11,12 @@ from tests.support.patience import PATIENCE
 
 
 def compiled(source: Path, version: str, against: Path | None = None) -> Path:
-    """Return the folder with a program's classes, compiled with the jars of a version of Kafka at the first call.
+    """Return the folder with a Java program's classes; the first call compiles them with the jars of a Kafka version.
 
     against: folder with other jars of that version; None for the brokers' jars.
 
     Raises BrokersUnavailableError if there is no compiler, or if the jars can't be fetched; RuntimeError with the
-    compiler's output if it fails.
+    compiler's output if the compiler fails.
     """
     command = [compiler(), "-proc:none", "-nowarn", "-cp", f"{against or jars(version)}/*", str(source), "-d"]
 
@@ -29,5 +29,7 @@ def compiled(source: Path, version: str, against: Path | None = None) -> Path:
 
 
 def with_ours(source: Path, version: str) -> tuple[str, ...]:
-    """Return Java's options for such a program: the class path and the main class. Raises as `compiled`."""
+    """Return Java's arguments that run a program of this project with a Kafka version: the class path and the main
+    class. Compiles the program first. Raises as `compiled`.
+    """
     return ("-cp", f"{jars(version)}/*:{compiled(source, version)}", source.stem)

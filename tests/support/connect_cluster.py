@@ -26,11 +26,13 @@ LOGGING: Mapping[int, tuple[str, ...]] = {
 }
 """Major version of Kafka -> the Maven coordinates of the logging library of its programs."""
 THROW_AWAY = Path(__file__).with_name("ThrowAwaySource.java")
-"""A connector with a password, a refused value and a slow stop."""
+"""Source code of a connector for tests: it has a password config, refuses one config value, and stops slowly."""
 TOPICS = ("connect-configs", "connect-offsets", "connect-status")
 _JARS = ("connect-runtime", "connect-json", "connect-transforms")
 _WITHOUT_FILES = {"4.4.0"}
-"""Versions that were published without connect-file: their workers load the connectors of 4.3, by `_BRIDGE`."""
+"""Kafka versions that were published without the artifact connect-file: their workers load the file connectors of 4.3,
+by `_BRIDGE`.
+"""
 _BRIDGE = Path(__file__).with_name("AppInfoParser.java")
 _CLOSE_CONFIGS = {"offset.flush.interval.ms": "500", "scheduled.rebalance.max.delay.ms": "1000"}
 """Configs that let workers flush and rebalance within a second instead of minutes."""
@@ -69,7 +71,10 @@ def throw_away_connector(version: str) -> Path:
 
 
 def started(path: str, folder: Path, main: str, properties: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start a program of Connect, which logs into the file ``out`` of a folder. path: Java's class path."""
+    """Start a program of Connect. It writes its output into the file ``out`` of a folder.
+
+    path: Java's class path. main: the main class. properties: content of its properties file.
+    """
     file = folder / "own.properties"
     file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
     options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path)
@@ -126,7 +131,9 @@ def ask(url: str, method: str, path: str, body: Any = None) -> Reply:
 
 
 def until(holds: Callable[[], bool], what: str, seconds: float = patience.PATIENCE) -> None:
-    """Wait until a condition holds. Raises AssertionError if it does not hold in time."""
+    """Call a condition until it returns True. Raises AssertionError, which names `what`, if it is still False after
+    `seconds` seconds.
+    """
     ends = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < ends, f"not in time: {what}"
@@ -134,10 +141,11 @@ def until(holds: Callable[[], bool], what: str, seconds: float = patience.PATIEN
 
 
 class ConnectCluster:
-    """The workers of a Connect cluster, as a context manager. The workers are up once it is entered.
+    """The worker processes of one Connect cluster, as a context manager. All workers answer requests once it is
+    entered.
 
-    urls: URLs of the workers, in the order of their start. bootstrap: addresses of the brokers. folder: for files of
-    connectors; deleted at the end.
+    urls: URLs of the workers, in the order of their start. bootstrap: addresses of the brokers. folder: for files that
+    connectors read or write; deleted at the end.
     """
 
     def __init__(
@@ -194,7 +202,7 @@ class ConnectCluster:
         self._reaper.close()
 
     def start(self, place: int) -> None:
-        """Start the worker at a place of `urls`."""
+        """Start the worker at an index of `urls`."""
         port = self._ports[place]
         folder = self.folder / f"worker-{port}"
         folder.mkdir(exist_ok=True)
@@ -202,14 +210,16 @@ class ConnectCluster:
         self._reaper.watch(self._running[place].pid)
 
     def stop(self, place: int) -> None:
-        """Stop the worker at a place of `urls` by SIGTERM: it gives its tasks back."""
+        """Stop the worker at an index of `urls` by SIGTERM, so that it leaves its group and other workers get its
+        tasks.
+        """
         process = self._running.pop(place)
         process.terminate()
         process.wait(patience.PATIENCE)
         self._reaper.forget(process.pid)
 
     def log(self, place: int) -> str:
-        """Return the log of the worker at a place of `urls` since its start."""
+        """Return the log text of the worker at an index of `urls` since its start."""
         return (self.folder / f"worker-{self._ports[place]}" / "out").read_text(errors="replace")
 
     def _is_up(self, place: int) -> bool:
@@ -226,7 +236,9 @@ class ConnectCluster:
 
 @contextmanager
 def with_broker(version: str, **options: Any) -> Iterator[ConnectCluster]:
-    """Run workers with a broker of the same version. options: as for `ConnectCluster`."""
+    """Run workers and one broker of the same Kafka version until the end of the block; yield the workers. options: as
+    for `ConnectCluster`.
+    """
     with KafkaCluster(version, brokers=1) as brokers, ConnectCluster(version, brokers.bootstrap, **options) as workers:
         yield workers
 

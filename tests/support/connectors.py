@@ -1,4 +1,4 @@
-"""Records of Connect clusters for tests."""
+"""Connect clusters, connectors and configs as values of kac's model, for tests without workers."""
 
 from collections.abc import Iterable, Mapping
 
@@ -31,7 +31,9 @@ Caused by: {reason}
 \tat com.example.Writer.write(Writer.java:{line})
 \t... 11 more
 """
-"""A stack trace as Connect workers report it."""
+"""A format string of a stack trace as Connect workers report it; ``{reason}`` is the exception, ``{line}`` a line
+number.
+"""
 DENIED = "The connection attempt to db-7 failed"
 REASON = f"java.sql.SQLException: {DENIED}"
 _DEFINED = {"database.password": Definition("database.password", "PASSWORD")}
@@ -83,8 +85,8 @@ CONFIG: Mapping[str, str] = {
 
 
 def config(**changed: str) -> ConfigSet:
-    """Return the config of a sink with other values. changed: underscores in a key stand for dots; ``""`` removes a
-    key.
+    """Return `CONFIG`, the config of a sink connector, with changed values. changed: underscores in a key stand for
+    dots; ``""`` removes a key.
     """
     own = {**CONFIG, **{key.replace("_", "."): value for key, value in changed.items()}}
     return config_set({key: value for key, value in own.items() if value}, _DEFINED)
@@ -93,7 +95,10 @@ def config(**changed: str) -> ConfigSet:
 def with_connect(
     snapshot: Snapshot, *clusters: ConnectCluster, configs: Mapping[str, ConfigSet] | None = None
 ) -> Snapshot:
-    """Return the snapshot with these Connect clusters. configs: ``cluster/connector`` -> its config."""
+    """Return the snapshot with these Connect clusters instead of its own, and with the configs of their connectors.
+
+    configs: ``cluster/connector`` -> its config; None, or a connector that is missing here, means `config()`.
+    """
     known: dict[ConfigResource, ConfigSet] = {
         connector_resource(each.name, one): config() for each in clusters for one in each.connectors
     }

@@ -19,20 +19,24 @@ _PROPERTY = "cpu seconds"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add options for the number of lines of each table, and for a file with all tests."""
+    """Add the option for the number of lines of each table, and the option for the file that lists the time of every
+    test.
+    """
     parser.addoption("--cpu-durations", type=int, default=30, metavar="N", help="show the N dearest tests and files")
     parser.addoption("--cpu-durations-file", type=Path, default=None, metavar="FILE", help="all tests, dearest first")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure in every process; report in the process that receives the results."""
+    """Register the measurement in every process of a run, and the report in the process that collects the results."""
     config.pluginmanager.register(_Measured(), "cpu-durations-measured")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Report(config), "cpu-durations-report")
 
 
 class _Measured:
-    """Adds the CPU seconds of each test, set-up and tear-down included, to the report of its tear-down."""
+    """Measures the CPU seconds of each test, set-up and tear-down included, and adds them to the report of its
+    tear-down.
+    """
 
     def __init__(self) -> None:
         self._last = cpu_seconds()
@@ -41,7 +45,7 @@ class _Measured:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Add the seconds to the report of the tear-down."""
+        """Add the test's CPU seconds to its report, if the report is that of the tear-down."""
         report = yield
         if call.when != "teardown":
             return report
@@ -51,25 +55,27 @@ class _Measured:
         return report
 
     def pytest_collection_finish(self) -> None:
-        """Count the time of collecting for no test."""
+        """Restart the measurement, so that the first test is not charged for the time of collecting."""
         self._last = cpu_seconds()
 
 
 class _Report:
-    """Sums the seconds by test, and prints them at the end."""
+    """Keeps the CPU seconds of each test, and prints sums by file and by test function at the end of a run."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._tests: dict[str, float] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the seconds of a test."""
+        """Keep the CPU seconds of a test if its report has them."""
         for name, value in report.user_properties:
             if name == _PROPERTY:
                 self._tests[report.nodeid.partition("@")[0]] = float(str(value))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the tables of files and of tests, and write the file with all tests."""
+        """Print the largest sums by file, then by test function; write the seconds of every test into the file of
+        `--cpu-durations-file`, if given.
+        """
         lines = self._config.getoption("--cpu-durations")
         terminalreporter.section(
             f"CPU: tests {sum(self._tests.values()):.1f} s, this process and those under it {cpu_seconds():.1f} s"
@@ -83,7 +89,9 @@ class _Report:
 
 
 def _largest(tests: Mapping[str, float], separator: str | None) -> list[tuple[str, float]]:
-    """Return the sum of seconds for each part of the tests' ids before the separator, largest first."""
+    """Return (id, CPU seconds), largest first. Tests whose ids are equal up to the separator are summed; None sums
+    nothing.
+    """
     sums: dict[str, float] = defaultdict(float)
     for test, seconds in tests.items():
         sums[test.partition(separator)[0] if separator else test] += seconds
@@ -91,16 +99,16 @@ def _largest(tests: Mapping[str, float], separator: str | None) -> list[tuple[st
 
 
 def cpu_seconds() -> float:
-    """Return the user and system time of this process, of ended children that it waited for, and of running processes
-    under it.
+    """Return the CPU seconds (user and system) of this process, of ended children that it waited for, and of all
+    running processes below it.
     """
     waited = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + waited.ru_utime + waited.ru_stime + _running_below(os.getpid())
 
 
 def _running_below(pid: int) -> float:
-    """Return the CPU seconds of the running processes under this one, and of the children that they waited for, in
-    steps of 10 ms (proc(5): utime, stime, cutime, cstime).
+    """Return the CPU seconds of all running descendants of a process, and of the ended children that they waited for;
+    the resolution is 10 ms (proc(5): utime, stime, cutime, cstime).
     """
     children: dict[int, list[tuple[int, float]]] = {}
     for folder in os.listdir("/proc"):  # noqa: PTH208 - once for each test

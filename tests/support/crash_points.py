@@ -1,5 +1,5 @@
-"""Kills this process (-9) at a chosen point: right before or after a line of the journal, or a request that changes the
-cluster.
+"""Kills this process by SIGKILL at a chosen point: right before or after it writes a line of the journal, or sends a
+request that changes the cluster.
 """
 
 import os
@@ -16,10 +16,10 @@ ANY = "any"
 
 
 def arm(point: str) -> None:
-    """Set the point at which this process kills itself.
+    """Set the point at which this process kills itself, as ``when:kind:number``.
 
-    point: ``before:step:2`` is before the second line of that kind; ``after:AlterReassignments:1`` is after the answer
-    to the first such request, before a line about it; ``any`` counts every line and request.
+    point: ``before:step:2`` is before the second journal line of kind step; ``after:AlterReassignments:1`` is after the
+    answer to the first such request, before the journal line about it; the kind ``any`` counts every line and request.
     """
     when, what, nth = point.split(":")
     left = int(nth)

@@ -1,5 +1,5 @@
-"""A proxy before a broker that closes a connection instead of answering a request, which the broker gets, does not get,
-or gets later.
+"""A proxy in front of a broker that closes a client's connection instead of returning the answer to a chosen request.
+The broker gets that request, never gets it, or gets it later.
 """
 
 import asyncio
@@ -12,8 +12,10 @@ Address = tuple[str, int]
 
 
 class Cut(Enum):
-    """When a request's connection ends: before the broker gets the request, or after the broker has answered. HELD:
-    before, and the broker gets the request at `CuttingProxy.let_go`.
+    """When the proxy closes the connection of a request.
+
+    BEFORE: the broker never gets the request. AFTER: the broker has answered it. HELD: as BEFORE, but
+    `CuttingProxy.let_go` delivers the request later.
     """
 
     BEFORE = auto()
@@ -29,8 +31,7 @@ async def nothing_else() -> None:
 
 
 class CuttingProxy:
-    """Passes whole frames both ways until a request of the armed API arrives, and closes the connection of that
-    request.
+    """Forwards requests and answers until a request of an armed API arrives, and then closes that client's connection.
 
     Use as an async context manager; clients connect to `address`.
     """
@@ -46,19 +47,22 @@ class CuttingProxy:
         self._skip: dict[int, int] = {}
 
     def arm(self, api_key: int, cut: Cut, event: Event = nothing_else, skip: int = 0) -> None:
-        """Cut the next request of this API, after `skip` others that pass. event: runs before the client's connection
-        ends.
+        """Cut the connection at the next request with this API key, after `skip` such requests that pass.
+
+        event: is awaited before the client's connection is closed.
         """
         self._armed[api_key] = cut, event
         self._skip[api_key] = skip
 
     @property
     def holds(self) -> bool:
-        """Return whether a request is held."""
+        """Whether the proxy holds a request that the broker has not got yet."""
         return bool(self._held)
 
     async def let_go(self) -> None:
-        """Deliver the held requests, each on a new connection; return once the broker has answered them."""
+        """Deliver the held requests to the broker, each on a new connection; return once the broker has answered
+        them.
+        """
         held, self._held = self._held, []
         for request in held:
             broker, to_broker = await asyncio.open_connection(*self._broker)

@@ -1,4 +1,4 @@
-"""Dead letters as tools write them, and consumers with read_committed that count the records sent again."""
+"""Headers of dead letters as other tools write them, and helpers that read records with read_committed."""
 
 import asyncio
 import threading
@@ -27,7 +27,9 @@ TIMEOUT = "java.net.SocketTimeoutException"
 def spring(
     topic: str, partition: int = 0, offset: int = 0, exception: str = TIMEOUT, group: str = "billing"
 ) -> tuple[Header, ...]:
-    """Return the headers that Spring Kafka's DeadLetterPublishingRecoverer writes."""
+    """Return the headers that Spring Kafka's DeadLetterPublishingRecoverer writes for a record of a topic, partition
+    and offset. exception: its class name. group: the consumer group.
+    """
     return (
         (b"kafka_dlt-exception-fqcn", b"org.springframework.kafka.listener.ListenerExecutionFailedException"),
         (b"kafka_dlt-exception-cause-fqcn", exception.encode()),
@@ -45,10 +47,11 @@ def learnt_meanwhile(
     learn: Callable[[Snapshot], Snapshot],
     happens: Callable[[ClusterState], None] = lambda _: None,
 ) -> threading.Event:
-    """Change the session's snapshot while the broker answers the next fetch, as a pane's tick would.
+    """Change the session's snapshot while the broker answers the next fetch request, as a periodic read would.
 
     Args:
-        happens: changes the cluster first.
+        learn: returns the changed snapshot.
+        happens: changes the cluster's state before that.
 
     Returns:
         An event that is set once the snapshot has changed.
@@ -70,12 +73,12 @@ def learnt_meanwhile(
 
 
 def with_range(place: observed_logs.Place, found: LogRange) -> Callable[[Snapshot], Snapshot]:
-    """Return a function that gives a partition's log another range in a snapshot."""
+    """Return a function that returns a snapshot with this log range (first and end offset) of a partition."""
     return lambda known: with_log_ranges(known, [place], {place: found})
 
 
 def gone_on(group: str, place: observed_logs.Place, offset: int) -> Callable[[Snapshot], Snapshot]:
-    """Return a function that gives a group another committed offset in a snapshot."""
+    """Return a function that returns a snapshot in which the group's committed offset of a partition is this one."""
 
     def learn(known: Snapshot) -> Snapshot:
         position = known.group_positions[group]
@@ -92,7 +95,9 @@ async def write(link: Link, topic: str, partition: int, records: Sequence[new_re
 
 
 async def read(link: Link, *topics: str) -> list[Record]:
-    """Return all records of topics that a consumer with read_committed gets. Fail if a partition can't be read."""
+    """Return all records of topics that a consumer with read_committed gets. Raises AssertionError if a partition can't
+    be read.
+    """
     found: list[Record] = []
     async for portion in search(link, Search(topics, start=First())):
         found += portion.records
@@ -101,7 +106,9 @@ async def read(link: Link, *topics: str) -> list[Record]:
 
 
 async def counted(link: Link, *topics: str) -> Counter[bytes | None]:
-    """Return the number of records with each value, for a consumer with read_committed."""
+    """Return value -> the number of records with this value that a consumer with read_committed gets; None for records
+    without a value.
+    """
     return Counter(each.value for each in await read(link, *topics))
 
 

@@ -1,5 +1,5 @@
-"""Writes a lake's tables without Spark, in the same way as the lake's Spark application: with partitions, `made`, and a
-note in each commit.
+"""Writes a lake's tables without Spark, but in the form that the lake's Spark application uses: the same partitions,
+the column `made`, and a note with the run's id in each commit.
 """
 
 import re
@@ -29,8 +29,8 @@ _FILLED: Mapping[str, Any] = {
 
 
 def arrow_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Return the rows as an Arrow table. A missing value becomes null if the column is nullable, else a fixed value of
-    the column's type.
+    """Return the rows as an Arrow table with the columns of a lake's table. A missing value becomes null if the column
+    is nullable, else a fixed value of the column's type.
     """
     filled = [
         {each.name: row.get(each.name, None if each.nullable else _FILLED[each.type]) for each in table.columns}
@@ -40,17 +40,19 @@ def arrow_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
 
 
 def nothing_left(table: Table, *keys: Mapping[str, Any]) -> pa.Table:
-    """Return rows that mark keys as deleted: they replace the earlier rows with these keys, and are not valid
-    themselves. keys: values for the columns of `Table.newest`.
+    """Return rows that mark keys as deleted: after `put`, the table has no valid row with these keys.
+
+    keys: values for the columns of `Table.newest`.
     """
     return pa.Table.from_pylist(list(keys), schema=arrow_schema(table))
 
 
 def put(lake: Lake, table: Table, rows: pa.Table, *, run: str | None = None, overwrite: bool = False) -> str:
-    """Write rows in a commit. They replace the rows that have equal values in `Table.newest`. Return the run.
+    """Write rows in one commit. They replace the rows that have equal values in the columns of `Table.newest`. Return
+    the id of the run.
 
-    run: a new one by default. overwrite: whether to delete all earlier rows. In a lake that is no local folder, only
-    the first commit of a table can be written.
+    run: the id; None for a new one. overwrite: whether to delete all earlier rows. If the lake is not a local folder, a
+    table accepts only one commit.
     """
     run = run or new_run_id()
     for name, sql in table.partitions.items():
@@ -76,13 +78,13 @@ def put(lake: Lake, table: Table, rows: pa.Table, *, run: str | None = None, ove
 
 
 def checkpoint(lake: Lake, table: Table) -> None:
-    """Write a checkpoint of a table."""
+    """Write a Delta checkpoint of a table's newest version."""
     DeltaTable(lake.folder(table)).create_checkpoint()
 
 
 def _day(rows: pa.Table, sql: str) -> pa.ChunkedArray:
-    """Return the values of ``date_format(minute, 'yyyy-MM-dd')``, also with ``coalesce`` of several columns, and for
-    fields such as `second.second`.
+    """Return the days (YYYY-MM-DD) of rows by an expression ``date_format(column, 'yyyy-MM-dd')``. The column may be
+    ``coalesce`` of several columns, or a field such as `second.second`.
     """
     names = re.findall(r"[a-z_.]+", sql.removeprefix("date_format(").partition("'")[0].removeprefix("coalesce"))
     paths = (name.split(".") for name in names)
@@ -91,7 +93,7 @@ def _day(rows: pa.Table, sql: str) -> pa.ChunkedArray:
 
 
 def _made(where: str) -> int:
-    """Return the highest `made` in a table; 0 if there is no table."""
+    """Return the highest value of the column `made` in a table's folder; 0 if there is no table or it has no rows."""
     if not DeltaTable.is_deltatable(where):
         return 0
     return max(pc.max(DeltaTable(where).to_pyarrow_table(columns=["made"])["made"]).as_py() or 0, 0)

@@ -1,5 +1,5 @@
-"""The content of the demo cluster, which the tests of the walk also use: topics of a few teams, overrides, quotas,
-ACLs, groups.
+"""The content of the demo cluster: topics of a few teams, config overrides, quotas, ACLs and groups. The tests of the
+guided walk use it, too.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ def demo_cluster() -> KafkaCluster:
 
 
 def topics() -> Iterator[model_changes.NewTopic]:
-    """Yield topics with different numbers of partitions."""
+    """Yield the demo's topics, which have different numbers of partitions."""
     for team, names in TEAMS.items():
         for place, name in enumerate(names):
             partitions = (12, 3, 24, 6, 1)[place % 5]
@@ -58,7 +58,9 @@ def _allow(principal: str, operation: str, type_: str, name: str, pattern: str =
 
 
 def requests() -> Iterator[model_changes.ChangeRequest]:
-    """Yield the changes that make the demo cluster from an empty one."""
+    """Yield the change requests that turn an empty cluster into the demo cluster, in the order in which to send
+    them.
+    """
     yield model_changes.CreateTopics(tuple(topics()))
     yield model_changes.AlterConfigs(
         {
@@ -109,7 +111,9 @@ def requests() -> Iterator[model_changes.ChangeRequest]:
 
 
 def seed(addresses: tuple[tuple[str, int], ...]) -> None:
-    """Fill the cluster. Raises RuntimeError if a change is refused."""
+    """Create the demo's content on running brokers. addresses: (host, port) of brokers. Raises RuntimeError if a change
+    is refused.
+    """
     client = AdminClient(ConnectionSettings(addresses, request_timeout=60.0))
     client.start()
     try:

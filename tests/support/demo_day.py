@@ -1,8 +1,8 @@
 """Records the day of `kac lake demo`: ``python -m tests.support.demo_day`` writes it into the product's package.
 
-kac's client changes three embedded clusters according to a story. The metadata logs, request logs, journal, polls and
-states of the clusters are recorded. This takes seconds; the records have the times of the story. The request logs alone
-show produced and fetched bytes, because no client runs for a day.
+kac's client makes the changes of a story on three embedded clusters; metadata logs, request logs, the journal, polls
+and cluster states are recorded. This takes seconds, because the records get the times of the story instead of the
+clock's. No client runs for a day: produced and fetched bytes come from generated lines of the request logs.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ from tests.support import metadata_log
 from tests.support.manual_clock import ManualClock
 
 PACKED = ("collect", FOLDER, "landing", SOURCES)
-"""The recorded folders and files of the lake; its id and its key are left out."""
+"""The files and folders of the lake that the packed day contains. The lake's id and key are left out."""
 
 
 def record_lake(where: Path) -> Lake:
-    """Make a lake with the records of the day, before any update; sources.yaml has relative paths. Raises RuntimeError
-    if a cluster could not be read.
+    """Make a lake in a folder with the records of the day; no update has read them yet. The paths in sources.yaml are
+    relative. Raises RuntimeError if a cluster could not be read.
     """
     lake = Lake.create(str(where))
     (where / FOLDER).mkdir()
@@ -83,7 +83,7 @@ def record_lake(where: Path) -> Lake:
 
 
 def pack(lake: Lake) -> bytes:
-    """Return the records as the package contains them: the same bytes for the same records."""
+    """Return the recorded files as a compressed archive: the same bytes for the same records."""
     packed = io.BytesIO()
     where = Path(lake.where)
     paths = sorted(path for path in where.rglob("*") if path.is_file() and path.stat().st_size)
@@ -99,7 +99,7 @@ def pack(lake: Lake) -> bytes:
 
 
 def main() -> None:
-    """Record the day again, and write it into `DAY_FILE`."""
+    """Record the day, and overwrite `DAY_FILE` with it."""
     with tempfile.TemporaryDirectory() as scratch:
         DAY_FILE.write_bytes(pack(record_lake(Path(scratch, "lake"))))
 
@@ -107,20 +107,20 @@ def main() -> None:
 # -- the day of a cluster ---------------------------------------------------------------------------------------------
 
 HOST = "ops-1"
-"""The host of the journal."""
+"""The host name in the journal's lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The records of a cluster's day. source: its item in sources.yaml."""
+    """The results of recording one cluster's day. polls: the results of its polls. source: its item in sources.yaml."""
 
     polls: tuple[PollResult, ...]
     source: Mapping[str, Any]
 
 
 async def record(name: str, spec: ClusterSpec, folder: Path) -> Recorded:
-    """Run the day of one of the story's clusters, and write its logs into a folder. The cluster itself writes its
-    state.
+    """Run the day of one of the story's clusters on an embedded cluster. Write its metadata log, request logs and
+    journal into `folder`; return the polls and the item for sources.yaml.
     """
     story = [(DAY_END - deed.ago, deed) for deed in STORY if deed.cluster == name]
     polls = polled_at(name)
@@ -155,7 +155,7 @@ async def record(name: str, spec: ClusterSpec, folder: Path) -> Recorded:
 
 
 class _Day:
-    """Makes the changes of a day, and records them."""
+    """Makes the story's changes on an embedded cluster, and records its metadata log, request logs and journal."""
 
     def __init__(self, cluster: EmbeddedCluster, begin: datetime, metadata: MetadataLog | None) -> None:
         self.cluster = cluster
@@ -182,7 +182,9 @@ class _Day:
             cluster.state.subscribe(lambda change: log.add(change, self._now))
 
     async def do(self, deed: StoryChange, at: datetime) -> None:
-        """Make a change at a time: write it into the journal, and send logged requests to the cluster."""
+        """Send a change of the story to the cluster, logged with the time `at`; write it into the journal if the story
+        makes it with kac.
+        """
         self._now, self._who = at, deed.who
         staged = tuple(Staged(edit, self._was(edit)) for edit in deed.edits)
         addresses = tuple(self.cluster.addresses.values())
@@ -193,7 +195,7 @@ class _Day:
             self._write_down(deed, staged, at)
 
     def add(self, context: RequestContext, messages: Messages, frame: bytes, answer: bytes | None) -> None:
-        """Log a request if it changes the cluster."""
+        """Add a request and its answer to the request logs if its API changes the cluster and it was answered."""
         if messages.api.upper() in ALTER_APIS and answer is not None:
             request = request_of(messages, frame, answer)
             self.requests.change(context.broker_id, self._who, context.client_id, self._now, request)
@@ -229,7 +231,7 @@ class _Day:
 
 
 async def _send(settings: ConnectionSettings, changes: Iterable[ChangeRequest]) -> None:
-    """Send changes in their order. Raises AdminError for the first one that fails."""
+    """Send change requests in their order. Raises AdminError for the first one that fails; later ones are not sent."""
     client = AdminClient(settings)
     client.start()
     try:
@@ -249,20 +251,20 @@ _OF_AN_ACL = ("resourceType", "resourceName", "patternType", "principal", "host"
 
 
 class MetadataLog:
-    """A metadata log, in memory until it is saved."""
+    """A metadata log as a controller writes it, kept in memory until `save`."""
 
     def __init__(self) -> None:
         self._data = bytearray()
         self._end = 0
 
     def begin(self, state: ClusterState, at: datetime) -> None:
-        """Add the whole state as the first records."""
+        """Append records that describe a whole cluster state, with the time `at`."""
         for table in ("features", "brokers", "topics", "configs", "quotas", "acls", "scram"):
             for key, value in state.tables.named(table).items():
                 self.add(tables.Change(0, 0.0, table, key, tables.ABSENT, value), at)
 
     def add(self, change: tables.Change, at: datetime) -> None:
-        """Add the records of one change, in batches of at most 500."""
+        """Append the records of one change of the state, in batches of at most 500 records."""
         made = list(_records(change))
         for start in range(0, len(made), 500):
             self._append([metadata_log.value(name, **given) for name, given in made[start : start + 500]], at)
@@ -280,7 +282,7 @@ class MetadataLog:
 
 
 def _records(change: tables.Change) -> Iterator[tuple[str, Fields]]:
-    """Yield the records of one change, by the names of their types."""
+    """Yield (name of the record type, its fields) for each record of one change of the state."""
     before, after = change.before, change.after
     match change.table, change.key, after:
         case "topics", _, tables.Topic():
@@ -333,7 +335,7 @@ def _records(change: tables.Change) -> Iterator[tuple[str, Fields]]:
 
 
 def _differing(change: tables.Change) -> Iterator[tuple[str, Any]]:
-    """Yield each key of a mapping whose value changed, with the new value; None if the key was removed."""
+    """Yield (key, new value) for each changed key of a mapping; the value is None if the key was removed."""
     before, after = (each if isinstance(each, Mapping) else {} for each in (change.before, change.after))
     for key in dict.fromkeys((*after, *before)):
         if before.get(key) != after.get(key):
@@ -345,7 +347,7 @@ def _differing(change: tables.Change) -> Iterator[tuple[str, Any]]:
 # has the fields that readers of such logs use.
 
 BURST_EVERY = timedelta(minutes=10)
-"""Interval between the bursts of a client. Logs of every second of a day would be gigabytes."""
+"""Interval between a client's bursts of requests. One request per second of a day would make gigabytes of logs."""
 BURST = timedelta(seconds=48)
 BETWEEN = 2.0
 """Seconds between a client's requests in a burst."""
@@ -356,7 +358,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request and its response as a broker logs them."""
+    """A request and its response as a broker's request log contains them."""
 
     api: str
     key: int
@@ -366,7 +368,7 @@ class Request:
 
 
 def request_of(messages: Messages, frame: bytes, answer: bytes) -> Request:
-    """Return a request and its response, decoded from their bytes on the wire."""
+    """Decode a request and its response. frame, answer: their bytes on the wire."""
     _, start = read_client_id(frame, flexible=is_flexible(messages.request))
     request = decode_request(messages.request, frame[start:])
     _, body = split_response(messages.response, answer[4:])
@@ -375,7 +377,9 @@ def request_of(messages: Messages, frame: bytes, answer: bytes) -> Request:
 
 
 def _json(value: Any) -> Any:
-    """Return a value of kio's as brokers log it: fields by Kafka's names, including salts and salted passwords."""
+    """Return a kio value as the JSON of a broker's request log: fields have Kafka's names; salts and salted passwords
+    are not masked.
+    """
     if is_dataclass(value):
         named = ((field, getattr(value, field.name)) for field in fields(value))
         return {_kafka_name(field.name, of): _json(_null(field.metadata, of)) for field, of in named}
@@ -402,7 +406,7 @@ def _null(metadata: Any, value: Any) -> Any:
 
 
 class RequestLogs:
-    """The logs of a cluster's brokers, in memory until they are saved. controller: the id of the active controller;
+    """The request logs of a cluster's brokers, in memory until `save`. controller: the id of the active controller;
     None if the cluster has one broker.
     """
 
@@ -413,7 +417,9 @@ class RequestLogs:
         self._random = Random(7)
 
     def change(self, broker: int, who: str, client_id: str, at: datetime, request: Request) -> None:
-        """Log a change on the broker that got the request, and on the controller."""
+        """Log a request that changes the cluster: on the broker that got it, and as forwarded request on the
+        controller.
+        """
         took = 0.004 + self._random.random() * 0.02
         head = (who, HOSTS[who], client_id)
         if self._controller is not None:
@@ -421,10 +427,11 @@ class RequestLogs:
         self._add(broker, at + timedelta(seconds=took), request, head, took * 1500, forwarded=False)
 
     def traffic(self, client: Client, topic_id: str) -> None:
-        """Log a client's produce or fetch requests of all day, in bursts; throttled if they exceed the client's limit.
+        """Log a client's produce or fetch requests of the whole day, in bursts; throttled if they exceed the client's
+        limit.
 
-        Sizes are whole batches, throttle times tenths of a second, and a burst has one duration, because only the
-        differences between lines cost space in the packed day.
+        Sizes are whole batches, throttle times are multiples of 0.1 s, and all requests of a burst take equally long:
+        repeated text compresses better.
         """
         head = (client.who, f"10.3.{client.broker}.{len(client.client_id)}", client.client_id)
         batch = round(client.rate / 32)
@@ -505,12 +512,14 @@ HOURS = 24
 """The length of the day in hours."""
 POLL_EVERY = timedelta(hours=1)
 HOSTS = {"alice": "10.1.0.17", "bob": "10.1.0.23", "ci": "10.9.4.2", "oncall": "10.1.0.66"}
-"""The address of each user."""
+"""User -> the address from which the user connects."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoryChange:
-    """A change of the story. ago: time before the end of the day. with_kac: whether the journal records it."""
+    """A change of the story. ago: time between the change and the end of the day. with_kac: whether the user makes it
+    with kac, so that the journal has it.
+    """
 
     cluster: str
     ago: timedelta
@@ -521,7 +530,7 @@ class StoryChange:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client that produces or fetches all day.
+    """A client that produces or fetches the whole day.
 
     rate: bytes/s that it needs on its broker. limit: bytes/s of its quota; None if it has none. busy: start and end, as
     times before the day's end, of a period in which it needs four times the rate.
@@ -608,8 +617,8 @@ STORY = (
 """All changes of the day, in the order of time."""
 
 NOT_POLLED = {"old": (_ago(11), _ago(6, 30))}
-"""The periods in which a cluster without a read metadata log was not polled: start and end, as times before the day's
-end.
+"""Cluster -> start and end, as times before the day's end, of the periods without polls. The lake has no metadata log
+of these clusters.
 """
 
 

@@ -1,4 +1,6 @@
-"""Every regular expression of the console with its uses, and texts that show an expression whose time is not linear."""
+"""Finds every regular expression of the console, and generates texts on which an expression with backtracking needs
+more than linear time.
+"""
 
 import ast
 import gc
@@ -21,7 +23,9 @@ _parser: Any = re._parser  # type: ignore[attr-defined]
 
 
 class Expression(NamedTuple):
-    """A regular expression. uses: names of the methods that the code calls on it. place: module and line."""
+    """A regular expression of the code. uses: the methods of `re` that tests apply to it: those that the code calls,
+    `search` and `fullmatch`. place: ``module:line``.
+    """
 
     place: str
     pattern: str | bytes
@@ -35,15 +39,15 @@ class Expression(NamedTuple):
 
 
 class Unknown(NamedTuple):
-    """A call of `re` whose pattern is only known at run time."""
+    """A call of `re` whose pattern can't be evaluated from the module alone. place: ``module:line``."""
 
     place: str
     code: str
 
 
 def modules_with_expressions() -> list[str]:
-    """Return the modules whose text calls a function of `re`. They are found without parsing, which is enough for their
-    names.
+    """Return the names of modules whose text contains a call of a function of `re`, found by text search without
+    parsing.
     """
     calls = re.compile(rf"\bre\.(?:{'|'.join(sorted(_CALLS))})\(")
     return [_module(path) for path in _files() if calls.search(path.read_text(encoding="utf-8"))]
@@ -128,7 +132,7 @@ def _target(node: ast.Assign | ast.AnnAssign) -> str:
 
 
 def _uses(nodes: Iterable[ast.AST]) -> dict[str, frozenset[str]]:
-    """Return name of a pattern -> the methods that are called on it, or passed on."""
+    """Return variable name -> the names of the `re` methods that the code reads from it, to call or to pass them on."""
     found: dict[str, set[str]] = {}
     for node in nodes:
         # Objects other than patterns may have a method of this name; they do no harm here.
@@ -153,7 +157,9 @@ _ANY = "\x00 a0.:/\"'<>=-_\\\n[]{}(),;@#"
 
 
 def _units(parsed: Any) -> Iterator[str]:
-    """Yield a character for every literal and class of an expression, in order."""
+    """Yield, in order, matching characters for each literal and each class of a parsed expression; a class gives
+    several.
+    """
     for op, value in parsed:
         match str(op):
             case "LITERAL":
@@ -199,7 +205,9 @@ def _of_class(items: Any) -> list[str]:
 
 
 def _prefixes(parsed: Any, before: str = "") -> Iterator[str]:
-    """Yield an example of every beginning of an expression, including those of its branches and repeats."""
+    """Yield, for each beginning of a parsed expression, a text that it matches; also for the beginnings of its
+    branches, groups and repeats.
+    """
     text = before
     for op, value in parsed:
         match str(op):
@@ -222,7 +230,9 @@ def _prefixes(parsed: Any, before: str = "") -> Iterator[str]:
 
 
 def _example(parsed: Any) -> str:
-    """Return a short text that matches, or nearly matches."""
+    """Return a short text that a parsed expression matches or nearly matches: the first branch, the fewest repeats but
+    at least one.
+    """
     text = ""
     for op, value in parsed:
         match str(op):
@@ -240,10 +250,11 @@ def _example(parsed: Any) -> str:
 
 
 def texts(expression: Expression, *, at_length: bool) -> list[tuple[str, str, str]]:
-    """Return texts that can grow, each as a beginning, a repeated part and an end.
+    """Return triples (beginning, repeated part, end) that make texts of any length on which an expression may
+    backtrack.
 
     Each literal and class is repeated, alone and after each beginning; each beginning is repeated without its end.
-    at_length: whether to return four times as many mixed texts.
+    at_length: whether to include 24 instead of 6 random mixtures of the expression's characters.
     """
     parsed = _parser.parse(expression.pattern, expression.flags)
     units = list(dict.fromkeys(_units(parsed)))[:24]
@@ -276,7 +287,9 @@ class TookTooLong(Exception):
 
 
 def cpu_seconds(work: Callable[[], object], limit: float) -> float:
-    """Call a function, and return its CPU seconds; infinite if it took longer than `limit` CPU seconds."""
+    """Call a function, and return its CPU seconds; infinity if it is stopped because it needs more than `limit` CPU
+    seconds.
+    """
 
     def over(_number: int, _frame: FrameType | None) -> None:
         raise TookTooLong
@@ -295,7 +308,7 @@ def cpu_seconds(work: Callable[[], object], limit: float) -> float:
 
 
 def runs(expression: Expression, text: str) -> list[Callable[[], object]]:
-    """Return the console's uses of an expression, on a text, as functions."""
+    """Return functions that each apply one of the expression's `uses` to a text."""
     pattern = expression.compiled
     data: Any = text if isinstance(expression.pattern, str) else text.encode("latin-1", "replace")
     empty: Any = data[:0]
@@ -314,19 +327,21 @@ def runs(expression: Expression, text: str) -> list[Callable[[], object]]:
 
 HALF, WHOLE = 4 << 10, 8 << 10
 _SURELY_LINEAR = 0.01
-"""CPU seconds. An expression that reads 8 KB a few times needs less; any other needs more."""
+"""CPU seconds. An expression with linear time needs less for a few passes over 8 KB; one with more than linear time
+needs more.
+"""
 _LIMIT = 0.1
 GROWTH = 3
 
 
 def grown(begin: str, repeated: str, end: str, size: int) -> str:
-    """Return the beginning, as many repetitions as have about `size` characters, and the end."""
+    """Return `begin`, then `repeated` as often as fits about `size` characters, then `end`."""
     return begin + repeated * (size // len(repeated)) + end
 
 
 def slow_text(expression: Expression, *, at_length: bool = False) -> str:
-    """Return a description of a text on which an expression's CPU time grows more than `GROWTH` times when the text is
-    twice as long; "" if there is no such text.
+    """Return a description of a text for which an expression needs more than `GROWTH` times the CPU time when the text
+    is twice as long; "" if no generated text does.
     """
     for begin, repeated, end in texts(expression, at_length=at_length):
         whole = runs(expression, grown(begin, repeated, end, WHOLE))

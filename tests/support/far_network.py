@@ -1,8 +1,9 @@
-"""A network that only SSH leads into: real brokers and sshd in a namespace, and an ssh with its own keys.
+"""Real brokers and SSH hosts in a network namespace that clients reach only through SSH, and an ssh with keys of its
+own.
 
-From outside, only a port on loopback can be reached: each connection to it becomes an sshd in the namespace (as inetd
-runs one), the "edge". Two more SSH hosts and the brokers are inside, under names that only the namespace knows. Making
-the namespace needs root; it ends with the process that holds it, which ends with this process.
+Only one port on loopback leads inside: each connection to it gets its own sshd in the namespace (as inetd runs one);
+this SSH host is the "edge". Two more SSH hosts and the brokers are inside, under names that only the namespace
+resolves. Making the namespace needs root. It ends with the process that holds it, which ends with this process.
 """
 
 import os
@@ -64,7 +65,9 @@ class FarNetwork:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of this process, with this network's ssh first on PATH, and without an SSH agent."""
+        """The variables of this process, with this network's ssh first on PATH, and without the variable of an
+        ssh-agent.
+        """
         path = f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
         return {name: value for name, value in os.environ.items() if name != "SSH_AUTH_SOCK"} | {"PATH": path}
 
@@ -74,9 +77,10 @@ class FarNetwork:
         return ["nsenter", "-t", str(self._holder.pid), "-n", "-m", f"-w{ROOT}", *command]
 
     def brokers(self, *options: str) -> dict[str, str]:
-        """Start a cluster with these options of `tests.support.kafka_cluster`; it runs until the end. Return its
-        `bootstrap`, by the names inside, and `properties`, the client properties file of a secure cluster. Raises
-        BrokersUnavailableError with the log if the cluster does not start.
+        """Start a cluster by `tests.support.kafka_cluster` with these options; it runs until the context manager ends.
+
+        Return `bootstrap`, the addresses by names inside the namespace, and `properties`, the path of the client
+        properties of a secure cluster. Raises BrokersUnavailableError with the log if the cluster does not start.
         """
         module = (sys.executable, "-m", "tests.support.kafka_cluster", "--host", "broker{}.inside")
         process = self._start(*module, *options, log="brokers")
@@ -95,7 +99,9 @@ class FarNetwork:
         raise BrokersUnavailableError((self.folder / "brokers.log").read_text()[-2000:])
 
     def server(self, *command: str) -> str:
-        """Start a program in the namespace; it runs until the end. Return the first line that it writes."""
+        """Start a program in the namespace; it runs until the context manager ends. Return the first line of its
+        output.
+        """
         process = self._start(*command, log="server")
         assert process.stdout is not None
         return process.stdout.readline().strip()
@@ -106,17 +112,19 @@ class FarNetwork:
             self._sessions.pop().wait(PATIENCE)
 
     def end_sessions(self) -> None:
-        """Kill the edge's sshd of every connection, like a host that crashes."""
+        """Kill the sshd of every connection to the edge, as if that host crashed."""
         while self._sessions:
             os.killpg(self._sessions[-1].pid, signal.SIGKILL)
             self._sessions.pop().wait(PATIENCE)
 
     def log(self, name: str) -> str:
-        """Return the log of an SSH host."""
+        """Return the log text of an SSH host. name: its name in the namespace."""
         return (self.folder / f"{name}.log").read_text()
 
     def refuse(self, *lines: str) -> None:
-        """Put these lines of sshd_config first for new sessions at the edge; without lines, restore the defaults."""
+        """Put these lines at the beginning of the edge's sshd_config for new sessions; no lines restore the
+        defaults.
+        """
         self._sshd_config(EDGE, self._port, lines)
 
     def _hold(self) -> None:
@@ -139,7 +147,7 @@ class FarNetwork:
         return process
 
     def _serve(self) -> None:
-        """Start an sshd in the namespace for each connection."""
+        """Accept connections to the edge's port, and start an sshd in the namespace for each."""
         command = self.inside(SSHD, "-i", "-e", "-f", str(self.folder / f"{EDGE}.conf"))
         with (self.folder / f"{EDGE}.log").open("w") as errors:
             while True:

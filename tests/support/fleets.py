@@ -1,6 +1,4 @@
-"""Configuration files with contexts of several clusters: healthy, in trouble, unreachable, and one that asks for a
-password.
-"""
+"""Configuration files of kac with contexts of several clusters, and text for a context that asks for a password."""
 
 import socket
 from collections.abc import Mapping
@@ -17,20 +15,20 @@ password="${prompt:its password}";\"\"\"
 
 
 def nowhere() -> str:
-    """Return an address without a listener."""
+    """Return an address ``host:port`` on loopback on which no process listens."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
 def write(folder: Path, at: Mapping[str, Any], **more: str) -> dict[str, str]:
-    """Write a configuration file with a context for each cluster.
+    """Write ``config.toml`` with a context for each cluster into a folder.
 
     Args:
         at: context -> its cluster, or its bootstrap addresses.
-        more: context -> further lines of its table.
+        more: context -> further lines of its TOML table.
 
     Returns:
-        The environment in which kac reads the file.
+        The environment variable that makes kac read the file.
     """
     tables = []
     for name, cluster in at.items():

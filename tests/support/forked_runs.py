@@ -1,4 +1,4 @@
-"""Runs of ``kac`` that start at once, as forks of a process that has imported everything. Tests can kill them."""
+"""Runs of ``kac`` that start without delay, as forks of a process that has imported everything; tests can kill them."""
 
 import asyncio
 import json
@@ -39,8 +39,10 @@ for line in sys.stdin:
 
 
 class ForkedRuns:
-    """Starts runs, one at a time; an asynchronous context manager. environ: variables of all runs. out: the file for
-    their output.
+    """Starts runs of kac one after another; an asynchronous context manager.
+
+    environ: variables for all runs. out: the file for the output of the newest run. pid: process id of the running
+    child; 0 if no child runs.
     """
 
     def __init__(self, environ: Mapping[str, str], out: Path) -> None:
@@ -67,29 +69,35 @@ class ForkedRuns:
         await self._server.wait()
 
     async def warm(self, *argv: str) -> None:
-        """Run kac once in the parent process, so that modules that it imports late are there for all children."""
+        """Run kac once in the parent process, so that all children have the modules that kac imports late. Raises
+        AssertionError if it does not return 0.
+        """
         await self._ask(argv, fork=False)
         assert await self._answer() == 0, self.output
 
     async def start(self, *argv: str, crash: str = "") -> None:
-        """Start a child, and set `pid`. crash: the point at which it kills itself (`tests.support.crash_points`)."""
+        """Start a child process that runs kac with these arguments, and set `pid`. crash: the point at which it kills
+        itself, as for `tests.support.crash_points.arm`; "" for no such point.
+        """
         await self._ask(argv, fork=True, crash=crash)
         self.pid = await self._answer()
 
     async def ended(self) -> int:
-        """Wait for the child's end. Return its exit code, or the negative number of the signal that ended it."""
+        """Wait for the end of the child process. Return its exit code, or the negated number of the signal that ended
+        it.
+        """
         code, self.pid = await self._answer(), 0
         return code
 
     def kill(self) -> None:
-        """Kill -9 the child if it runs."""
+        """Send SIGKILL to the child process if it runs."""
         if self.pid:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
 
     @property
     def output(self) -> str:
-        """The output of the last run."""
+        """Standard output and standard error of the newest run, as text."""
         return self._out.read_text(encoding="utf-8", errors="replace")
 
     async def _ask(self, argv: tuple[str, ...], *, fork: bool, crash: str = "") -> None:

@@ -10,7 +10,9 @@ _FIRST, _LAST = 15_000, 29_000
 
 
 def free_ports(count: int) -> list[int]:
-    """Return `count` different ports that are free now. Raises OSError if there are too few."""
+    """Return `count` different ports of loopback on which no process listens now. Raises OSError if there are too
+    few.
+    """
     found: list[int] = []
     candidates = random.SystemRandom().sample(range(_FIRST, _LAST), _LAST - _FIRST)
     for port in candidates:

@@ -1,4 +1,6 @@
-"""Operations on the offsets of groups, from commands to the cluster, for any cluster; and groups for them."""
+"""Changes of groups' offsets from kac's commands to the cluster, on any cluster, and clients that make groups for
+them.
+"""
 
 from collections.abc import Mapping
 
@@ -25,12 +27,12 @@ ASSIGNED = ApplyOptions(risks=frozenset({"assigned-consumers"}))
 
 
 def session_of(client: AdminClient) -> Session:
-    """Return a new session on the client's cluster."""
+    """Return a new session of kac on the client's cluster."""
     return Session(client, Context("test", "tests", client.settings), "test")
 
 
 async def stage(session: Session, *commands: str) -> StageReport:
-    """Read everything that the commands need, then stage them, as front ends do. Return the report of the last
+    """Read everything that the commands need, then stage each command in order. Return the report of the last
     command.
     """
     statements = [with_file(each) for each in parse("\n".join(commands))]
@@ -42,7 +44,9 @@ async def stage(session: Session, *commands: str) -> StageReport:
 
 
 async def change(client: AdminClient, *commands: str, options: ApplyOptions = DEFAULTS) -> ApplyReport:
-    """Stage commands in a new session and apply them. Fail if one is refused, or all change nothing."""
+    """Stage commands in a new session and apply its plan. Raises AssertionError if a command is refused, or no command
+    changes anything.
+    """
     session = session_of(client)
     report = await stage(session, *commands)
     assert report.added, report
@@ -60,20 +64,24 @@ async def revert(client: AdminClient, report: ApplyReport) -> tuple[RevertReport
 
 
 async def position(client: AdminClient, group: str) -> GroupPosition:
-    """Return a group's position, read from the brokers. Fail if the read fails."""
+    """Return the committed offsets and log ranges of a group, read from the brokers. Raises AssertionError if the read
+    fails.
+    """
     found, failures = await client.run(group_positions, [group])
     assert not failures, failures
     return found[group]
 
 
 async def offsets(client: AdminClient, group: str) -> dict[int, int]:
-    """Return partition -> the group's offset, read from the brokers, for a group of one topic."""
+    """Return partition -> the group's committed offset, read from the brokers, for a group that has offsets in one
+    topic.
+    """
     return {number: each.offset for (_, number), each in (await position(client, group)).committed.items()}
 
 
 async def write(bootstrap: str, topic: str, counts: Mapping[int, int], *, first_ms: int = 1_700_000_000_000) -> None:
-    """Write the given number of records to each partition. In each, timestamps are a second apart, from `first_ms`
-    on.
+    """Write records to a topic. counts: partition -> number of its records. first_ms: timestamp of each partition's
+    first record, in ms since 1970; each further record is 1 s later.
     """
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
     await producer.start()
@@ -88,7 +96,7 @@ async def write(bootstrap: str, topic: str, counts: Mapping[int, int], *, first_
 
 
 async def read_up_to(bootstrap: str, topic: str, group: str, at: Mapping[int, CommittedOffset]) -> None:
-    """Commit offsets as the only member of a group, and leave the group."""
+    """Join a group as its only member, commit these offsets, and leave. at: partition number -> offset to commit."""
     consumer = await member(bootstrap, topic, group)
     try:
         await consumer.commit(
@@ -102,7 +110,7 @@ async def read_up_to(bootstrap: str, topic: str, group: str, at: Mapping[int, Co
 
 
 async def member(bootstrap: str, topic: str, group: str) -> AIOKafkaConsumer:
-    """Return a consumer that has joined a group."""
+    """Return a consumer that has joined a group and subscribes to a topic. The caller stops it."""
     consumer = AIOKafkaConsumer(
         topic, bootstrap_servers=bootstrap, group_id=group, client_id="reader", enable_auto_commit=False
     )

@@ -1,4 +1,6 @@
-"""Texts that a cluster may send and a terminal must not get, and a function that finds them in output."""
+"""Texts that a cluster may send and that kac must not print as they are, and a function that finds such characters in
+output.
+"""
 
 import unicodedata
 
@@ -16,13 +18,17 @@ MARKUP = ("[red]red[/red]", "[bold", "[/]", "[@click=app.quit]x[/]", "<b>", "{0}
 FORMULAS = ("=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1")
 HOSTILE = (*SEQUENCES, *(f"x{one}y" for one in INVISIBLE), *SURROGATES, *MARKUP, *FORMULAS)
 SENT = "".join((*SEQUENCES, *INVISIBLE, *MARKUP))
-"""All of these texts that UTF-8 can encode."""
+"""One text of all control sequences, invisible characters and markup above, without lone surrogates, which UTF-8 can't
+encode.
+"""
 
 _DRAWN_WITHOUT_WIDTH = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\ufe0f\U000e0100\U0001f3fb")
 
 
 def acted_upon(text: str) -> str:
-    """Return the characters of a written text that a terminal would act upon or not show, without line feeds."""
+    """Return the characters of a text that a terminal would interpret or not show: control, format and unassigned
+    characters, unusual spaces. Line feeds are not returned; "" if there are no such characters.
+    """
     return "".join(
         char
         for char in text

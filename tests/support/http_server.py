@@ -1,4 +1,4 @@
-"""HTTP services on loopback, whose answers tests give as a function."""
+"""HTTP servers on loopback; a test gives the function that computes the answers."""
 
 import ssl
 import threading
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Asked(NamedTuple):
-    """A request. headers: by their names in lower case."""
+    """A request that the server got. headers: name in lower case -> value."""
 
     method: str
     path: str
@@ -25,7 +25,9 @@ class Answer(NamedTuple):
 
 @contextmanager
 def serving(handler: type[BaseHTTPRequestHandler], tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """Run a service with a handler until the end of the block. Yield its URL, without a slash at the end."""
+    """Run an HTTP server with a handler until the end of the block. Yield its URL without a slash at the end. tls: None
+    for plain HTTP.
+    """
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
@@ -39,7 +41,9 @@ def serving(handler: type[BaseHTTPRequestHandler], tls: ssl.SSLContext | None = 
 
 @contextmanager
 def answering(answer: Callable[[Asked], Answer], tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """Run a service that answers each request by a function. Yield its URL."""
+    """Run an HTTP server that answers each request with the result of `answer`. Yield its URL without a slash at the
+    end. tls: None for plain HTTP.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -65,8 +69,9 @@ def answering(answer: Callable[[Asked], Answer], tls: ssl.SSLContext | None = No
 
 @contextmanager
 def keeping(*statuses: int) -> Iterator[tuple[str, list[Asked]]]:
-    """Run a service that keeps all requests. Yield its URL and the requests. statuses: of its answers; the last one
-    stays.
+    """Run an HTTP server that keeps all requests. Yield its URL and the growing list of requests.
+
+    statuses: HTTP status of the first answer, the second and so on; the last status is repeated.
     """
     kept: list[Asked] = []
 

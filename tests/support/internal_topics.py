@@ -44,7 +44,7 @@ TOPIC, GROUPS = "orders", ("billing", "shipping")
 
 
 class Sent(NamedTuple):
-    """A record of a topic as the broker keeps it."""
+    """The key and value of a record, as bytes in the log; None for a record without key or value."""
 
     topic: str
     key: bytes | None
@@ -52,10 +52,10 @@ class Sent(NamedTuple):
 
 
 class Recording(Struct, frozen=True):
-    """The records of internal topics, and the output of that version's own classes for them.
+    """The records of a Kafka version's internal topics, and the output of that version's own classes for them.
 
-    shown: JSON of key and value by the classes that the brokers use, in the records' order; empty if there are none.
-    printed: name of a formatter with its topic -> its text. rest: path of Connect's REST API -> its answer.
+    shown: JSON of key and value by the classes that the brokers use, in the records' order; empty if these classes were
+    not run. printed: ``formatter topic`` -> the formatter's output. rest: path of Connect's REST API -> its answer.
     """
 
     version: str
@@ -69,7 +69,7 @@ class Recording(Struct, frozen=True):
 
 
 def own_cluster(version: str) -> kafka_cluster.KafkaCluster:
-    """Return a cluster of one broker, with one partition for each internal topic."""
+    """Return a cluster of one broker, not yet started, whose internal topics have one partition each."""
     properties = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
     if version == KAFKA_2_8:
         return zookeeper_cluster.ZooKeeperCluster(version, brokers=1, properties=properties)
@@ -81,7 +81,9 @@ def own_cluster(version: str) -> kafka_cluster.KafkaCluster:
 
 
 class Formatter(NamedTuple):
-    """A class that prints records for the console consumer. numbers: of the record types that it prints."""
+    """A Kafka class that prints records for the console consumer. name: of the class. topic: that it reads. numbers: of
+    the record types that it prints.
+    """
 
     name: str
     topic: str
@@ -110,8 +112,8 @@ def formatters(version: str) -> list[Formatter]:
 
 
 def use_as_classic(bootstrap: str) -> None:
-    """Let classic groups commit offsets, and delete one of the groups; commit a transaction and abort one, with a
-    group's offsets.
+    """Let clients write records of classic groups and of transactions: groups commit offsets, and one group is deleted;
+    one transaction, with a group's offset, is committed, another one aborted.
     """
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for made in admin.create_topics([NewTopic(TOPIC, 2, 1)]).values():
@@ -136,7 +138,10 @@ def use_as_classic(bootstrap: str) -> None:
 
 
 def consume(bootstrap: str, group: str, topics: str = TOPIC, **config: Any) -> None:
-    """Join a group, commit offsets with notes, and leave. topics: a name, or a pattern that begins with ^."""
+    """Join a group, wait for two partitions, commit offset 1 for both with metadata, and leave.
+
+    topics: a name, or a pattern that begins with ^. config: further configs of the consumer.
+    """
     of_group = {"bootstrap.servers": bootstrap, "group.id": group, "client.id": f"{group}-1", **config}
     consumer = Consumer({**of_group, "auto.offset.reset": "earliest", "enable.auto.commit": False})
     consumer.subscribe([topics])
@@ -147,7 +152,7 @@ def consume(bootstrap: str, group: str, topics: str = TOPIC, **config: Any) -> N
 
 
 def use_newer_groups(cluster: kafka_cluster.KafkaCluster) -> None:
-    """Let members of the newer protocols each join a group, get an assignment, and leave."""
+    """Let a member of each newer protocol (consumer, share, streams) join a group, get its assignment, and leave."""
     consume(cluster.bootstrap, "reporting", **{"group.protocol": "consumer"})
     consume(cluster.bootstrap, "by-pattern", f"^{TOPIC}.*", **{"group.protocol": "consumer"})
     # A local import: the tests of these groups have members for protocols that librdkafka lacks.
@@ -220,16 +225,16 @@ def printed(command: Sequence[str], formatter: str, bootstrap: str, topic: str) 
 
 
 _END = re.compile(r"(?:\d{4}-\d\d-\d\dT\S+ main ERROR |\[\d{4}-[^\]]*\] ERROR )Error processing message")
-"""The error in a consumer's output after which no records follow."""
+"""The error in a console consumer's output after which it prints no further record."""
 
 
 def console_consumer(version: str) -> str:
-    """Return the console consumer's class in a version."""
+    """Return the name of the console consumer's class in a version of Kafka."""
     return "kafka.tools.ConsoleConsumer" if version == KAFKA_2_8 else "org.apache.kafka.tools.consumer.ConsoleConsumer"
 
 
 def recorded_brokers(version: str) -> Recording:
-    """Start a broker, let clients of each kind use it, and read its internal topics."""
+    """Start a broker of a version, let clients of each kind use it, and return the records of its internal topics."""
     with own_cluster(version) as cluster:
         use_as_classic(cluster.bootstrap)
         if major(version) >= 4:  # librdkafka does not join such groups of 3.9, where they are a preview
@@ -265,8 +270,8 @@ def by_classes(version: str, records: Sequence[Sent]) -> Iterator[tuple[Any, Any
 
 
 def kafkas_own(version: str, lines: Sequence[str]) -> Iterator[tuple[bytes, Any]]:
-    """Yield, for each input line of CoordinatorRecords, the bytes of its record and its JSON. Fail if the program
-    fails.
+    """Yield, for each input line of CoordinatorRecords, the bytes of the record that it encodes, and the record's JSON
+    by Kafka's classes. Raises an exception if the program fails.
     """
     command = [java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *compiled_java.with_ours(CLASSES, version)]
     done = subprocess.run(
@@ -289,7 +294,9 @@ MIRRORED = {
 
 
 def recorded_mirror(version: str, folder: Path) -> Recording:
-    """Let MirrorMaker copy a topic, with the offsets of its group, within one cluster that has two names."""
+    """Let MirrorMaker copy a topic and the offsets of its group within one cluster that has two aliases; return the
+    records of MirrorMaker's topics.
+    """
     properties = mirror_maker.often(TOPIC, GROUPS[0], "A", "B")
     with own_cluster(version) as cluster:
         use_as_classic(cluster.bootstrap)
@@ -315,8 +322,8 @@ def recorded_mirror(version: str, folder: Path) -> Recording:
 
 
 def wrote(bootstrap: str, program: subprocess.Popen[bytes], folder: Path, topic: str) -> bool:
-    """Return whether a program has written a record into a topic. Write records and offsets first, because it only
-    copies new ones. Fail if the program has ended.
+    """Write records and commit offsets, which MirrorMaker copies; return whether `topic` has a record half a second
+    later. Raises AssertionError if MirrorMaker, the program, has ended.
     """
     assert program.poll() is None, (folder / "out").read_text()[-2000:]
     send(bootstrap, 2)
@@ -368,7 +375,9 @@ CONNECTOR = "from-file"
 
 
 def recorded_connect(version: str) -> Recording:
-    """Let Connect run a connector with secrets in its config, and pause it."""
+    """Let Connect run a connector with secrets in its config, and pause it; return the records of Connect's topics, and
+    the answers of its REST API.
+    """
     with own_cluster(version) as cluster, ConnectCluster(version, cluster.bootstrap, group="workers") as workers:
         (workers.folder / "in").write_text("a\nb\n")
         (url,) = workers.urls
@@ -393,8 +402,10 @@ def recorded_connect(version: str) -> Recording:
 
 
 def compare_connect(recording: Recording) -> Counter[str]:
-    """Compare the newest records with Connect's REST API, which returns configs with unmasked secrets. Return the
-    number of records of each schema, older ones included.
+    """Compare kac's JSON for the newest records with the answers of Connect's REST API, whose configs have unmasked
+    secrets.
+
+    Return the number of records of each schema, older records included. Raises AssertionError if they differ.
     """
     own = internal_decoders(partial(data_without_secrets, hidden=MASKED))
     newest: dict[str, Any] = {}
@@ -428,7 +439,7 @@ def compare_connect(recording: Recording) -> Counter[str]:
 
 
 def without_planted(config: Mapping[str, str]) -> dict[str, str]:
-    """Return a config with masked secrets."""
+    """Return a config in which the secrets of `SECRETS` are masked as kac masks them."""
     return {key: MASKED if key.endswith("password") else each.replace(SECRETS["database.password"], MASKED)
             for key, each in config.items()}  # fmt: skip
 
@@ -439,7 +450,10 @@ _STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit"
 
 
 def as_documents(version: str, number: int, record: Sent, key: Any, value: Any) -> Any:
-    """Return the document that a formatter of Kafka 3.9 and newer prints for a record. key, value: their JSON."""
+    """Return the JSON document that a formatter of Kafka 3.9 and newer prints for a record.
+
+    number: of the record type. key, value: the record's JSON by kac.
+    """
     named = {"type" if major(version) >= 4 else "version": number, "data": key}
     if record.value is None:
         return {"key": named, "value": None}
@@ -447,7 +461,9 @@ def as_documents(version: str, number: int, record: Sent, key: Any, value: Any) 
 
 
 def as_line(number: int, topic: str, key: Any, value: Any) -> str:
-    """Return the line that a formatter of Kafka 2.8 prints for a record."""
+    """Return the line that a formatter of Kafka 2.8 prints for a record. number: of the record type. key, value: the
+    record's JSON by kac.
+    """
     if topic == TRANSACTIONS:
         return f"{key['transactionalId']}::{_transaction(key, value) if value else 'NULL'}"
     if number != 2:
@@ -493,9 +509,10 @@ def _group(key: Any, value: Any) -> str:
 
 
 def by_kac(record: Sent, part: str = "") -> tuple[Any, Any]:
-    """Return the JSON that kac shows for a record's key and value.
+    """Return the JSON that kac shows for a record's key and value; None for a missing key or value, or one not asked
+    for.
 
-    part: "Key" or "Value" for one of them, "" for both. Raises AssertionError if kac shows no JSON for it.
+    part: "Key" or "Value" for one of them, "" for both. Raises AssertionError if kac does not decode it.
     """
     of = Record(record.topic, 0, 0, 0, record.key, record.value, (), BatchFacts(0))
     shown = RecordDecoder((), own=internal_decoders(lambda data: data)).readable(of, Allowance())
@@ -510,8 +527,8 @@ def by_kac(record: Sent, part: str = "") -> tuple[Any, Any]:
 
 
 def compare(recording: Recording) -> Counter[str]:
-    """Compare kac's JSON with the output of Kafka's own classes and formatters for the same records. Return the number
-    of compared records by class. Raises AssertionError if they differ.
+    """Compare kac's JSON with the output of Kafka's own classes and formatters for the same records. Return class name
+    -> the number of compared records. Raises AssertionError if they differ.
     """
     mine = [by_kac(each) for each in recording.sent]
     compared = Counter({"classes": len(recording.shown)})
@@ -542,7 +559,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def documents(text: str) -> Iterator[Any]:
-    """Yield the JSON documents of a text, with or without space between them."""
+    """Yield each JSON document of a text of several documents, with or without white space between them."""
     decoder, at = json.JSONDecoder(), 0
     while at < len(text):
         found, at = decoder.raw_decode(text, at)
@@ -559,7 +576,7 @@ MIRRORS = tuple(RELEASES[each] for each in ("2.8", "3.9", "4.3"))
 
 
 class Recorded(Struct, frozen=True):
-    """The recordings of all versions for the fast tests."""
+    """The file of all recordings, which the fast tests read: of brokers, of MirrorMaker and of Connect."""
 
     brokers: tuple[Recording, ...]
     mirrors: tuple[Recording, ...]
@@ -572,7 +589,9 @@ def recorded() -> Recorded:
 
 
 def main() -> int:
-    """Record and compare all versions, and store the recordings."""
+    """Record all versions, compare each recording with kac's JSON, and store the recordings. Raises AssertionError if
+    one differs.
+    """
     with TemporaryDirectory() as folder:
         made = Recorded(
             tuple(map(recorded_brokers, BROKERS)),

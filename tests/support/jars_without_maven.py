@@ -16,10 +16,11 @@ LOCK = Path(__file__).resolve().parents[2] / "requirements" / "tools.txt"
 
 
 def fetch(wanted: tuple[str, ...], folder: Path, timeout: float) -> subprocess.CompletedProcess[str]:
-    """Put the artifacts and all their dependencies into the folder. Return the last process that ran: one that fails
-    ends this.
+    """Copy the jars of Maven artifacts and all their dependencies into a folder. Return the process of the last command
+    that ran; the first command that fails is the last.
 
-    timeout: seconds for each command. Raises subprocess.TimeoutExpired.
+    wanted: ``group:artifact:version`` of each artifact. timeout: seconds for each command. Raises
+    subprocess.TimeoutExpired.
     """
     # A local import: the environment in which this file runs as a script lacks this module.
     from requirements.locked import of_group

@@ -1,5 +1,5 @@
-"""Java's class archives of Kafka. Brokers and tools that load their classes from an archive start with three fifths of
-the CPU time. ``python -m tests.support.kafka_classes`` makes the missing ones; all tests also run without them.
+"""Class archives (CDS) of Kafka for Java: a broker or tool that uses one starts with 60 % of the CPU time. ``python -m
+tests.support.kafka_classes`` makes the missing archives; all tests also run without them.
 """
 
 import hashlib
@@ -13,23 +13,25 @@ _FILE = "classes.jsa"
 
 
 def class_path(version: str) -> str:
-    """Return a class path of every jar of a version, sorted: Java uses an archive only with the class path of its
-    making.
+    """Return a class path of every jar of a version, sorted, because Java uses an archive only with the class path with
+    which the archive was made.
     """
     return os.pathsep.join(map(str, sorted(kafka_jars.jars(version).glob("*.jar"))))
 
 
 def archive_options(version: str, program: str) -> tuple[str, ...]:
-    """Return Java's options for the archive of this version; empty without an archive. Java ignores an archive that
-    does not fit, without a message in a tool's output.
+    """Return Java's options that use this version's class archive; empty if there is no archive. Java ignores an
+    archive that does not fit, without a message in a tool's output.
+
+    program: path of the Java program.
     """
     file = _folder(version, program) / _FILE
     return (f"-XX:SharedArchiveFile={file}", "-Xlog:disable") if file.exists() else ()
 
 
 def make(version: str) -> None:
-    """Make a version's archive from the classes that a broker loads until it is up and shut down. Raises RuntimeError
-    if Java writes none.
+    """Make a version's class archive: start a broker, shut it down, and let Java write the classes that it loaded.
+    Raises RuntimeError if Java writes no archive.
     """
     # A local import: clusters import this module.
     from tests.support.kafka_cluster import JVM, KafkaCluster
@@ -45,7 +47,7 @@ def make(version: str) -> None:
 
 
 def _folder(version: str, program: str) -> Path:
-    """Return the folder of an archive; it depends on the Java program and on the jars."""
+    """Return the folder of a class archive. Its name depends on the Java program and on the jars."""
     place = Path(program).resolve()
     told = f"{place} {place.stat().st_mtime_ns} {kafka_jars.jars(version)}"
     return cache_home() / "kafka-classes" / f"{version}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"

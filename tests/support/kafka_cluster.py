@@ -1,6 +1,6 @@
-"""A real Kafka cluster on loopback: each process is a KRaft broker and controller, and ends with the test process.
+"""A real Kafka cluster on loopback: each process is a KRaft broker and controller. All end with the test process.
 
-``python -m tests.support.kafka_cluster --version 4.3.0 --brokers 3`` runs one until Ctrl-C.
+``python -m tests.support.kafka_cluster --version 4.3.0 --brokers 3`` runs a cluster until Ctrl-C.
 """
 
 import argparse
@@ -48,7 +48,7 @@ _PORT_TAKEN = "Address already in use"
 
 
 class ClusterStartError(RuntimeError):
-    """A broker did not start; the text ends with its last log lines."""
+    """A broker did not start; the message ends with the last lines of its log."""
 
 
 class KafkaCluster:
@@ -171,7 +171,9 @@ class KafkaCluster:
         return self._identities[name]
 
     def client_properties(self, user: str = "admin", mechanism: str = "SCRAM-SHA-256") -> Path:
-        """Write a file for ``--command-config``, and return its path. The file of a plain cluster is empty."""
+        """Write the properties of a Java client for the broker's listener (as for ``--command-config``), and return the
+        file's path. The file of a plain cluster is empty.
+        """
         path = self.directory / f"{user}-{mechanism}.properties"
         path.touch(mode=0o600)
         if self._tls:
@@ -179,12 +181,14 @@ class KafkaCluster:
         return path
 
     def server_log(self, broker: int) -> str:
-        """Return a broker's log so far, followed by its console output."""
+        """Return the text of a broker's server log so far, followed by its standard output and error."""
         files = (self._folder(broker) / name for name in ("server.log", "console.log"))
         return "".join(file.read_text(errors="replace") for file in files if file.exists())
 
     def start(self) -> None:
-        """Format the storage, start every broker and wait until each sees all others. Raises ClusterStartError."""
+        """Format the storage, start every broker, and wait until each broker sees all others. Raises ClusterStartError
+        if a broker ends or the wait takes too long.
+        """
         self._make_secrets()
         for attempts_left in (2, 1, 0):
             self._choose_ports()
@@ -206,21 +210,23 @@ class KafkaCluster:
         self._reaper.close()
 
     def stop(self, broker: int, timeout: float = PATIENCE) -> None:
-        """Shut a broker down in order (SIGTERM), and wait at most `timeout` seconds until its process has ended."""
+        """Shut a broker down by SIGTERM, a controlled shutdown, and wait at most `timeout` seconds until its process
+        has ended.
+        """
         self._processes[broker].send_signal(signal.SIGTERM)
         self._processes[broker].wait(timeout)
         self._forget(broker)
 
     def kill(self, broker: int) -> None:
-        """End a broker at once (SIGKILL), like a crash."""
+        """Kill a broker by SIGKILL, so that it ends without a controlled shutdown."""
         self._processes[broker].kill()
         self._processes[broker].wait(PATIENCE)
         self._forget(broker)
 
     @contextmanager
     def hanging(self, broker: int) -> Iterator[None]:
-        """Stop all threads of a broker inside the block: it keeps its connections and does nothing. Fail if they run on
-        for `PATIENCE` seconds.
+        """Stop all threads of a broker inside the block: it keeps its connections, but does nothing. Raises
+        AssertionError if they do not stop within `PATIENCE` seconds.
         """
         process = self._processes[broker]
         process.send_signal(signal.SIGSTOP)
@@ -234,14 +240,16 @@ class KafkaCluster:
             process.send_signal(signal.SIGCONT)
 
     def restart(self, broker: int) -> None:
-        """Start a broker, or stop and start it, on its former ports. Wait until all running brokers see it."""
+        """Start a broker on its former ports, after stopping it if it runs. Wait until all running brokers see it."""
         if broker in self._processes:
             self.stop(broker)
         self._launch(broker)
         self.await_brokers(self.running, timeout=START_SECONDS)
 
     def upgrade(self, broker: int, version: str) -> None:
-        """Stop a broker and start it with another version, on its storage and ports. Set `version`."""
+        """Stop a broker and start it with another Kafka version, on the same storage and ports. Set the cluster's
+        `version`.
+        """
         self.stop(broker)
         self.version = version
         self._write_logging(self._folder(broker))
@@ -290,27 +298,31 @@ class KafkaCluster:
                 seen = self._sees(node)
 
     def run_tool(self, main_class: str, *arguments: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess[str]:
-        """Run one of Kafka's command classes (``kafka.admin.ConfigCommand``) from the jars of this version."""
+        """Run a command class of Kafka (such as ``kafka.admin.ConfigCommand``) from the jars of the cluster's version.
+        Return the ended process, whatever its exit code. timeout: seconds.
+        """
         command = self.tool_command(main_class, *arguments)
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
 
     def tool_command(self, main_class: str, *arguments: str, version: str = "") -> list[str]:
-        """Return the command line of a command class, from the jars of a version, ``""`` for the brokers' version."""
+        """Return the command line that runs a command class from the jars of a version; ``""`` for the brokers'
+        version.
+        """
         return [*self._command(_TOOL_JVM, version), main_class, *arguments]
 
     def end_at_last(self, pid: int) -> None:
-        """Register a process that leads a session. If this test process dies, the registered one ends with the
+        """Register a process that leads a session: if this test process dies, that process is killed together with the
         brokers.
         """
         self._reaper.watch(pid)
 
     def has_ended(self, pid: int) -> None:
-        """Forget a registered process after its end, because another process may get its id."""
+        """Remove a registered process that has ended, because the system may give its id to another process."""
         self._reaper.forget(pid)
 
     def run_admin_tool(self, main_class: str, *arguments: str, timeout: float = PATIENCE) -> str:
-        """Run a command class that takes ``--bootstrap-server``, as the super user. Return its output. Raises
-        RuntimeError if it fails.
+        """Run a command class that takes ``--bootstrap-server``, as the super user. Return its standard output.
+        timeout: seconds. Raises RuntimeError if it fails.
         """
         connect = ("--bootstrap-server", self.bootstrap, "--command-config", str(self.client_properties()))
         done = self.run_tool(main_class, *connect, *arguments, timeout=timeout)
@@ -385,14 +397,14 @@ class KafkaCluster:
         (folder / "logging.properties").write_text(logging)
 
     def _prepare(self, nodes: Iterable[int]) -> None:
-        """Write the configuration and storage of these brokers."""
+        """Write the configuration of these nodes, and format their storage."""
         for node in nodes:
             properties = self._write_files(node)
             copy_storage(self._storage(node), properties, self.cluster_id, node, self._directory_id(node))
 
     def _storage(self, node: int) -> Path:
-        """Return a folder that Kafka's tool has formatted as storage of such a node, perhaps with the id of another
-        node. Storage without users and voters is the same in every cluster, for nodes of the same roles.
+        """Return a folder that Kafka's tool has formatted as storage of a node with the same roles; it may have another
+        node's id. Storage without users and voters is shared by all clusters.
         """
         options = self._storage_options(node)
         where = cache_home() / "kafka-storage" if options == self._format_options else self.directory / "storage"
@@ -403,7 +415,7 @@ class KafkaCluster:
         return cached_folder(where / name, lambda folder: self._format(node, options, folder))
 
     def _format(self, node: int, options: Sequence[str], folder: Path) -> None:
-        """Format a folder by Kafka's tool. Raises ClusterStartError."""
+        """Format a folder as a node's storage by Kafka's tool. Raises ClusterStartError if the tool fails."""
         written = properties_of(self._folder(node) / "server.properties")
         written.pop("metadata.log.dir", None)
         with tempfile.TemporaryDirectory(dir=self.directory) as scratch:
@@ -414,7 +426,7 @@ class KafkaCluster:
             raise ClusterStartError(f"formatting the storage of broker {node} failed:\n{done.stdout}{done.stderr}")
 
     def _storage_options(self, node: int) -> tuple[str, ...]:
-        """Return the formatting options of a node, without its id and its cluster's."""
+        """Return a node's arguments of the formatting tool, without the node's id and the cluster's id."""
         return (*(scram_options(self.users) if self._tls else ()), *self._format_options)
 
     def _directory_id(self, node: int) -> str:
@@ -426,7 +438,9 @@ class KafkaCluster:
         self._processes[node] = self._run(folder, "kafka.Kafka", str(folder / "server.properties"))
 
     def _run(self, folder: Path, main_class: str, *arguments: str) -> subprocess.Popen[bytes]:
-        """Start a server of this version, which logs into the folder and ends at the latest with this process."""
+        """Start a Java server of the cluster's version. Its output goes into the folder; it ends at the latest with
+        this process.
+        """
         option = "log4j2.configurationFile" if kafka_jars.major(self.version) >= 4 else "log4j.configuration"
         logging = f"-D{option}=file:{folder / 'logging.properties'}"
         command = [*self._command((*self._jvm_options, logging)), main_class, *arguments]
@@ -438,8 +452,8 @@ class KafkaCluster:
         return process
 
     def _command(self, options: Iterable[str], version: str = "") -> list[str]:
-        """Return the command line of Java with these options, the classes of a version (``""`` for this cluster's), and
-        after them kac's own classes if the cluster has some.
+        """Return the command line of Java with these options and a class path: the classes of a version (``""`` for the
+        cluster's), then the folder `classes` if the cluster has one.
         """
         version = version or self.version
         path = kafka_classes.class_path(version)
@@ -477,11 +491,11 @@ C = TypeVar("C", bound=KafkaCluster)
 
 
 def run_in_foreground(make: Callable[[], C], addresses: Callable[[C], Iterable[str]]) -> int:
-    """Run a cluster until Ctrl-C or SIGTERM, and return the exit code: 1 if it does not start.
+    """Run a cluster until Ctrl-C or SIGTERM, and return the exit code: 0, or 1 if the cluster does not start.
 
     Args:
-        make: raises BrokersUnavailableError if Java or the jars are missing.
-        addresses: returns the lines to print once the cluster is up; the line of its folder follows.
+        make: returns the cluster; raises BrokersUnavailableError if Java or the jars are missing.
+        addresses: returns the lines to print once the cluster runs; a line with the cluster's folder follows.
     """
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,6 @@
-"""Kafka's own commands, many of them in one Java process, with the output and the exit code of each."""
+"""Runs Kafka's own command classes one after another in one Java process, and returns the output and exit code of
+each.
+"""
 
 import base64
 import os
@@ -41,7 +43,9 @@ class Ran:
 
 
 class KafkaCommands:
-    """Runs commands one after another; a context manager. Skips the test if there is no Java with a compiler."""
+    """The Java process that runs command classes; a context manager. Without a Java that has a compiler, the test is
+    skipped, or fails if KAC_REQUIRE_BROKERS is 1.
+    """
 
     def __init__(self, version: str = kafka_jars.KAFKA_4_3) -> None:
         options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=OFF")
@@ -66,8 +70,8 @@ class KafkaCommands:
         self._process.communicate()
 
     def run(self, main_class: str, arguments: Sequence[str]) -> Ran:
-        """Run a command to its end. Arguments may be empty, and contain all characters but lone surrogates. Raises
-        RuntimeError if Java ended.
+        """Run a command class to its end. Arguments may be empty, and may contain all characters but lone surrogates.
+        Raises RuntimeError if the Java process has ended.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -36,7 +36,9 @@ KAFKA_2_8 = RELEASES["2.8"]
 _BROKER = ("org.apache.kafka:kafka_2.13:{version}",)
 _TOOLS = ("org.apache.kafka:kafka-tools:{version}",)
 _WITHOUT_TOOLS = {"4.4.0"}
-"""Versions that were published without kafka-tools: their brokers run, but some of their commands don't."""
+"""Kafka versions that were published without the artifact kafka-tools: their brokers run, but some of Kafka's commands
+can't run from their jars.
+"""
 # Kafka 4 logs through log4j 2, Kafka 3 through reload4j; both call slf4j 1.7.
 _LOG4J_2 = ("org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",)
 _RELOAD4J = ("org.slf4j:slf4j-reload4j:1.7.36", "ch.qos.reload4j:reload4j:1.2.25")
@@ -47,22 +49,24 @@ class BrokersUnavailableError(RuntimeError):
 
 
 def coordinates(version: str) -> tuple[str, ...]:
-    """Return the artifacts (group:artifact:version) that a broker of this Kafka version and its tools need."""
+    """Return the Maven coordinates (group:artifact:version) of the artifacts that a broker of this Kafka version and
+    its tools need.
+    """
     logging = _LOG4J_2 if major(version) >= 4 else _RELOAD4J
     tools = () if version in _WITHOUT_TOOLS else _TOOLS
     return tuple(artifact.format(version=version) for artifact in _BROKER + tools + logging)
 
 
 def tools_version(version: str) -> str:
-    """Return the version whose commands work with brokers of this version: the same, or the newest that was published
-    with commands.
+    """Return the Kafka version whose commands to use with brokers of this version: the same version, or, if it was
+    published without commands, the newest version that has commands.
     """
     return version if version not in _WITHOUT_TOOLS else KAFKA_4_3
 
 
 def tiered_storage(version: str) -> Path:
-    """Return the jar with LocalTieredStorage, Kafka's own remote storage in a folder, which is among Kafka's tests.
-    Raises as `jars` does.
+    """Return the path of the jar with LocalTieredStorage, a remote storage in a local folder; the jar is that of
+    Kafka's own tests. Raises as `jars` does.
     """
     return next(fetched(f"{version}-tiered", (f"org.apache.kafka:kafka-storage:{version}:test",)).glob("*-test.jar"))
 
@@ -114,8 +118,10 @@ def jars(version: str) -> Path:
 
 
 def fetched(name: str, wanted: tuple[str, ...]) -> Path:
-    """Return the folder with these artifacts and their dependencies, fetched at the first call. Raises as `jars`
+    """Return the folder with these artifacts and their dependencies; the first call fetches them. Raises as `jars`
     does.
+
+    name: the beginning of the folder's name. wanted: Maven coordinates.
     """
     # The name contains a hash of the artifacts: another list has another folder, never a partly right one.
     folder = f"{name}-{hashlib.sha256(' '.join(wanted).encode()).hexdigest()[:8]}"
@@ -158,10 +164,10 @@ def _pom(wanted: tuple[str, ...]) -> str:
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Fetch the jars of every version that the tests start, so that no test waits for them. Return 1 if no broker can
-    run.
+    """Fetch the jars of every version that the tests start, so that no test waits for them. Return 0, or 1 if no broker
+    can run here.
 
-    With ``--java``, only report whether the core can run, without fetching; return 0.
+    With ``--java`` as argument, only report whether real brokers can run here, without fetching; return 0.
     """
     if "--java" in arguments:
         print(_java_found(), flush=True)

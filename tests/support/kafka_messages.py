@@ -1,7 +1,7 @@
 """Builds kio's entities, such as requests and responses, from plain values.
 
-An entity is given as a mapping of its fields, as a tuple of values in the order of the protocol, or as the value of its
-first field. A time is a number of seconds.
+Each structure is given as a mapping of its fields, as a tuple of values in the order of the protocol, or as the value
+of its first field. Times are numbers of seconds.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,19 +18,19 @@ Build = Callable[[ModuleType], Any]
 
 
 def with_fields(**given: Any) -> Build:
-    """Return a function that makes the request of a module with these fields; fields that its version lacks are left
-    out.
+    """Return a function that makes the request of a kio module from these fields; fields that the module's version
+    lacks are ignored.
     """
     return lambda kio: entity(_of_type(kio, EntityType.request), given)
 
 
 def response(kio: ModuleType, **given: Any) -> Any:
-    """Make the response of a module, leaving out fields that its version lacks."""
+    """Return the response of a kio module with these fields; fields that the module's version lacks are ignored."""
     return entity(_of_type(kio, EntityType.response), given)
 
 
 def entity(kind: Any, given: Any) -> Any:
-    """Make an entity with these fields; return `given` if it is an entity of this type."""
+    """Return an entity of this type with the given fields; `given` itself if it is already an entity of this type."""
     if isinstance(given, kind):
         return given
     types = _types(kind)

@@ -1,5 +1,5 @@
-"""The storage of nodes as Kafka's own tool formats it: formatted once, and copied for all nodes that differ only in
-their ids.
+"""The storage of nodes as Kafka's own tool formats it: formatted once, and copied for each node whose storage differs
+only in ids.
 """
 
 import base64
@@ -14,8 +14,8 @@ META = "meta.properties"
 
 
 def random_id() -> str:
-    """Return a new id of a cluster or directory, in Kafka's form. It never begins with "-", which a tool would take for
-    an option.
+    """Return a new random id of a cluster or directory, in Kafka's base64 form. It never begins with "-", which a tool
+    would take for an option.
     """
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
@@ -28,7 +28,7 @@ def format_arguments(cluster_id: str, properties: Path) -> Sequence[str]:
 
 
 def scram_options(users: Mapping[str, str]) -> Sequence[str]:
-    """Return more arguments, which add SCRAM credentials. users: name -> password."""
+    """Return arguments of the formatting tool that add SCRAM credentials. users: name -> password."""
     return [
         argument
         for user, password in users.items()
@@ -38,14 +38,14 @@ def scram_options(users: Mapping[str, str]) -> Sequence[str]:
 
 
 def copy_storage(formatted: Path, properties: Path, cluster_id: str, node: int, directory_id: str) -> None:
-    """Make a node's storage from a formatted folder.
+    """Make a node's storage from a formatted folder, with the node's own ids.
 
     Args:
-        formatted: a folder with one log directory's files.
+        formatted: a folder with the files of one formatted log directory.
         properties: the node's server.properties, which name its log directories.
         cluster_id: the cluster's id.
         node: the node's id.
-        directory_id: the id of the directory with the metadata log; others get random ids.
+        directory_id: the id of the directory with the metadata log; other log directories get random ids.
     """
     wanted = properties_of(properties)
     folders = [Path(each) for each in wanted["log.dirs"].split(",")]

@@ -1,4 +1,6 @@
-"""Compares the values that `kac` and Kafka's own tools print for the same cluster; columns may differ."""
+"""Compares the values that `kac` and Kafka's own tools print for the same cluster; the tables may have different
+columns.
+"""
 
 import csv
 import json
@@ -17,7 +19,9 @@ from tests.support.kafka_commands import CLUSTER, KafkaCommands, Ran
 
 
 def kac(kafka: KafkaCluster, name: str, words: Sequence[str]) -> Ran:
-    """Run a command of `kac` in this process. Return its exit code and its output."""
+    """Run a command of `kac` in this process. Return its exit code and its output. name: the command. words: its
+    arguments after the cluster's address.
+    """
     command = BY_NAME[name]
     out, err = StringIO(), StringIO()
     with redirect_stderr(err):
@@ -30,22 +34,26 @@ def kac(kafka: KafkaCluster, name: str, words: Sequence[str]) -> Ran:
 
 
 def kac_data(kafka: KafkaCluster, name: str, words: Sequence[str]) -> Any:
-    """Return the JSON that a command of `kac` prints."""
+    """Return the parsed JSON that a command of `kac` prints with ``--output json``. Raises AssertionError if it prints
+    nothing.
+    """
     ran = kac(kafka, name, [*words, "--output", "json"])
     assert ran.out, ran
     return json.loads(ran.out)
 
 
 def theirs_run(kafka: KafkaCluster, commands: KafkaCommands, tool: str, words: Sequence[str]) -> Ran:
-    """Run a command of Kafka's tools. kafka-cluster needs its subcommand first."""
+    """Run a command class of Kafka with ``--bootstrap-server``. For `CLUSTER`, the option goes after the subcommand,
+    which is the first word.
+    """
     first = 1 if tool == CLUSTER else 0
     return commands.run(tool, [*words[:first], "--bootstrap-server", kafka.bootstrap, *words[first:]])
 
 
 def rows(text: str, *headers: str) -> list[dict[str, str]]:
-    """Return the rows of Kafka's tables that have these headers, as header -> cell.
+    """Return the rows of all tables in Kafka's output that have these headers, each row as header -> cell.
 
-    Cells are read at the positions of the headers. If each group has a table, return the rows of all.
+    A cell is the text below its header, up to the next header. A blank line ends a table.
     """
     found: list[dict[str, str]] = []
     spans: dict[str, slice] = {}
@@ -62,21 +70,25 @@ def rows(text: str, *headers: str) -> list[dict[str, str]]:
 
 
 def tabbed(text: str) -> list[dict[str, str]]:
-    """Return the rows of a Kafka table whose columns end with a tab, as header -> cell."""
+    """Return the rows of a Kafka table, each as header -> cell. Every cell ends with a tab; the first line has the
+    headers.
+    """
     header, *lines = ([cell.strip() for cell in line.split("\t")][:-1] for line in text.splitlines())
     return [dict(zip(header, line, strict=True)) for line in lines]
 
 
 def counted(text: str) -> int | None:
-    """Return a number of Kafka's table; None for a dash or "None"."""
+    """Return the number in a cell of Kafka's table; None if the cell is "-" or "None"."""
     return None if text in ("-", "None") else int(text)
 
 
 def exported(text: str) -> dict[tuple[str, ...], int]:
-    """Return the offsets that --export wrote: (topic, partition), or (group, topic, partition) -> offset."""
+    """Parse the CSV that ``--export`` of kafka-consumer-groups wrote. Return (topic, partition), or (group, topic,
+    partition) if it has groups, -> the offset.
+    """
     return {tuple(row[:-1]): int(row[-1]) for row in csv.reader(text.splitlines()) if row[1:]}
 
 
 def picked(row: Mapping[str, Any], *names: str) -> tuple[Any, ...]:
-    """Return these values of a row, in order."""
+    """Return the values of a row under these names, in this order."""
     return tuple(row[name] for name in names)

@@ -49,12 +49,14 @@ class Kdc:
         )
 
     def start(self) -> None:
-        """Create the database and start the KDC."""
+        """Create the realm's database, and start the KDC. Raises as `start_again`."""
         self.run("kdb5_util", "create", "-s", "-r", REALM, "-P", "master")
         self.start_again()
 
     def start_again(self) -> None:
-        """Start the KDC, and wait until it listens. Fail if it ends, or does not listen within `PATIENCE` seconds."""
+        """Start the KDC, and wait until it listens. Raises AssertionError if it ends, or does not listen within
+        `PATIENCE` seconds.
+        """
         path = shutil.which("krb5kdc", path=self._environment["PATH"]) or "krb5kdc"
         with (self.folder / "krb5kdc.out").open("wb") as output:
             self._process = subprocess.Popen(
@@ -76,7 +78,9 @@ class Kdc:
             self._process = None
 
     def run(self, *command: str, given: str = "", **environ: str) -> str:
-        """Run a Kerberos program in this realm. Return its output. Raises RuntimeError if it fails."""
+        """Run a Kerberos program in this realm. Return its output. given: its standard input. environ: further
+        variables. Raises RuntimeError if it fails.
+        """
         environment = {**self._environment, **environ}
         program = shutil.which(command[0], path=environment["PATH"]) or command[0]
         done = subprocess.run(
@@ -88,11 +92,11 @@ class Kdc:
         return done.stdout
 
     def administer(self, query: str) -> None:
-        """Run a command of kadmin.local."""
+        """Run a command of kadmin.local. Raises RuntimeError if it fails."""
         self.run("kadmin.local", "-r", REALM, "-q", query)
 
     def add(self, principal: str, password: str | None = None) -> None:
-        """Add a principal; it gets random keys if the password is None."""
+        """Add a principal with a password; None gives it random keys."""
         self.administer(f"addprinc {'-randkey' if password is None else f'-pw {password}'} {principal}@{REALM}")
 
     def keytab(self, principal: str) -> Path:
@@ -102,14 +106,14 @@ class Kdc:
         return path
 
     def log_in(self, principal: str, password: str, cache: Path, *options: str) -> None:
-        """Log in by kinit into this cache."""
+        """Log in by kinit; the tickets go into this credential cache. options: further options of kinit."""
         self.run("kinit", *options, "-c", f"FILE:{cache}", f"{principal}@{REALM}", given=f"{password}\n")
 
 
 @contextmanager
 def kdc() -> Iterator[Kdc]:
-    """Run a new realm until the end of the block. Skip the test if Kerberos' programs are missing; fail if also
-    KAC_REQUIRE_BROKERS is 1.
+    """Run a new realm until the end of the block. If Kerberos' programs are missing, skip the test, or fail it if the
+    variable KAC_REQUIRE_BROKERS is 1.
     """
     search = f"{os.environ['PATH']}:{_SBIN}"
     missing = [name for name in ("krb5kdc", "kadmin.local", "kinit") if shutil.which(name, path=search) is None]

@@ -1,4 +1,4 @@
-"""The lag of a group."""
+"""Reads the lag of a group for tests."""
 
 from console.admin.groups import poll_groups
 from console.admin.link import Link
@@ -6,7 +6,9 @@ from console.model.cluster import GroupLag
 
 
 async def group_lag(link: Link, name: str) -> GroupLag:
-    """Return the lag of a group, read from the brokers. Fail if they don't describe it."""
+    """Return the lag of a group, in records, read from the brokers. Raises KeyError if they don't describe the
+    group.
+    """
     polls = await poll_groups(link, [name])
     assert name in polls.lags, polls.lag_failures
     return polls.lags[name]

@@ -64,7 +64,9 @@ def spark(spark_folder: Path) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def two(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, spark_folder: Path) -> TwoLakes:
-    """A site with two lakes that all tests share: one never fails, in the other failures are injected."""
+    """Two lakes of one site that all tests share: the runs of one never fail, the tests inject failures into the
+    other.
+    """
     from tests.lake.two_lakes import EventLog, TwoLakes
 
     events = spark_folder / "events"

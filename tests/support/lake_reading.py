@@ -9,7 +9,10 @@ from console.lake.schema import Table
 
 
 def rows_in(lake: Lake, table: Table, columns: str = "*", where: str = "true") -> list[tuple[Any, ...]]:
-    """Return columns of the valid rows: the newest of each key that were not deleted."""
+    """Return columns of a table's valid rows: the newest row of each key that is not deleted.
+
+    columns, where: SQL.
+    """
     files = [f"{lake.folder(table)}/{path}" for path in lake.table(table).files]
     if not files:
         return []

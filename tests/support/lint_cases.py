@@ -1,6 +1,6 @@
-"""For each rule of lint, a cluster with findings and a similar cluster without findings.
+"""For each rule of lint, a cluster on which the rule has a finding, and a similar cluster on which it has no finding.
 
-Each starts from the description of a healthy embedded cluster with three brokers in three racks.
+Each is made by changes from the description of a healthy embedded cluster with three brokers in three racks.
 """
 
 import asyncio
@@ -45,13 +45,13 @@ FILE = {
     "min.insync.replicas": "2",
     "log.dirs": "/data",
 }
-"""Settings without findings of any rule."""
+"""Key -> value in server.properties of all brokers, with which no rule has a finding."""
 
 
 @cache
 def healthy() -> Seen:
-    """Return the state that lint reads of a healthy cluster: three brokers in three racks, and topics of three
-    replicas, one of them compacted.
+    """Return what lint reads of a healthy cluster: three brokers in three racks, and topics with three replicas, one of
+    them compacted.
     """
     spec = ClusterSpec(brokers=3, racks=RACKS, static_configs=FILE)
     with run_in_thread(spec) as made:
@@ -73,7 +73,7 @@ Make = Callable[[Seen], Seen]
 
 
 def with_parts(seen: Seen, **parts: object) -> Seen:
-    """Return a cluster with other parts of its snapshot."""
+    """Return a cluster description in which these fields of the snapshot are replaced."""
     return replace(seen, snapshot=replace(seen.snapshot, **parts))
 
 
@@ -86,8 +86,9 @@ def with_config(
     *,
     sensitive: bool = False,
 ) -> Seen:
-    """Return a cluster with another value of a key. source: by default that of a value that the resource itself
-    sets.
+    """Return a cluster description in which a resource's config key has this value.
+
+    source: where the value is set; None for a value that the resource itself overrides.
     """
     own = codes.ConfigSource(
         codes.DYNAMIC_DEFAULT_BROKER_CONFIG if resource.is_cluster_default else resource.type.entity.own_source
@@ -102,12 +103,14 @@ def with_config(
 
 
 def topic(key: str, value: str, name: str = "orders") -> Make:
-    """Return a change of a cluster that gives a topic its own value of a config."""
+    """Return a change that overrides a config of a topic."""
     return lambda seen: with_config(seen, topic_resource(name), key, value)
 
 
 def brokers(key: str, value: str, *ids: int) -> Make:
-    """Return a change that sets a value in the files of brokers. ids: the brokers' ids; empty for all brokers."""
+    """Return a change that sets a config in the server.properties of brokers. ids: the brokers' ids; empty for all
+    brokers.
+    """
 
     def make(seen: Seen) -> Seen:
         for broker in ids or (1, 2, 3):
@@ -129,8 +132,9 @@ def both(*makes: Make) -> Make:
 
 
 def placed(*replicas: tuple[int, ...], name: str = "orders", leader: int | None = None) -> Make:
-    """Return a change of a cluster that places a topic's partitions on brokers. leader: of all partitions; None for the
-    first replica of each.
+    """Return a change that gives a topic one partition for each tuple of replicas (broker ids).
+
+    leader: broker id of the leader of all partitions; None for the first replica of each.
     """
     partitions = tuple(
         model_cluster.Partition(number, each[0] if leader is None else leader, each, each)
@@ -163,19 +167,20 @@ def acls(*found: Acl) -> Make:
 
 
 def quota(key: str, value: float) -> Make:
-    """Return a change that replaces the cluster's quotas by one of user alice."""
+    """Return a change that replaces the cluster's quotas by one quota of user alice."""
     return lambda seen: with_parts(seen, quotas={QuotaEntity.of({"user": "alice"}): {key: value}})
 
 
 def voters(count: int) -> Make:
-    """Return a change that sets the number of voters."""
+    """Return a change that sets the number of voters of the controller quorum."""
     found = tuple(model_cluster.QuorumReplica(1 + each, 10, 0) for each in range(count))
     return lambda seen: with_parts(seen, quorum=model_cluster.Quorum(1, 1, 10, found, ()))
 
 
 def features(finalized: Mapping[str, int], **supported: tuple[int, int]) -> Make:
-    """Return a change that sets the finalized features, and those that each node supports. supported: lowest and
-    highest level by name, with _ for dots.
+    """Return a change that sets the finalized feature levels, and the levels that every node supports.
+
+    supported: name, with _ for dots, -> lowest and highest level.
     """
     named = {name.replace("_", "."): levels for name, levels in supported.items()}
     nodes = tuple(model_cluster.NodeFeatures(each, supported=named) for each in (1, 2, 3))
@@ -188,7 +193,7 @@ def log_dirs(*dirs: model_cluster.LogDir, broker: int = 1) -> Make:
 
 
 def log_dir(path: str, *sizes: tuple[str, int], failure: Failure | None = None) -> model_cluster.LogDir:
-    """Return a directory with replicas of the topics' first partitions. sizes: topic and bytes."""
+    """Return a log directory with replicas of partition 0 of topics. sizes: topic and bytes of each replica."""
     replicas = model_cluster.ReplicaSizes((name, 0, size, 0, False) for name, size in sizes)
     return model_cluster.LogDir(path, replicas, 10**12, 10**11, failure)
 
@@ -199,13 +204,15 @@ def groups(*found: model_cluster.Group) -> Make:
 
 
 def members(count: int, host: str = "/10.0.0.5", *protocols: str) -> tuple[model_cluster.GroupMember, ...]:
-    """Return `count` members on a host, with these protocols."""
+    """Return `count` group members on a host that support these assignors."""
     kinds = [*protocols, *[""] * (count - len(protocols))]
     return tuple(model_cluster.GroupMember(f"m{n}", "c", host, protocol=kind) for n, kind in enumerate(kinds))
 
 
 def versions(*levels: int) -> Make:
-    """Return a change that sets the brokers' releases, as the highest metadata version that each supports."""
+    """Return a change that sets the brokers' releases, given as the highest metadata.version level that each
+    supports.
+    """
 
     def make(seen: Seen) -> Seen:
         found = {
@@ -218,8 +225,8 @@ def versions(*levels: int) -> Make:
 
 
 def token(left_hours: float, last_hours: float = 48, age_hours: float = 23) -> Make:
-    """Return a change that adds a token. left_hours: until it expires. last_hours: until its maximum lifetime ends.
-    age_hours: since its issue.
+    """Return a change that adds a delegation token. left_hours: until it expires. last_hours: until its maximum
+    lifetime ends. age_hours: since it was issued.
     """
     hour = 3_600_000
     issued = _NOW_MS - round(age_hours * hour)
@@ -229,7 +236,9 @@ def token(left_hours: float, last_hours: float = 48, age_hours: float = 23) -> M
 
 
 def schema(subject: str, *texts: str, level: str = "") -> Make:
-    """Return a change that adds a subject with these versions. level: its own compatibility; ``""`` for none."""
+    """Return a change that adds a subject with a version for each text. level: the subject's own compatibility level;
+    ``""`` if it has none.
+    """
 
     def make(seen: Seen) -> Seen:
         versions = tuple(subjects.SchemaVersion(number, number, "AVRO") for number, _ in enumerate(texts, 1))
@@ -247,7 +256,7 @@ def with_samples(sample: SchemaSample) -> Make:
 
 
 def certificate(left: timedelta) -> Make:
-    """Return a change that adds a certificate that was issued for a year, with this time left."""
+    """Return a change that adds a broker's certificate, valid for a year in total, of which this time is left."""
     ends = NOW + left
     shown = certificates.Certificate(
         certificates.Listener(1, "b1", 9093, "SSL"), "CN=b1", "CN=ca", ends - timedelta(days=365), ends
@@ -272,8 +281,8 @@ def _listeners(listeners: str, protocols: str) -> Make:
 
 
 def connect_cluster(*found: connect.ConnectCluster, **changed: str) -> Make:
-    """Return a change that sets the Connect clusters; their sinks have a topic of dead letters. changed: keys of the
-    sink's config.
+    """Return a change that sets the Connect clusters; their sinks write dead letters to a topic. changed: keys of the
+    sinks' config; underscores stand for dots.
     """
     configs = {"main/orders-sink": connectors.config(**changed)}
 
@@ -285,7 +294,9 @@ def connect_cluster(*found: connect.ConnectCluster, **changed: str) -> Make:
 
 
 def sink(**changed: str) -> Make:
-    """Return a change that adds a Connect cluster with a sink of this config; underscores stand for dots."""
+    """Return a change that adds a Connect cluster with one sink connector. changed: keys of its config; underscores
+    stand for dots.
+    """
     return connect_cluster(connectors.cluster(), **changed)
 
 
@@ -312,7 +323,7 @@ _FOUR = tuple(topic_analysis.PartitionCount(number, 500, 5_000, 0) for number in
 
 
 class Case(NamedTuple):
-    """A rule's clusters: on `bad` the rule has a finding about `subject`, on `good` it has none."""
+    """The clusters of a rule: on `bad` the rule has a finding about `subject`, on `good` it has no finding."""
 
     bad: Make
     good: Make
@@ -595,5 +606,5 @@ CASES: Mapping[str, Case] = {
 
 
 def made(makes: Iterable[Make]) -> Seen:
-    """Return the healthy cluster after these changes."""
+    """Return the healthy cluster after these changes, made one after another."""
     return both(*makes)(healthy())

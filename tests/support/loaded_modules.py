@@ -27,7 +27,7 @@ class Loaded:
     modules: frozenset[str]
 
     def any_of(self, *packages: str) -> set[str]:
-        """Return the packages that have a loaded module."""
+        """Return those of the given packages of which the run loaded a module."""
         return {name for name in packages if any(f"{module}.".startswith(f"{name}.") for module in self.modules)}
 
 

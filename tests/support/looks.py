@@ -1,4 +1,6 @@
-"""All read-only commands and agent's tools, also with names that the cluster does not have."""
+"""All read-only commands of kac, and calls of all tools of its MCP server; some name things that the cluster does not
+have.
+"""
 
 import asyncio
 import os
@@ -89,11 +91,13 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("moves", {}),
     ("propose", {"statements": f"reset group {ABSENT} to latest; delete group {ABSENT}"}),
 )
-"""Calls of an agent's tools; each tool at least once."""
+"""Name and arguments of calls of the MCP server's tools; each tool at least once."""
 
 
 async def look_at_everything(bootstrap: str) -> None:
-    """Run all statements, commands and calls in turn. kac may refuse them. Fail if an agent's tool has no call here."""
+    """Run all statements, commands and tool calls in turn; kac may refuse them. Raises AssertionError if a tool of the
+    MCP server has no call here.
+    """
     for statement in COMMANDS:
         await asyncio.to_thread(cli.run, ["run", "-b", bootstrap, "-e", statement])
     for command, *words in ARGUMENTS:

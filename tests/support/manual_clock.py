@@ -6,7 +6,7 @@ from console.embedded.clock import Clock
 
 
 class ManualClock(Clock):
-    """A clock that only `advance` moves. Sleepers wake when their time has come."""
+    """A clock whose time only `advance` changes. A task in `sleep` continues once the time has come."""
 
     def __init__(self, start: float = 1_700_000_000.0) -> None:
         self._now = start
@@ -28,13 +28,15 @@ class ManualClock(Clock):
         await future
 
     async def asleep(self) -> None:
-        """Wait until a task sleeps."""
+        """Wait until some task waits in `sleep`."""
         while not any(not future.done() for _, future in self._sleepers):
             self._slept.clear()
             await self._slept.wait()
 
     def advance(self, seconds: float) -> None:
-        """Advance the time. Call it on the cluster's loop."""
+        """Advance the time by `seconds`, and wake the tasks whose time has come. Call it on the cluster's event
+        loop.
+        """
         self._now += seconds
         due = [entry for entry in self._sleepers if entry[0] <= self._now]
         self._sleepers = [entry for entry in self._sleepers if entry[0] > self._now]

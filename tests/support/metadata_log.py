@@ -33,8 +33,8 @@ def schema(name: str, version: int = 0) -> RecordSchema:
 
 
 def value(name: str, version: int = 0, /, **fields: Any) -> bytes:
-    """Return a record's value: its frame, then its fields. Give uuids as base64, bytes as bytes; tagged fields may be
-    left out.
+    """Encode a record's value: frame, then fields. name, version: of the record type. fields: uuids as base64 text,
+    bytes as bytes; tagged fields may be missing.
     """
     known = schema(name, version)
     return uvarint(1) + uvarint(known.api_key) + uvarint(version) + _struct(known.fields, fields)
@@ -55,7 +55,9 @@ def varint(number: int) -> bytes:
 
 
 def record(value: bytes, delta: int, later_ms: int = 0, key: bytes | None = None) -> bytes:
-    """Encode a record of a batch. delta: its offset minus the batch's. later_ms: its time minus the batch's."""
+    """Encode a record of a batch. delta: its offset minus the batch's base offset. later_ms: its timestamp minus the
+    batch's base timestamp. key: None for a record without a key.
+    """
     keyed = varint(-1) if key is None else varint(len(key)) + key
     body = b"\0" + varint(later_ms) + varint(delta) + keyed + varint(len(value)) + value + uvarint(0)
     return varint(len(body)) + body
@@ -78,7 +80,9 @@ def batch(
 
 
 def control(base_offset: int, kind: int, *, epoch: int = 1) -> bytes:
-    """Encode a control batch: a leader change, or a snapshot's header or footer."""
+    """Encode a control batch with one record. kind: LEADER_CHANGE, SNAPSHOT_HEADER or SNAPSHOT_FOOTER. epoch: leader
+    epoch.
+    """
     return batch(base_offset, [b"\0\0\0"], epoch=epoch, attributes=CONTROL, keys=[struct.pack(">hh", 0, kind)])
 
 
@@ -116,7 +120,11 @@ def _one(field: Field, given: Any) -> bytes:
 def read_log(
     folders: Iterable[str], key: bytes | None, report: kraft.Report, **options: Any
 ) -> tuple[kraft.LogPlan, Iterator[pa.RecordBatch]]:
-    """Plan a log with the options of `plan_log`; read it lazily. report: gets each problem, damaged batches first."""
+    """Plan the reading of a metadata log by `plan_log` with these options. Return the plan, and an iterator that reads
+    the log.
+
+    key: the lake's key that hides values; None for no such key. report: gets each problem, damaged batches first.
+    """
     plan = kraft.plan_log(folders, **options)
     for trouble in plan.troubles:
         report(trouble)

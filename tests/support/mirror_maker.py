@@ -37,7 +37,9 @@ def mirror_jars(version: str) -> Path:
 
 
 def often(topics: str, groups: str, source: str = SOURCE, target: str = TARGET) -> dict[str, str]:
-    """Return the settings of a flow that works each second instead of each minute, with one replica for its topics."""
+    """Return MirrorMaker's settings for copying topics and groups each second instead of each minute; its own topics
+    have one replica. source, target: aliases of the clusters.
+    """
     properties = {f"{each}.replication.factor": "1" for each in (*_KEPT, "status.storage")} | {
         "replication.factor": "1"
     }
@@ -48,9 +50,10 @@ def often(topics: str, groups: str, source: str = SOURCE, target: str = TARGET) 
 
 
 class MirrorMaker:
-    """A flow between two clusters of one broker each; a context manager that starts it.
+    """A MirrorMaker process that copies from one single-broker cluster to another; a context manager that starts it.
 
-    source, target: bootstrap addresses. more: further settings.
+    source, target: bootstrap addresses. more: further settings. written: records in each partition of the source's
+    topic.
     """
 
     def __init__(self, version: str, source: str, target: str, more: Mapping[str, str] | None = None) -> None:
@@ -72,7 +75,7 @@ class MirrorMaker:
         self._reaper.close()
 
     def start(self) -> None:
-        """Start MirrorMaker, without waiting until it works."""
+        """Start the MirrorMaker process; return without waiting until it copies."""
         properties = often(TOPIC, GROUP) | {
             f"{SOURCE}.bootstrap.servers": self.source,
             f"{TARGET}.bootstrap.servers": self.target,
@@ -90,7 +93,7 @@ class MirrorMaker:
             self._reaper.forget(process.pid)
 
     def log(self) -> str:
-        """Return MirrorMaker's log."""
+        """Return the text of MirrorMaker's log."""
         return (self.directory / "out").read_text(errors="replace")
 
     def write(self, count: int) -> None:
@@ -103,7 +106,7 @@ class MirrorMaker:
         assert not producer.flush(patience.PATIENCE)
 
     def commit(self, offset: int) -> None:
-        """Commit an offset for both partitions of the source's topic, as the group."""
+        """Commit an offset of the group `GROUP` for both partitions of the source's topic."""
         consumer = Consumer({"bootstrap.servers": self.source, "group.id": GROUP, "enable.auto.commit": False})
         consumer.commit(offsets=[TopicPartition(TOPIC, each, offset) for each in (0, 1)], asynchronous=False)
         consumer.close()
@@ -122,7 +125,7 @@ def with_clusters(version: str = kafka_jars.KAFKA_4_3, more: Mapping[str, str] |
 
 
 def make_topic(bootstrap: str) -> None:
-    """Create the source's topic."""
+    """Create `TOPIC` with two partitions on the source cluster."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC].result(patience.PATIENCE)
 

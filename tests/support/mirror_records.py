@@ -23,7 +23,9 @@ def _text(value: str) -> bytes:
 
 
 def encoded(record: MirrorRecord, at_ms: int) -> tuple[bytes, bytes]:
-    """Return a record's key and value. at_ms: time in the value of a heartbeat."""
+    """Return the key and value of a MirrorMaker record as bytes. at_ms: timestamp in the value of a heartbeat, ms since
+    1970.
+    """
     match record:
         case Heartbeat(source, target):
             return _text(source) + _text(target), struct.pack(">hq", 0, at_ms)
@@ -35,7 +37,7 @@ def encoded(record: MirrorRecord, at_ms: int) -> tuple[bytes, bytes]:
 
 
 def write(bootstrap: str, records: Iterable[tuple[MirrorRecord, int]], topic: str = "") -> None:
-    """Write records, each with its time in ms since 1970. topic: by default MirrorMaker's topic for each type of
+    """Write records, each with its timestamp in ms since 1970. topic: ``""`` for MirrorMaker's topic for each type of
     record.
     """
     producer = Producer({"bootstrap.servers": bootstrap})

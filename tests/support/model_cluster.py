@@ -1,7 +1,8 @@
-"""A cluster of plain dictionaries that takes change requests and describes itself as Kafka does.
+"""A cluster as plain dictionaries that applies change requests and returns a snapshot as Kafka's brokers would.
 
 Written from Kafka's own rules (ConfigurationControlManager, ConfigHelper, ClientQuotaControlManager) without code of
-console.plan, so that it shares no mistake with it. It stores raw values, and computes every description from them.
+console.plan, so that it does not repeat that code's mistakes. It stores raw values, and computes every description from
+them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +19,7 @@ LIMIT = 10_000
 
 
 class Key(NamedTuple):
-    """A key that the model's brokers know. default: None if Kafka has no default (``log.retention.ms``)."""
+    """A config key that the model's brokers have. default: None if Kafka has no default (``log.retention.ms``)."""
 
     type: str
     default: str | None
@@ -43,7 +44,7 @@ BROKER_KEYS = {
     "num.partitions": Key("INT", "1", dynamic=False),
     "ssl.keystore.password": Key("PASSWORD", None, sensitive=True),
 }
-"""The subset of Kafka's keys that the rules need."""
+"""Broker config key -> its definition: the subset of Kafka's keys that the rules of this model need."""
 
 TOPIC_KEYS = {
     "cleanup.policy": ("LIST", "log.cleanup.policy"),
@@ -54,7 +55,7 @@ TOPIC_KEYS = {
     "preallocate": ("BOOLEAN", "log.preallocate"),
     "retention.ms": ("LONG", "log.retention.ms"),
 }
-"""Topic key -> its type and the first of its broker synonyms."""
+"""Topic config key -> its type and the broker config that it first inherits from."""
 
 GROUP_KEYS = {
     "consumer.session.timeout.ms": ("INT", "group.consumer.session.timeout.ms"),
@@ -68,7 +69,7 @@ _IN_MS = {"log.retention.hours": 3_600_000, "log.retention.minutes": 60_000}
 
 
 def same_key(name: str) -> list[str]:
-    """Return the names under which a broker looks for one of its keys."""
+    """Return the names under which a broker looks up one of its config keys, strongest first."""
     if name.startswith("log.retention.") and name != "log.retention.bytes":
         return ["log.retention.ms", "log.retention.minutes", "log.retention.hours"]
     if name == "log.flush.interval.ms":
@@ -77,14 +78,16 @@ def same_key(name: str) -> list[str]:
 
 
 def as_read(resource: ConfigResource, entries: Iterable[ConfigEntry]) -> ConfigSet:
-    """Return the config set as the client reads it."""
+    """Return the config set of a resource as kac's client reads it from these entries."""
     found = ConfigSet(tuple(entries))
     return broker_keys.as_altered(found) if resource.type == codes.BROKER else found
 
 
 @dataclass
 class ModelCluster:
-    """The stored state. static: broker id -> its server.properties."""
+    """The stored state of the model. static: broker id -> key -> value of its server.properties. requests: number of
+    requests applied.
+    """
 
     static: dict[int, dict[str, str]] = field(default_factory=lambda: {1: {}, 2: {}})
     configs: dict[ConfigResource, dict[str, str]] = field(default_factory=dict)
@@ -98,7 +101,9 @@ class ModelCluster:
     # -- changing --------------------------------------------------------------------------------------------------
 
     def apply(self, request: changes.ChangeRequest) -> tuple[changes.Outcome, ...]:
-        """Carry out a request as a broker would. Raises AssertionError if it breaks a rule of the protocol."""
+        """Apply a change request as a broker would; return the outcome of each target. Raises AssertionError if the
+        request breaks a rule of the protocol, such as the greatest size.
+        """
         self.requests += 1
         match request:
             case changes.AlterConfigs():
@@ -276,7 +281,7 @@ class ModelCluster:
 
     @staticmethod
     def _known(key: str) -> Key:
-        """Return a broker's key; an unknown key counts as a secret."""
+        """Return the definition of a broker config; an unknown key counts as sensitive."""
         return BROKER_KEYS.get(same_key(key)[-1] if key.startswith("listener.") else key, Key("", None, sensitive=True))
 
     def _entry(
@@ -335,8 +340,8 @@ class ModelCluster:
         return resource, entries
 
     def _inherited(self, first: str | None, broker: int) -> str:
-        """Return the value of the first name that has one, in the unit of the first name, as KafkaConfig does; ``""``
-        if no name has a value.
+        """Return the value that `key` inherits on a broker: that of the first name that has a value, converted to the
+        unit of the first name, as KafkaConfig does; ``""`` if no name has a value.
         """
         for name in same_key(first) if first else []:
             values = [synonym for synonym in self._synonyms(name, broker) if synonym.name == name]
@@ -346,13 +351,15 @@ class ModelCluster:
 
 
 def text(value: str | secret.Secret | None) -> str:
-    """Return the text of a value; that of a secret is revealed."""
+    """Return a config value as text; a secret is revealed. Raises AssertionError for None."""
     assert value is not None
     return value.reveal() if isinstance(value, secret.Secret) else value
 
 
 def written(type_: str, raw: str) -> str:
-    """Parse the raw text and write it again (ConfigDef.parseType and convertToString)."""
+    """Return raw text in the form in which Kafka writes a value of this type (ConfigDef.parseType, then
+    convertToString).
+    """
     if type_ == "LIST":
         return ",".join(part.strip() for part in raw.split(",")) if raw.strip() else ""
     if type_ == "BOOLEAN":

@@ -1,7 +1,8 @@
-"""For each sort of concept that kac has a table for, lines that add a new one to a copy of the tree, and a walk that
-uses it.
+"""For each sort of concept that kac keeps in a table (such as columns or verbs): lines that add a new one to a copy of
+the tree, and a sequence of steps (a walk) that uses it.
 
-As a script it runs the walks with the tree that is first on the path, and prints the output of each step as JSON.
+As a script it runs the walks with the tree that is first on the module path, and prints the output of each step as
+JSON.
 """
 
 import asyncio
@@ -39,18 +40,18 @@ from console.tui.key_help import keys_page
 
 ROOT = Path(__file__).parents[2]
 ADDED: dict[str, list[dict[str, str]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-"""Sort -> the additions: a file with lines, and for an existing file the text before which the lines go."""
+"""Sort -> the additions. Each has a file and lines; in an existing file, the lines go before the text `before`."""
 TOPIC = "checkout.orders"
 METRICS = "kac.prom"
 
 
 def files(*sorts: str) -> set[str]:
-    """Return the files that a new concept of these sorts touches."""
+    """Return the paths of the files to which new concepts of these sorts add lines."""
     return {each["file"] for sort in sorts for each in ADDED[sort]}
 
 
 def copy_with_all(tree: Path) -> Path:
-    """Copy the shipped packages into a folder, and add everything to them."""
+    """Copy the shipped packages into a folder, make all additions of `ADDED` there, and return the folder."""
     for package in ("console", "widgets", "themes"):
         shutil.copytree(ROOT / package, tree / package)  # with Python's compiled files
     for each in (row for rows in ADDED.values() for row in rows):
@@ -63,9 +64,10 @@ def copy_with_all(tree: Path) -> Path:
 
 
 class Step(NamedTuple):
-    """A step of a walk. do: a command line, with `@` for the cluster's address, or a function of the cluster that
-    returns a text. words: expected parts of the output, in which a blank stands for any number of blanks. code: the
-    expected exit code.
+    """A step of a walk.
+
+    do: a command line, with `@` for the cluster's address, or a function of the cluster that returns the output. words:
+    texts that the output must contain; a blank in them matches any number of blanks. code: the expected exit code.
     """
 
     name: str
@@ -84,7 +86,9 @@ def _kac(*arguments: str) -> tuple[int, str]:
 
 
 def _completed(*texts: str) -> Callable[[object], str]:
-    """Return a function that completes each text without a cluster, and joins the proposals."""
+    """Return a step's function: it completes each text without knowledge of a cluster, and returns all proposals,
+    joined by blanks.
+    """
     return lambda _: " ".join(each.text for text in texts for each in completion.complete(text, len(text), Snapshot()))
 
 
@@ -93,7 +97,9 @@ def _add(fault: faults.Fault, cluster: brokers.EmbeddedCluster) -> None:
 
 
 def _broken_elsewhere(cluster: brokers.ThreadedCluster) -> str:
-    """Let brokers 1 and 3 fail requests for configs, so that only broker 2 can answer for its own."""
+    """Let brokers 1 and 3 refuse requests for configs, so that only broker 2 can answer for its own configs. Return
+    "".
+    """
     for broker in (1, 3):
         for api in ("describe_configs", "incremental_alter_configs"):
             cluster.call(partial(_add, faults.Fault(faults.Fail(42), api, broker)))
@@ -106,12 +112,14 @@ def _mended(cluster: brokers.ThreadedCluster) -> str:
 
 
 def _wanted(text: str) -> Callable[[object], str]:
-    """Return a function that writes a file for `kac diff`."""
+    """Return a step's function: it writes this text into ``wanted.yaml``, for `kac diff`."""
     return lambda _: f"{Path('wanted.yaml').write_text(text)}"
 
 
 def _sorted_by_leads(cluster: brokers.ThreadedCluster) -> str:
-    """Return the drawn pane of topics, and whether pressing the column's key sorts its rows by the column."""
+    """Return the text of the pane of topics, and whether pressing the new column's key sorts the rows by that
+    column.
+    """
     return asyncio.run(_shown(cluster))
 
 
@@ -276,7 +284,7 @@ WALKS: dict[str, tuple[ClusterSpec, Sequence[Step]]] = {
     "kind of edit": (ClusterSpec(scenario="quiet"), _KIND),
     "part of the snapshot": (ClusterSpec(brokers=3), _PART),
 }
-"""Sort -> the cluster and the steps on it."""
+"""Sort -> the specification of the cluster, and the steps on it."""
 
 
 def _said() -> Iterator[tuple[str, tuple[int, str]]]:

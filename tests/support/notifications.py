@@ -1,4 +1,6 @@
-"""KIP-21's change notifications, read from an embedded cluster's metadata log."""
+"""Change notifications as KIP-21 defines them (ZooKeeper nodes config_change_N), derived from an embedded cluster's
+metadata log.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -13,9 +15,10 @@ _NOTIFIED_TYPES = {codes.TOPIC: "topic", codes.BROKER: "broker"}
 
 
 class Notification(NamedTuple):
-    """A change of an entity's configs.
+    """A notification that the configs of an entity changed.
 
-    sequence: increasing, with gaps. version: of the format. at: Unix seconds.
+    sequence: offset in the metadata log, increasing with gaps. version: of the notification's format. at: seconds since
+    1970.
     """
 
     sequence: int
@@ -26,7 +29,7 @@ class Notification(NamedTuple):
 
 
 def notifications(state: ClusterState, after: int = 0) -> Iterator[Notification]:
-    """Yield the notifications with a higher sequence, oldest first, of the last 15 minutes.
+    """Yield the notifications of the last 15 minutes with a sequence higher than `after`, oldest first.
 
     They are read from the metadata log, which each broker applies in order (`Propagation`).
     """
@@ -38,14 +41,14 @@ def notifications(state: ClusterState, after: int = 0) -> Iterator[Notification]
 
 
 def missed(state: ClusterState, applied: int) -> tuple[Notification, ...]:
-    """Return the notifications that a broker has not applied. applied: the offset up to which it has applied the
-    log.
+    """Return the notifications of the last 15 minutes that a broker has not applied. applied: the offset up to which it
+    has applied the metadata log.
     """
     return tuple(notifications(state, applied))
 
 
 def _changed_entity(change: Change) -> tuple[str, str] | None:
-    """Return type and name of the entity that changed; None if the proposal has no notifications for it."""
+    """Return type and name of the entity that a change concerns; None if KIP-21 defines no notification for it."""
     key = change.key
     if change.table == "configs" and isinstance(key, config.ConfigResource) and key.type in _NOTIFIED_TYPES:
         return _NOTIFIED_TYPES[key.type], key.name

@@ -67,13 +67,15 @@ class OidcServer:
         self._signing.append(rsa.generate_private_key(65537, 2048))
 
     def issue(self, **claims: Any) -> str:
-        """Issue a token. claims: they override the usual ones."""
+        """Return a new signed token. claims: they replace or extend the usual claims."""
         now = int(time.time())
         usual = {"iss": self.url, "sub": self.subject, "aud": self.audience, "iat": now, "exp": now + self.life}
         return self.signed(self._signing[-1], usual | claims)
 
     def signed(self, key: rsa.RSAPrivateKey, claims: Mapping[str, Any]) -> str:
-        """Return a token under the current key's id, signed by any key; with another key it is a forgery."""
+        """Return a token with the current key's id that is signed by `key`; if that is not the current key, the token
+        is a forgery.
+        """
         return jwt.encode({"alg": "RS256", "kid": f"key-{len(self._signing)}"}, dict(claims), RSAKey.import_key(key))
 
     def jwks(self) -> dict[str, Any]:
@@ -82,7 +84,9 @@ class OidcServer:
         return {"keys": [RSAKey.import_key(self._signing[-1]).as_dict(private=False) | about]}
 
     def token(self, authorization: str | None, form: Mapping[str, str]) -> dict[str, Any]:
-        """Return the answer of the token endpoint. Raises Refused."""
+        """Return the answer of the token endpoint to a form as JSON. authorization: the header; None if there is none.
+        Raises Refused if the client or its form is not accepted.
+        """
         if form.get("grant_type") == JWT_BEARER:
             self._check_assertion(form.get("assertion", ""), "invalid_grant")
         elif form.get("grant_type") != "client_credentials":

@@ -1,8 +1,8 @@
-"""The API versions of brokers of releases that the embedded cluster does not imitate.
+"""The API versions of brokers of older releases, for which the embedded cluster has no data of its own.
 
 ``python -m tests.support.older_brokers [RELEASE …]`` asks real brokers of these releases, by default of all, and writes
-`older_brokers.json`. An embedded cluster with such a profile lacks the APIs that the older release lacks, and otherwise
-answers like the oldest imitated release.
+`older_brokers.json`. An embedded cluster with such a profile lacks the APIs that the older release lacks; apart from
+that it answers like the oldest release for which it has data.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from tests.support.kafka_jars import RELEASES
 
 FILE = Path(__file__).with_suffix(".json")
 OLDER = tuple(name for name in RELEASES if name not in spec.RELEASE_NAMES)
-"""The releases that no embedded cluster imitates."""
+"""The supported releases that the embedded cluster does not imitate."""
 
 
 @cache
@@ -31,7 +31,7 @@ def known_release(name: str) -> spec.Release:
 
 
 def without_quorum(name: str) -> spec.Profile:
-    """Return the profile of a server with the APIs of a release before KRaft, and therefore without features."""
+    """Return the profile of a broker with the APIs of a release before KRaft; it has no feature levels."""
     apis = known_release(name).apis
     return spec.Profile(
         release=spec.RELEASE_NAMES[0],
@@ -45,10 +45,10 @@ KAFKA_2_8 = without_quorum("2.8")
 
 
 def like(name: str, **more: Any) -> spec.ClusterSpec:
-    """Return the spec of a cluster like one of this release. For 2.8 it has the release's APIs, and brokers that do not
-    forward requests to the controller.
+    """Return the specification of an embedded cluster like one of this release. For 2.8 it has that release's APIs, and
+    its brokers do not forward requests to the controller.
 
-    more: further fields of the spec.
+    more: further fields of the specification.
     """
     if name == "2.8":
         return spec.ClusterSpec(profile=KAFKA_2_8, forwarding=False, **more)

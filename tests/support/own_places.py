@@ -1,4 +1,6 @@
-"""Gives all tests of a run a temporary home before the first test begins, and compares the real home after the last."""
+"""Gives all tests of a run a temporary home folder before the first test begins; after the last test, finds the files
+in the real home that have changed.
+"""
 
 import atexit
 import os
@@ -13,8 +15,8 @@ from typing import NamedTuple
 from tests.support.cached_folder import cache_home
 
 DESCRIPTORS = 8_192
-"""Number of open files that some tests need: embedded clusters of hundreds of brokers. Shells often allow only
-1,024.
+"""Number of open files that some tests need, because they run embedded clusters of hundreds of brokers. Shells often
+allow only 1,024.
 """
 _BELOW_HOME = (
     *(".config/kac", ".local/state/kac", ".local/share/kac", ".kaf", ".config/kafkactl", ".config/kcl"),
@@ -22,10 +24,10 @@ _BELOW_HOME = (
 )
 _BY_VARIABLE = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
 _MOST = 20_000
-"""Greatest number of files to look at."""
+"""Greatest number of files and folders whose changes are observed."""
 
 Seen = Mapping[str, tuple[int, int]]
-"""Path -> size and time of change."""
+"""Path -> size in bytes, and time of the last change in ns since 1970."""
 
 
 class RealPlaces(NamedTuple):
@@ -34,7 +36,7 @@ class RealPlaces(NamedTuple):
     folders: tuple[Path, ...]
 
     def seen(self) -> Seen:
-        """Return the size and the time of the last change of each file and folder in these folders, `_MOST` at most."""
+        """Return size and time of the last change of each file and folder in these folders, of at most `_MOST`."""
         found: dict[str, tuple[int, int]] = {}
         for path in self._paths():
             try:
@@ -65,7 +67,9 @@ def changed(before: Seen, after: Seen) -> list[str]:
 
 
 def take_a_home() -> None:
-    """Give this process and its children a temporary home, which is removed at its end. Caches stay in the real one."""
+    """Set HOME of this process and its children to a temporary folder, which is removed when this process ends. Caches
+    stay in the real home.
+    """
     os.environ["XDG_CACHE_HOME"] = str(cache_home().parent)
     real = Path(os.environ.get("HOME") or "/nonexistent")
     if "GOPATH" not in os.environ and (real / "go").is_dir():
@@ -79,8 +83,8 @@ def take_a_home() -> None:
 
 
 def open_more_files() -> None:
-    """Raise the limit of open files for this process and its children as far as allowed; root may also raise the hard
-    limit.
+    """Raise the limit of open files of this process and its children to `DESCRIPTORS`, or as far as allowed; only root
+    can also raise the hard limit.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= DESCRIPTORS:
@@ -95,6 +99,6 @@ def open_more_files() -> None:
 
 
 def too_few_files(wanted: int) -> str:
-    """Return the reason why a test that opens `wanted` files can't run; ``""`` if it can."""
+    """Return the reason why a test that opens `wanted` files at once can't run here; ``""`` if it can."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return "" if soft == resource.RLIM_INFINITY or soft >= wanted else f"it opens {wanted:,} files; ulimit -n {soft}"

@@ -1,4 +1,4 @@
-"""Limits for waiting in tests, and the interval between two looks."""
+"""Time limits for waiting in tests, and functions that wait until a condition is true."""
 
 import asyncio
 import time
@@ -6,20 +6,26 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 PATIENCE = 120.0
-"""Seconds: a watchdog for tests that hang, far longer than usual waits on a busy machine. No test checks it."""
+"""Seconds after which a wait fails. It stops tests that hang, and is far longer than usual waits on a busy machine; no
+test measures it.
+"""
 LONG_PATIENCE = 900.0
-"""Seconds: the same for work of a minute or two: starting Spark, making an environment, taking the pictures."""
+"""Seconds after which a wait fails for work that takes a minute or two: starting Spark, making an environment, taking
+the pictures.
+"""
 BETWEEN_LOOKS = 0.05
-"""Seconds between two looks at brokers. Looking without a pause would take CPU time from the brokers and from other
-tests.
+"""Seconds between two checks of a condition. Checking without a pause would take CPU time from the brokers and from
+other tests.
 """
 
 T = TypeVar("T")
 
 
 def until(look: Callable[[], T], patience: float = PATIENCE, rest: float = BETWEEN_LOOKS) -> T:
-    """Look until the result is true, and return it. Raises AssertionError if that takes longer than `patience`
-    seconds.
+    """Call `look` until its result is truthy, and return the result. Raises AssertionError with the last result after
+    `patience` seconds.
+
+    rest: seconds between two calls.
     """
     end = time.monotonic() + patience
     while not (found := look()):
@@ -29,7 +35,7 @@ def until(look: Callable[[], T], patience: float = PATIENCE, rest: float = BETWE
 
 
 async def shortly(look: Callable[[], Awaitable[T]]) -> T:
-    """Await looks until a result is true, and return it. Raises TimeoutError after `PATIENCE` seconds."""
+    """Await `look` until its result is truthy, and return the result. Raises TimeoutError after `PATIENCE` seconds."""
     async with asyncio.timeout(PATIENCE):
         while not (found := await look()):  # noqa: ASYNC110 - what is looked at tells nobody
             await asyncio.sleep(BETWEEN_LOOKS)
@@ -37,7 +43,9 @@ async def shortly(look: Callable[[], Awaitable[T]]) -> T:
 
 
 async def for_seconds(seconds: float, ask: Callable[[], Awaitable[object]]) -> None:
-    """Await `ask` repeatedly for `seconds` seconds."""
+    """Await `ask` again and again for `seconds` seconds, with `BETWEEN_LOOKS` in between. Its exceptions pass
+    through.
+    """
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         await ask()
@@ -45,5 +53,5 @@ async def for_seconds(seconds: float, ask: Callable[[], Awaitable[object]]) -> N
 
 
 async def without_end(ask: Callable[[], Awaitable[object]]) -> None:
-    """Await `ask` repeatedly until it raises an exception."""
+    """Await `ask` again and again until it raises an exception, which passes through, or the task is cancelled."""
     await for_seconds(float("inf"), ask)

@@ -19,7 +19,7 @@ Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
 
 
 class Served:
-    """A server on a loopback port, in a thread. Use as a context manager, which sets `port`."""
+    """A server on a loopback port, which runs in a thread; a context manager. port: set when it is entered."""
 
     def __init__(self, handle: Handler) -> None:
         self._handle = handle
@@ -51,9 +51,9 @@ def socks(names: Mapping[str, str], login: Login | None = None, asked: list[Addr
     """Return a SOCKS5 proxy (RFC 1928, RFC 1929).
 
     Args:
-        names: the hosts that it knows, with their addresses.
+        names: host name -> the address to connect to; other names are refused.
         login: the user and the password that it requires; None for no login.
-        asked: a list that gets the addresses that clients ask for.
+        asked: a list to which it appends the addresses that clients ask for; None to keep none.
     """
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -117,7 +117,10 @@ def http(names: Mapping[str, str], login: Login | None = None) -> Served:
 
 
 def by_sni(places: Mapping[str, Address], authority: Authority) -> Served:
-    """Return a port that passes a connection, without decrypting it, to the broker that the TLS handshake names."""
+    """Return a server that passes each connection, without decrypting it, to the broker that its TLS handshake names.
+
+    places: server name -> address of the broker. authority: issues a certificate, which `server_name` needs.
+    """
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         data, name = b"", ""
@@ -132,7 +135,9 @@ def by_sni(places: Mapping[str, Address], authority: Authority) -> Served:
 
 
 def server_name(hello: bytes, authority: Authority) -> str:
-    """Return the server name in the beginning of a TLS handshake; ``""`` if the beginning is incomplete."""
+    """Return the server name (SNI) in the first bytes of a TLS handshake; ``"none"`` if it has no name, ``""`` if the
+    bytes are incomplete.
+    """
     found: list[str] = []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     identity = authority.issue("peek")

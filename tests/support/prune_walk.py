@@ -1,5 +1,5 @@
-"""`--prune` from end to end: it removes everything that the file lacks, and nothing else. The same walk runs on an
-embedded cluster and on real brokers.
+"""Tests `--prune` from end to end: it removes everything that the file lacks, and nothing else. The same steps run on
+an embedded cluster and on real brokers.
 """
 
 import json
@@ -47,12 +47,14 @@ EXPECTED = {
     "configs": {"broker 1", "group gone-group", "client-metrics gone-metrics"},
     "quotas": {"user mallory", "user mallory client c", "user <default>", "ip 127.0.0.8"},
 }
-"""Kind -> the entities that it removes, as the plan names them."""
+"""Kind of entity -> the entities of this kind that `--prune` removes, as the plan names them."""
 
 
 def walk(kac: Kac, folder: Path) -> None:
-    """Make a state, export it to a file, add to it, and prune. Fail if a step shows or leaves another state than
-    expected. kac: runs commands on a new, empty cluster.
+    """Make entities, export them to a file, add further ones, and prune. Raises AssertionError if a step prints
+    something else or leaves another state than expected.
+
+    kac: runs commands on a new, empty cluster. folder: for the file.
     """
     password = folder / "password"
     password.write_text("correct-horse")

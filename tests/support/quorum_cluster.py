@@ -1,6 +1,7 @@
-"""A real Kafka cluster with dedicated controllers, whose quorum is dynamic (KIP-853: voters join and leave) or static.
+"""A real Kafka cluster whose controllers are not brokers. The quorum is dynamic (KIP-853: voters join and leave) or
+static.
 
-``python -m tests.support.quorum_cluster --version 4.4.0`` runs one until Ctrl-C.
+``python -m tests.support.quorum_cluster --version 4.4.0`` runs a cluster until Ctrl-C.
 """
 
 import argparse
@@ -51,7 +52,7 @@ class QuorumCluster(kafka_cluster.KafkaCluster):
 
     @property
     def controller_addresses(self) -> tuple[tuple[str, int], ...]:
-        """(host, port) of every controller's listener, by id."""
+        """(host, port) of every controller's listener, in the order of the controllers' ids."""
         return tuple((LOOPBACK, self._ports[node].controller) for node in self.controller_ids)
 
     @property
@@ -60,15 +61,17 @@ class QuorumCluster(kafka_cluster.KafkaCluster):
         return ",".join(f"{host}:{port}" for host, port in self.controller_addresses)
 
     def properties_file(self, node: int) -> Path:
-        """Return the server.properties with which a node was started."""
+        """Return the path of the server.properties with which a node was started."""
         return self._folder(node) / "server.properties"
 
     def start_again(self, node: int) -> None:
-        """Start a node that is down, without waiting for it."""
+        """Start a node that is down, and return without waiting until it is up."""
         self._launch(node)
 
     def format_again(self, node: int) -> None:
-        """Replace the storage of a stopped controller: it comes back with another directory id, as an observer."""
+        """Replace the storage of a stopped controller by empty storage with another directory id. Once started, the
+        controller is an observer.
+        """
         self._directory_ids.pop(node, None)
         self._prepare([node])  # in another folder
 

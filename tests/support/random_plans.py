@@ -1,4 +1,4 @@
-"""Random edits with a small set of names and values, for a model cluster and for real brokers."""
+"""Random edits from a small set of names and values, for tests with a model cluster and with real brokers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,10 +19,10 @@ Values = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class World:
-    """The names and values of random edits. lists: key -> items to append and subtract.
+    """The names and values that random edits use. lists: config key -> items that edits append and subtract.
 
-    secrets: sensitive keys of named brokers. loggers: edits only set them, because clients can't read the level that an
-    unset logger falls back to.
+    secrets: sensitive config keys of single brokers. loggers: of brokers; edits only set their levels and unset none,
+    because clients can't read the level that applies to an unset logger.
     """
 
     topics: Sequence[str]
@@ -40,7 +40,7 @@ class World:
 
 
 def random_edits(rng: Random, world: World, snapshot: Snapshot, most: int = 12) -> list[edits.Edit]:
-    """Return 1 to `most` edits; some contradict each other or change nothing."""
+    """Return at least one and at most `most` edits, chosen by `rng`; some contradict each other or change nothing."""
     return [_edit(rng, world, snapshot) for _ in range(rng.randint(1, most))]
 
 

@@ -1,7 +1,7 @@
-"""Real clusters for fixtures. If they can't run, a test is skipped, or fails if brokers are required.
+"""Real clusters as pytest fixtures. If brokers can't run here, a test is skipped; with KAC_REQUIRE_BROKERS=1 it fails.
 
-A cluster is started once for a run: with ``-n N --dist loadgroup`` its tests run in the same process, and it ends after
-the last of them.
+A shared cluster is started once in a run: with ``-n N --dist loadgroup`` all its tests run in the same process, and it
+ends after the last of them.
 """
 
 import os
@@ -42,32 +42,32 @@ REAL = {
     "4.3": "plain_cluster",
     "4.4": "kafka44",
 }
-"""Release -> the fixture of its plain cluster."""
+"""Release -> the name of the fixture of the shared cluster without security on that release."""
 RARE = frozenset({"3.7", "4.0", "4.1", "4.2"})
-"""Releases whose brokers only tests marked `long` start."""
+"""Releases whose brokers are started only by tests marked `long`."""
 EACH = [
     pytest.param(("real", release), id=release, marks=[pytest.mark.long] if release in RARE else []) for release in REAL
 ]
-"""A parameter for each release."""
+"""A pytest parameter for each release."""
 RACKS = {1: "a", 2: "b", 3: "c", 4: "c"}
-"""Broker -> rack, of the cluster whose brokers are in racks."""
+"""Broker id -> rack, in the shared cluster `racked_brokers`."""
 BOTH = pytest.mark.parametrize(
     "racked_brokers", [KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)], ids=["4.3", "3.9"], indirect=True
 )
-"""Runs a test of that cluster on 4.3, and in long runs also on 3.9, the last release with ZooKeeper."""
+"""Runs a test of the cluster with racks on 4.3, and in long runs also on 3.9, the last release with ZooKeeper."""
 USUAL_SECONDS = 0.5
-"""Approximate seconds of a test without the mark `takes`."""
+"""Estimated seconds of a test that has no mark `takes`."""
 SPARK = "spark"
-"""The fixture of the Spark session, and the group of its tests without another group."""
+"""The name of the fixture of the Spark session. Tests that use it and have no other group are grouped by this name."""
 SHARED = frozenset({*REAL.values(), "secure_cluster", "breakable_cluster", "racked_brokers"})
-"""The fixtures that last for the whole run."""
+"""The names of the fixtures whose clusters last for the whole run."""
 
 C = TypeVar("C", bound=AbstractContextManager[Any])
 
 
 @contextmanager
 def or_skip() -> Iterator[None]:
-    """Skip the test if brokers or Java can't run here; with KAC_REQUIRE_BROKERS=1 fail it."""
+    """Skip the test if the block raises BrokersUnavailableError; with KAC_REQUIRE_BROKERS=1, fail the test."""
     try:
         yield
     except BrokersUnavailableError as reason:
@@ -77,7 +77,9 @@ def or_skip() -> Iterator[None]:
 
 
 def running(make: Callable[[], C]) -> Iterator[C]:
-    """Run a cluster, or another program that needs Java, until the test or the session ends; the body of a fixture."""
+    """Enter the context manager that `make` returns, yield it, and exit it at the end of the fixture; the body of a
+    fixture. Skips the test as `or_skip` does.
+    """
     with or_skip():
         cluster = make()
     with cluster:
@@ -95,13 +97,13 @@ def lent(make: Callable[[], AbstractContextManager[Any]]) -> Any:
 
 
 def by_release(releases: Iterable[str], *usual: str) -> list[Any]:
-    """Return a parameter for each release; all but the usual releases are marked `long`."""
+    """Return a pytest parameter for each release; all but the releases in `usual` are marked `long`."""
     return [pytest.param(each, marks=() if each in usual else (pytest.mark.long,)) for each in releases]
 
 
 def needed(item: pytest.Item) -> frozenset[str]:
-    """Return the shared clusters of a test, from its fixtures and from parameters that name one or are ``("real",
-    release)``.
+    """Return the names of the shared clusters' fixtures that a test uses: its fixtures, and parameters that are such a
+    name or ``("real", release)``.
     """
     found = set(getattr(item, "fixturenames", ()))
     callspec = getattr(item, "callspec", None)
@@ -115,8 +117,8 @@ def needed(item: pytest.Item) -> frozenset[str]:
 
 
 def group(item: pytest.Item) -> str | None:
-    """Return the group of tests that run in the same process as a test: those of its clusters, of the Spark session, or
-    of the fixtures of its package or module. None if it shares nothing.
+    """Return the name of the group of tests that must run in the same process as this test: the group of its shared
+    clusters, of the Spark session, or of its module's or package's fixtures. None if the test shares nothing.
     """
     if clusters := needed(item):
         return "+".join(sorted(clusters))
@@ -132,8 +134,8 @@ def group(item: pytest.Item) -> str | None:
 
 
 def longest_first(items: list[pytest.Item]) -> None:
-    """Sort tests by the duration of their group, longest first, and keep the order within groups, so that at the end no
-    process waits for one that takes minutes. `pytest --no-loadscope-reorder` begins with them in this order.
+    """Sort tests by the estimated duration of their group, longest first, and keep the order within groups. So no
+    process waits at the end of a run for a group that takes minutes. Needs `pytest --no-loadscope-reorder`.
     """
     taken: dict[str, float] = defaultdict(float)
     for item in items:
@@ -144,14 +146,16 @@ def longest_first(items: list[pytest.Item]) -> None:
 
 
 def _unit(item: pytest.Item) -> str:
-    """Return the unit of work that xdist gives to a process: a group, or a test without one."""
+    """Return the id of the work that xdist gives to one process as a whole: the test's group, or else the test's own
+    id.
+    """
     mark = item.get_closest_marker("xdist_group")
     return str(mark.args[0]) if mark else item.nodeid
 
 
 class LastTests:
-    """Ends a shared cluster after the last test of this process that needs it, because idle brokers take CPU time from
-    others.
+    """Closes each shared cluster after the last test of this process that needs it, because idle brokers take CPU time
+    from other tests.
     """
 
     def __init__(self, items: Iterable[pytest.Item]) -> None:
@@ -159,11 +163,11 @@ class LastTests:
         self._running: dict[str, KafkaCluster] = {}
 
     def runs(self, name: str, cluster: KafkaCluster) -> None:
-        """Note that the fixture of a name started a cluster."""
+        """Record that the fixture with this name has started a cluster."""
         self._running[name] = cluster
 
     def ended(self, item: pytest.Item) -> None:
-        """Note that a test and its fixtures have ended; close the clusters that no later test needs."""
+        """Record that a test and its fixtures have ended; close the clusters that no later test needs."""
         for name in needed(item):
             self._left[name] -= 1
             if not self._left[name] and name in self._running:

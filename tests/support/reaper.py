@@ -1,8 +1,8 @@
-"""Ends processes when their owner ends, in whatever way: `Reaper` runs this file as a script, with the owner's pipe as
-standard input.
+"""Kills processes when the process that owns them ends, however it ends. `Reaper` runs this file as a script, whose
+standard input is a pipe from the owner.
 
-Lines ``+PID`` and ``-PID`` add and remove process groups. At the end of the input (the owner closed it, or died) the
-script kills every remaining group and removes the folder in the first argument.
+Lines ``+PID`` and ``-PID`` add and remove process groups. At the end of the input (the owner closed the pipe, or died)
+the script kills every remaining group and removes the folder in the first argument.
 """
 
 import os
@@ -12,13 +12,13 @@ import sys
 import time
 
 PATIENCE = 10.0
-"""Seconds to wait until killed processes have ended; in a container whose first process does not reap them they stay
-for ever.
+"""Greatest number of seconds to wait until killed processes have ended: in a container whose first process does not
+reap them, they never disappear.
 """
 
 
 class Reaper:
-    """The owner's end of the pipe. folder: the folder to remove at the end."""
+    """Starts the script, and sends it the owner's process groups. folder: the folder to remove at the end."""
 
     def __init__(self, folder: os.PathLike[str]) -> None:
         import subprocess  # the script does not need this import
@@ -31,15 +31,15 @@ class Reaper:
         )
 
     def watch(self, pid: int) -> None:
-        """Add the group of a process that leads it: it ends with the owner."""
+        """Add the process group that a process leads: it is killed when the owner ends."""
         self._tell(f"+{pid}")
 
     def forget(self, pid: int) -> None:
-        """Remove a group after its end, because another process may get its id."""
+        """Remove a process group that has ended, because the system may give its id to another one."""
         self._tell(f"-{pid}")
 
     def close(self) -> None:
-        """End the remaining groups, and remove the folder; a second call does nothing."""
+        """Kill the remaining process groups, and remove the folder; a second call does nothing."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(2 * PATIENCE)
@@ -51,7 +51,7 @@ class Reaper:
 
 
 def reap(groups: set[int], folder: str) -> None:
-    """Kill the groups and, once they are gone, remove the folder."""
+    """Kill the process groups; once they have ended, or after `PATIENCE` seconds, remove the folder."""
     deadline = time.monotonic() + PATIENCE
     for group in groups:
         while _kill(group) and time.monotonic() < deadline:
@@ -68,7 +68,7 @@ def _kill(group: int) -> bool:
 
 
 def main() -> None:
-    """Follow the owner's orders until its pipe ends."""
+    """Read the owner's lines until the pipe ends, then `reap`."""
     # Ctrl-C and SIGTERM reach the owner's whole session; this script has to outlive the owner.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

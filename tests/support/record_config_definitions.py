@@ -1,7 +1,7 @@
-"""Records the config definitions of real Kafka, its APIs and features, as the data files of console/embedded/data.
+"""Records real Kafka's config definitions, APIs and features as the data files of console/embedded/data.
 
 ``python -m tests.support.record_config_definitions [RELEASE …]`` writes the files of these releases (by default of all)
-from the jars of each release, and from a broker that runs on them. The file of a release that is similar to another one
+from the jars of each release, and from a broker that runs on them. If a release is similar to another one, its file
 only has the differences.
 """
 
@@ -31,10 +31,10 @@ HERE = Path(__file__).parent
 DATA = HERE.parents[1] / "console" / "embedded" / "data"
 FEATURES = DATA / "releases.json"
 LIKENESS = {"4.0": "4.4"}
-"""Release -> the release whose file has the rest of its definitions."""
+"""Release -> the similar release whose file has the definitions that this release's file lacks."""
 SECTIONS = ("topic", "broker", "broker_dynamic_only", "group", "client_metrics")
 NOT_CHECKED = ("ControllerQuorumVotersValidator", "ControllerQuorumBootstrapServersValidator", "NonNullValidator")
-"""Validators of values that nobody can alter or send."""
+"""Names of validators for values that no client can alter or send; they are left out."""
 _RULES = {
     "ThrottledReplicaListValidator": "throttled_replicas",
     "NonEmptyString": "not_empty",
@@ -53,7 +53,9 @@ def ask_kafka(release: str, *arguments: str, text: str = "") -> str:
 
 
 def verdicts(release: str, questions: Sequence[tuple[str, str, str]]) -> list[str | None]:
-    """Return Kafka's error for each value, None if Kafka accepts it. questions: section, key and value."""
+    """Return Kafka's error message for each value; None if Kafka accepts the value. questions: section, key and
+    value.
+    """
     lines = ("\t".join((section, _encoded(key), _encoded(value))) for section, key, value in questions)
     said = ask_kafka(release, "verdicts", text="".join(f"{line}\n" for line in lines)).split()
     return [None if word == "ok" else base64.b64decode(word).decode() for word in said]
@@ -64,8 +66,8 @@ def _encoded(text: str) -> str:
 
 
 async def loggers(running: KafkaCluster) -> list[str]:
-    """Return the loggers of a broker that has just started, by a request, because a release may be published without
-    tools.
+    """Return the names of the loggers of a broker that has just started. They are read by a request, because a release
+    may be published without command-line tools.
     """
     resource = ConfigResource(BROKER_LOGGER, "1")
     link = Link(ConnectionSettings(running.addresses))
@@ -77,7 +79,7 @@ async def loggers(running: KafkaCluster) -> list[str]:
 
 
 async def as_told(running: KafkaCluster) -> dict[str, Any]:
-    """Return a new broker's answer to ApiVersions, as the release's part of releases.json."""
+    """Return a new broker's API versions and features, as the release's entry in releases.json."""
     link = Link(ConnectionSettings(running.addresses))
     try:
         told = await link.call("api_versions", cluster.ASK_VERSIONS)
@@ -113,7 +115,10 @@ def definitions(release: str) -> dict[str, Any]:
 
 
 def valid(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a validator of Kafka's as data: its rule, its bounds or values, and its own text."""
+    """Return one of Kafka's validators as data: its rule, its bounds or values, and its text by `toString`.
+
+    told: the validator as ConfigDefinitions.java prints it.
+    """
     kind, text = told["kind"].rstrip("$"), told.get("text", "")
     if kind == "Range":
         return {"rule": "range", "min": told.get("min"), "max": told.get("max"), "text": text}
@@ -139,7 +144,7 @@ def file_of(release: str) -> Path:
 
 
 def as_text(data: Mapping[str, Any]) -> str:
-    """Return data as JSON with a line for each definition, so that releases can be compared."""
+    """Return data as JSON with a line for each definition, so that files of two releases can be compared by line."""
     parts = []
     for name, part in data.items():
         if isinstance(part, dict):
@@ -154,8 +159,8 @@ def as_text(data: Mapping[str, Any]) -> str:
 
 
 def difference(data: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data of a release with ``true`` for values that equal the base's. The result has all keys of the
-    release, in the release's order.
+    """Return a release's data with ``true`` in place of each value that equals the base's value. The result has all
+    keys of the release, in the release's order.
     """
     found: dict[str, Any] = {}
     for name, part in data.items():
@@ -182,8 +187,8 @@ def releases_text(releases: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def main() -> int:
-    """Write the files of the releases in the arguments, by default of all. Newer ones are first, because older ones
-    refer to them.
+    """Write the files of the releases in the arguments, by default of all. Newer releases are first, because files of
+    older releases refer to theirs.
     """
     told = json.loads(FEATURES.read_text())
     for release in sorted(sys.argv[1:] or RELEASE_NAMES, key=list(RELEASES).index, reverse=True):

@@ -19,7 +19,7 @@ from tests.support import compiled_java, connect_cluster, kafka_cluster, kafka_j
 from tests.support.connect_cluster import ConnectCluster, class_path, until
 
 NEWEST = RELEASES_OF_CONNECT[-1]
-"""The release whose file the others refer to."""
+"""The release whose file the files of the other releases refer to."""
 _RUNTIME, _FILES = "org.apache.kafka.connect.runtime.", "org.apache.kafka.connect.file."
 _HOLDERS = {
     "source": (f"{_RUNTIME}SourceConnectorConfig", "configDef"),
@@ -27,7 +27,7 @@ _HOLDERS = {
     f"{_FILES}FileStreamSourceConnector": (f"{_FILES}FileStreamSourceConnector", "CONFIG_DEF"),
     f"{_FILES}FileStreamSinkConnector": (f"{_FILES}FileStreamSinkConnector", "CONFIG_DEF"),
 }
-"""Section of a data file -> class and member of the jars that hold its definitions."""
+"""Section of a data file -> class and member in Connect's jars that have its definitions."""
 
 
 def definitions_of_jars(version: str) -> dict[str, Any]:
@@ -46,7 +46,9 @@ def definitions_of_jars(version: str) -> dict[str, Any]:
 
 
 def rules(told: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return a validator of Kafka's as the rules that it checks, without ineffective rules."""
+    """Return one of Kafka's validators as a list of the rules that it checks, without rules that every value meets.
+    told: the validator as ConfigDefinitions.java prints it.
+    """
     kind = told["kind"].rstrip("$")
     match kind:
         case "CompositeValidator":
@@ -100,13 +102,15 @@ def recorded(version: str) -> dict[str, Any]:
 
 
 def _place_field(definitions: Sequence[Mapping[str, Any]]) -> str:
-    """Return the name of the field with a key's place in its group."""
+    """Return the name of the field that has a config key's position in its group."""
     (name,) = {field for each in definitions for field in each if field.startswith("order")}
     return name
 
 
 def _by_name(definitions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return definitions by their keys; the field with a key's place has the same name for every release."""
+    """Return config key -> its definition; the field with a key's position in its group gets the same name for every
+    release.
+    """
     return {
         each["name"]: {
             "order_in_group" if field == "order" else field: value for field, value in each.items() if field != "name"
@@ -116,9 +120,10 @@ def _by_name(definitions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _validated(configs: Sequence[Mapping[str, Any]], told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the definitions that all connectors share, in the order of validation, without the connector's own.
+    """Return the definitions that all connectors share, in the order in which Connect validates them, without the
+    connector's own.
 
-    told: all definitions of the plugin, which have no defaults from the worker.
+    told: all definitions of the plugin, without the defaults that the worker sets.
     """
     found = {}
     for definition, value in ((each["definition"], each["value"]) for each in configs):
@@ -134,7 +139,9 @@ def _validated(configs: Sequence[Mapping[str, Any]], told: Mapping[str, Any]) ->
 
 
 def _failed_task(url: str) -> tuple[list[str], str]:
-    """Let a sink fail on a folder that does not exist. Return the fields of the task's status, and its stack trace."""
+    """Let a sink fail because its folder does not exist. Return the names of the fields of the task's status, and its
+    stack trace.
+    """
     config = {"connector.class": f"{_FILES}FileStreamSinkConnector", "topics": "none", "file": TRACED_FILE}
     connect_cluster.ask(url, "POST", "/connectors", {"name": "failing", "config": config})
     found: list[dict[str, Any]] = []
@@ -155,7 +162,7 @@ def file_of(release: str) -> Path:
 
 def main() -> int:
     """Write the files of the releases in the arguments, by default of all releases. The newest is first, because the
-    others refer to it.
+    files of the others refer to it.
     """
     for release in sorted(sys.argv[1:] or RELEASES_OF_CONNECT, key=list(kafka_jars.RELEASES).index, reverse=True):
         found = recorded(kafka_jars.RELEASES[release])

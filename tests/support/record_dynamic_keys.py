@@ -1,4 +1,4 @@
-"""Records the keys that brokers alter while they run, as console/model/dynamic_keys.py.
+"""Records the config keys that brokers can change while they run, as console/model/dynamic_keys.py.
 
 ``python -m tests.support.record_dynamic_keys`` writes the file from the jars of three releases, and then tries each key
 on a broker of each release in `TRIED`, by an alter request with validate_only.
@@ -22,9 +22,11 @@ from tests.support.kafka_jars import RELEASES as VERSIONS
 
 FILE = Path(__file__).parents[2] / "console" / "model" / "dynamic_keys.py"
 RELEASES = tuple(dict.fromkeys(("3.9", "4.3", kafka_jars.NEWEST)))
-"""The last release of each generation, and the newest: a key that one of them alters is dynamic for all."""
+"""The last release of each major version, and the newest: a key that is dynamic in one of them counts as dynamic in all
+releases.
+"""
 TRIED = ("2.8", *RELEASES)
-"""The releases whose brokers try each key; 2.8 has ZooKeeper."""
+"""The releases on whose brokers each key is tried; 2.8 runs with ZooKeeper."""
 
 _HEAD = '''"""How brokers alter keys. Written from Kafka's jars by ``python -m tests.support.record_dynamic_keys``."""
 
@@ -42,7 +44,7 @@ _SAID = {
 
 
 def tables(releases: Iterable[str] = RELEASES) -> dict[str, frozenset[str]]:
-    """Return the keys of each table, for all releases together."""
+    """Return name of a table of the module -> its keys, those of all releases together."""
     told: list[dict[str, Any]] = [json.loads(record_config_definitions.ask_kafka(release)) for release in releases]
 
     def together(section: str) -> frozenset[str]:
@@ -66,10 +68,10 @@ _VALUES = {"BOOLEAN": "true", "DOUBLE": "0.5", "INT": "1", "SHORT": "1", "LONG":
 
 
 class Tried(NamedTuple):
-    """A key as tried on a broker.
+    """The results of trying a config key on a broker.
 
-    entry: the broker's description of the key; None if it has none. broker, everywhere: the error if a client sets the
-    key on this broker, and for all brokers; "" if it is accepted.
+    entry: the broker's description of the key; None if it does not describe the key. broker: the error message if the
+    key is set on this broker, everywhere: if it is set for all brokers; "" if the broker accepts it.
     """
 
     entry: config.ConfigEntry | None
@@ -78,8 +80,8 @@ class Tried(NamedTuple):
 
 
 async def tried(addresses: Sequence[Address]) -> dict[str, Tried]:
-    """Try every key of the tables, and every key that a cluster's first broker describes, on that broker. Changes
-    nothing.
+    """Return config key -> the result of trying it on the cluster's first broker: every key of the tables, and every
+    key that this broker describes. Changes nothing, because the requests have validate_only.
     """
     link = Link(ConnectionSettings(tuple(addresses)))
     try:
@@ -108,7 +110,7 @@ async def tried(addresses: Sequence[Address]) -> dict[str, Tried]:
 
 
 async def _described(link: Link, id_: int) -> dict[str, config.ConfigEntry]:
-    """Return a broker's keys as it describes them; `describe_configs` corrects some."""
+    """Return config key -> its entry as the broker describes it, without the corrections of `describe_configs`."""
     wanted = {"resources": [(codes.BROKER, str(id_), None)], "include_synonyms": False, "include_documentation": False}
     answer = await link.call("describe_configs", kafka_messages.with_fields(**wanted), to=broker(id_))
     return {
@@ -125,10 +127,10 @@ async def _described(link: Link, id_: int) -> dict[str, config.ConfigEntry]:
 
 
 def contradictions(found: Mapping[str, Tried]) -> Iterator[str]:
-    """Yield a message for each key whose `update_mode` differs from the broker's answer to an alter request.
+    """Yield a message for each key whose `update_mode` in kac contradicts the broker's answer to an alter request.
 
-    Skip keys that the broker does not describe, except dynamic-only keys and keys of listeners: brokers accept any
-    unknown key.
+    Skips keys that the broker does not describe, because brokers accept any unknown key; but not keys that can only be
+    set dynamically, and keys with a listener's prefix.
     """
     dynamic_only = tables()["DYNAMIC_ONLY_KEYS"]
     for name, each in found.items():
@@ -157,7 +159,7 @@ def cluster_of(release: str) -> kafka_cluster.KafkaCluster:
 
 
 def as_text(found: dict[str, frozenset[str]]) -> str:
-    """Return the text of the module."""
+    """Return the source text of the module. found: name of a table -> its keys."""
     parts = [_HEAD]
     for table, names in found.items():
         lines = textwrap.fill(" ".join(sorted(names)), 116, break_on_hyphens=False, break_long_words=False)
@@ -168,7 +170,7 @@ def as_text(found: dict[str, frozenset[str]]) -> str:
 
 
 def main() -> int:
-    """Write the file, and try its keys. Return 1 if a broker contradicts it."""
+    """Write the file, and try its keys on brokers. Return 0, or 1 if a broker contradicts it."""
     FILE.write_text(as_text(tables()))
     print(FILE)
     wrong = 0

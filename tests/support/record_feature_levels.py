@@ -18,7 +18,7 @@ from tests.support.patience import PATIENCE
 HERE = Path(__file__).parent
 FILE = HERE.parents[1] / "console" / "model" / "feature_levels.json"
 READ = tuple(dict.fromkeys((KAFKA_3_9, RELEASES["4.3"], RELEASES[NEWEST])))
-"""The releases to read: an older release has the levels that a newer release no longer supports."""
+"""The Kafka versions to read: an older one has the levels that a newer one no longer supports."""
 
 Levels = dict[str, dict[str, dict[str, Any]]]
 
@@ -34,7 +34,7 @@ def levels_of(version: str) -> Levels:
 
 
 def all_levels() -> Levels:
-    """Return the levels of all releases; if several have a level, the facts of the newest."""
+    """Return the levels of all releases; if several releases have a level, with the facts of the newest of them."""
     merged: Levels = {}
     for version in READ:
         for feature, levels in levels_of(version).items():
@@ -43,7 +43,7 @@ def all_levels() -> Levels:
 
 
 def as_text(levels: Levels) -> str:
-    """Return the levels as JSON, one on each line."""
+    """Return the levels as JSON, one level on each line."""
     parts = []
     for feature, each in levels.items():
         lines = ",\n".join(f"{json.dumps(level)}: {json.dumps(facts)}" for level, facts in each.items())

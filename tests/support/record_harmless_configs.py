@@ -1,7 +1,8 @@
-"""Writes `console/lake/harmless_configs.json`: the configs that Kafka defines and never hides.
+"""Writes `console/lake/harmless_configs.json`: the config keys that Kafka defines and that no release treats as a
+password.
 
 ``python -m tests.support.record_harmless_configs`` makes it from the definitions in the jars of all releases;
-`defined_configs.json` keeps their names and types.
+`defined_configs.json` keeps the names and types of these definitions.
 """
 
 import json
@@ -20,14 +21,14 @@ SECTIONS = {
     "group": "group",
     "client_metrics": "client-metrics",
 }
-"""Section of ConfigDefinitions.java -> the history's name for the type of entity."""
+"""Section in the output of ConfigDefinitions.java -> the lake's name for the type of entity."""
 DEFINED = Path(__file__).with_name("defined_configs.json")
 Defined = dict[str, dict[str, list[str]]]
-"""Section -> name -> the config types in all releases, sorted."""
+"""Section -> config key -> the types that releases define for it, sorted."""
 
 
 def definitions() -> Defined:
-    """Return the kept definitions of all releases."""
+    """Return the definitions of all releases that `defined_configs.json` keeps."""
     found: Defined = json.loads(DEFINED.read_text())
     return found
 
@@ -42,8 +43,8 @@ def defined_by(release: str) -> Defined:
 
 
 def harmless() -> dict[str, list[str]]:
-    """Return entity type -> the sorted names of the config keys that a release defines, and that no release defines as
-    a password; for connectors the keys of `of_connectors`.
+    """Return entity type -> the sorted config keys that some release defines and that no release defines as a password;
+    for connectors, the keys of `of_connectors`.
     """
     found: dict[str, set[str]] = {entity_type: set() for entity_type in SECTIONS.values()}
     passwords: dict[str, set[str]] = {entity_type: set() for entity_type in SECTIONS.values()}
@@ -55,8 +56,8 @@ def harmless() -> dict[str, list[str]]:
 
 
 def of_connectors() -> list[str]:
-    """Return the keys that Connect itself defines for each connector, and that no release defines as a password. Keys
-    of plugins are not included, because a plugin may define any key.
+    """Return the config keys that Connect itself defines for each connector, and that no release defines as a password.
+    Keys of plugins are left out, because a plugin may use any key for a secret.
     """
     types: dict[str, set[str]] = {}
     for file in sorted((ROOT / "console" / "embedded" / "data").glob("connect_*.json")):
@@ -77,7 +78,7 @@ def together(releases: list[Defined]) -> Defined:
 
 
 def as_lines(defined: Defined) -> str:
-    """Return the definitions as JSON with a line for each name."""
+    """Return the definitions as JSON with a line for each config key."""
     parts = (
         f"{json.dumps(section)}: {{\n"
         + ",\n".join(f"{json.dumps(name)}: {json.dumps(types)}" for name, types in names.items())
@@ -88,12 +89,14 @@ def as_lines(defined: Defined) -> str:
 
 
 def as_text(names: dict[str, list[str]]) -> str:
-    """Return the names as JSON, one on each line."""
+    """Return the config keys as JSON, one on each line."""
     return json.dumps(names, indent=0) + "\n"
 
 
 def main() -> int:
-    """Write the definitions of all releases, and the names of harmless configs that follow from them."""
+    """Write `defined_configs.json` from the jars of all releases, and `harmless_configs.json` from these
+    definitions.
+    """
     DEFINED.write_text(as_lines(together([defined_by(release) for release in RELEASES])))
     WRITTEN.write_text(as_text(harmless()))
     print(WRITTEN)

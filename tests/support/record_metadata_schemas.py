@@ -28,7 +28,9 @@ _TOPICS["ShareUpdate"] = _TOPICS["ShareSnapshot"]
 
 
 def records(version: str) -> list[dict[str, Any]]:
-    """Return every record type of a version of Kafka, by number. Raises ValueError if the jar has none."""
+    """Return the schema of every metadata record type in a Kafka version, by the type's number. Raises ValueError if
+    the jar has no schemas.
+    """
     with zipfile.ZipFile(jars(version) / f"kafka-metadata-{version}.jar") as jar:
         texts = [jar.read(name).decode() for name in jar.namelist() if _SCHEMA.fullmatch(name)]
     schemas = [json.loads(_COMMENT.sub("", text)) for text in texts]
@@ -39,7 +41,9 @@ def records(version: str) -> list[dict[str, Any]]:
 
 
 def record(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of a record's schema that decoding needs. Raises ValueError if a version is not flexible."""
+    """Return the parts of a record type's schema that decoding needs. Raises ValueError if one of its versions is not
+    flexible (has no tagged fields).
+    """
     if schema["flexibleVersions"] != "0+":
         raise ValueError(f"{schema['name']} has versions that are not flexible: the decoder knows none such")
     return {
@@ -51,8 +55,10 @@ def record(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def field(schema: Mapping[str, Any], structs: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the parts `_OF_A_FIELD` of a field's schema, its tag, and the same of its own fields, with its name as in
-    Kafka's JSON. structs: structures that several fields share.
+    """Return the attributes `_OF_A_FIELD` of a field's schema, its tag, and its own fields in the same form; names are
+    those of Kafka's JSON.
+
+    structs: name -> structure that several fields share; None for no such structures.
     """
     name = schema["name"]
     made: dict[str, Any] = {"name": name[0].lower() + name[1:]}
@@ -67,7 +73,7 @@ def field(schema: Mapping[str, Any], structs: Mapping[str, Any] | None = None) -
 
 
 def coordinator_records(release: str) -> list[dict[str, Any]]:
-    """Return every record type of the coordinators' topics in a release, by topic and number."""
+    """Return the schema of every record type of the coordinators' topics in a release, by topic and number."""
     halves = dict(_halves(release))
     made = [
         {
@@ -86,8 +92,8 @@ def coordinator_records(release: str) -> list[dict[str, Any]]:
 
 
 def all_coordinator_records() -> list[dict[str, Any]]:
-    """Return the record types of all releases, as the newest release with them defines them. If a value's versions are
-    in an older release only, return its value.
+    """Return the schemas of the record types of all releases, each as the newest release with that type defines it. A
+    value version that only an older release has is added in that release's form.
     """
     made: dict[tuple[str, int], dict[str, Any]] = {}
     for name in reversed(RELEASES):
@@ -111,7 +117,7 @@ def _halves(release: str) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]
 
 
 def _numbers(key: Mapping[str, Any]) -> Sequence[int]:
-    """Return the numbers with which keys of a type begin: up to 4.0 the versions of the key."""
+    """Return the numbers that a record type's keys begin with; up to 4.0 these are the versions of the key's schema."""
     return [key["apiKey"]] if "apiKey" in key else versions_of(key["validVersions"])
 
 
@@ -125,7 +131,9 @@ def _half(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_text(made: list[dict[str, Any]]) -> str:
-    """Return the record types as JSON with a line for each, so that releases can be compared."""
+    """Return the record types as JSON with a line for each type, so that files of two releases can be compared by
+    line.
+    """
     return "[\n" + ",\n".join(map(json.dumps, made)) + "\n]\n"
 
 

@@ -1,8 +1,8 @@
-"""Records Kafka's messages that are newer than kio's, as dataclasses in kio's style: the folder console/wire/newer.
+"""Records messages of Kafka that the package kio lacks, as dataclasses in kio's style: the folder console/wire/newer.
 
 ``python -m tests.support.record_newer_messages`` writes it from the definitions in the newest release's clients jar: a
-module for each version of an API that the embedded cluster answers and kio lacks, and their index. Once kio has them
-all, the folder is empty.
+module for each version of an API that the embedded cluster answers and kio lacks, and their index. The folder is empty
+once kio has all of these versions.
 """
 
 import json
@@ -40,8 +40,8 @@ class Api(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """The type of a field. python: as it is written in a declaration. kafka: kio's name of it; "" for a structure.
-    imports: module and name for each import that the declaration needs.
+    """The type of a field. python: the type as written in the dataclass. kafka: kio's name of the type; "" for a
+    structure. imports: module and name of each import that it needs.
     """
 
     python: str
@@ -50,7 +50,7 @@ class Kind(NamedTuple):
 
 
 def definitions(version: str) -> dict[int, Api]:
-    """Return every API of a version of Kafka, by its key."""
+    """Return API key -> the definitions of the API in a version of Kafka."""
     found: dict[int, dict[str, Definition]] = {}
     with zipfile.ZipFile(jars(version) / f"kafka-clients-{version}.jar") as jar:
         for name in jar.namelist():
@@ -61,12 +61,12 @@ def definitions(version: str) -> dict[int, Api]:
 
 
 LEFT_OUT = frozenset({"txn_offset_commit"})
-"""APIs whose newest version the embedded cluster does not serve: it names topics by their ids."""
+"""APIs whose newest version the embedded cluster does not serve, because it names topics by their ids."""
 
 
 def newer(apis: Mapping[int, Api]) -> Iterator[tuple[str, int, Api]]:
-    """Yield kio's name, version and definitions of each message that kio lacks, for the APIs that the embedded cluster
-    serves.
+    """Yield (kio's name of the API, version, definitions) for each version that kio lacks, of the APIs that the
+    embedded cluster serves.
     """
     for key, api in sorted(apis.items()):
         name = api_key_map.get(key)
@@ -77,10 +77,10 @@ def newer(apis: Mapping[int, Api]) -> Iterator[tuple[str, int, Api]]:
 
 
 def module_text(api: Api, version: int, *, whole: bool = False) -> str:
-    """Return the module of a version: its request, its response, and their structures.
+    """Return the source text of the module for an API's version: its request, its response, and their structures.
 
-    whole: whether to declare also the structures that equal those of kio's newest version, instead of importing them.
-    Raises ValueError if request and response have structures of the same name.
+    whole: whether to declare also structures that equal those of kio's newest version, instead of importing them from
+    kio. Raises ValueError if request and response have different structures of the same name.
     """
     messages = [_Message(each, version, whole=whole) for each in api]
     names = [name for each in messages for name in each.classes]
@@ -99,7 +99,7 @@ def module_text(api: Api, version: int, *, whole: bool = False) -> str:
 
 
 class _Message:
-    """A message in a version, as lines of Python. classes: in the order of their declaration. same: lines for the
+    """A message in one version, as lines of Python. classes: class declarations in order. same: lines that import the
     structures that equal those of kio's newest version.
     """
 
@@ -140,7 +140,7 @@ class _Message:
         self.lines += [*declared, ""]
 
     def _is_same(self, fields: list[Definition]) -> bool:
-        """Return whether a structure has the same fields, and structures, in kio's newest version."""
+        """Return whether a structure's fields, and the structures in them, equal those in kio's newest version."""
         assert self._before is not None
         for each in fields:
             for key, none in (("versions", ""), ("nullableVersions", "none"), ("taggedVersions", "none")):
@@ -184,8 +184,8 @@ _NUMBERS = {"int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint1
 
 
 def scalar(field: Definition, element: str) -> Kind:
-    """Return the type of a field, or of an array's elements, as kio declares it. Raises ValueError for a type that no
-    message has had so far.
+    """Return the type of a field, or of an array's elements, as kio declares it. Raises ValueError for a type that this
+    module does not map.
     """
     name = field["name"]
     if name == "ErrorCode" and element == "int16":
@@ -204,7 +204,7 @@ def scalar(field: Definition, element: str) -> Kind:
 
 
 def _default(field: Definition, kind: Kind, *, is_array: bool, is_nullable: bool, is_tagged: bool) -> str | None:
-    """Return the expression of a field's default; None for a field without a default."""
+    """Return the Python expression of a field's default value; None for a field without a default."""
     if is_array:
         return "()" if is_tagged or kind.kafka else None
     if "default" not in field:
@@ -228,7 +228,7 @@ def _docstring(text: str) -> str:
 
 
 def _range(versions: str) -> range:
-    """Return the versions of "0-3", "2+", "1" or "none"."""
+    """Parse a range of versions, such as "0-3", "2+" or "1"; "none" gives an empty range."""
     if versions == "none":
         return range(0)
     lowest, _, highest = versions.rstrip("+").partition("-")
@@ -238,7 +238,9 @@ def _range(versions: str) -> range:
 
 
 def index_text(found: list[tuple[str, int, Api]]) -> str:
-    """Return the package's own module: the place of each message, in the form of kio's index."""
+    """Return the source text of the package's `__init__` module: the module of each message, in the form of kio's
+    index.
+    """
     lines = [f'"""Kafka {NEWEST}\'s messages that kio does not have, a module for each version of an API.', ""]
     lines += ["Written by ``python -m tests.support.record_newer_messages``.", '"""', ""]
     lines += ["from collections.abc import Mapping", "from typing import Final", ""]
@@ -261,7 +263,7 @@ def module_name(api: str, version: int) -> str:
 
 
 def texts() -> dict[str, str]:
-    """Return the files of the folder: name -> text."""
+    """Return the files of the folder: file name -> source text."""
     found = list(newer(definitions(RELEASES[NEWEST])))
     made = {f"{module_name(name, version)}.py": module_text(api, version) for name, version, api in found}
     return {name: _formatted(text) for name, text in {"__init__.py": index_text(found), **made}.items()}
@@ -275,7 +277,7 @@ def _formatted(text: str) -> str:
 
 
 def main() -> int:
-    """Write the folder, and delete former modules."""
+    """Write the folder, and delete modules that are no longer needed."""
     made = texts()
     for former in set(FOLDER.glob("*.py")) - {FOLDER / name for name in made}:
         former.unlink()

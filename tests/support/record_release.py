@@ -1,4 +1,4 @@
-"""Records everything that kac takes from a release of Kafka, step by step.
+"""Runs all modules that record data of a Kafka release for kac, step by step.
 
 ``python -m tests.support.record_release RELEASE`` needs the release in `RELEASES` of `kafka_jars`, and its fixture in
 `tests/conftest.py`. It ends at the first step that fails. Data for the embedded cluster is recorded only for the
@@ -21,12 +21,12 @@ TABLES = (
     "record_harmless_configs",
     "record_metadata_schemas",
 )
-"""Modules that record all releases together."""
+"""Modules that record one file for all releases together."""
 
 
 def steps(release: str) -> Iterator[list[str]]:
-    """Yield modules with their arguments: first the definitions, which later steps read; the answers of real brokers
-    last.
+    """Yield each step as a module's name and its arguments: first the config definitions, which later steps read; last
+    the answers of real brokers.
     """
     is_imitated = release in RELEASE_NAMES
     yield [f"tests.support.{'record_config_definitions' if is_imitated else 'older_brokers'}", release]

@@ -1,4 +1,4 @@
-"""Verdicts of live polls and of their replay from a flight record, compared."""
+"""Compares the verdicts of live polls with the verdicts that replaying the recorded responses gives."""
 
 import asyncio
 import json
@@ -29,13 +29,17 @@ from console.triage.observations import Observations, after, begin
 from console.triage.symptoms import Poll
 
 SHORT_SESSIONS = {"broker.session.timeout.ms": "4000"}
-"""Configs of brokers that are fenced soon after a crash, but not so soon that it looks like a shutdown."""
+"""Broker configs with a session timeout of 4 s: brokers are fenced soon after a crash, but not so soon that the crash
+looks like a shutdown.
+"""
 Step = Callable[[int], None]
-"""A function that is called with the number of the poll that ended."""
+"""A function that is called after each poll with the poll's number, from 0 on."""
 
 
 async def _polled(poller: Poller) -> Poll:
-    """Return a poll of everything. Repeat it as long as requests time out, because the machine paused."""
+    """Return a poll of the whole cluster. If a request times out, because the machine paused, poll again, without
+    limit.
+    """
     while True:
         with suppress(RequestTimedOut):
             return await poller.poll(whole=True)
@@ -44,9 +48,9 @@ async def _polled(poller: Poller) -> Poll:
 async def watched(
     bootstrap: str, file: Path, polls: int, step: Step, settings: ConnectionSettings | None = None
 ) -> list[Verdict]:
-    """Poll a cluster, and record all responses into a file. Return the verdict of each poll.
+    """Poll a cluster `polls` times, and record all responses into a file. Return the verdict of each poll.
 
-    step: called after each poll. settings: how to connect; by default with `bootstrap` alone.
+    step: called after each poll. settings: how to connect; None to connect to `bootstrap` without login.
     """
     settings = settings or ConnectionSettings(parse_bootstrap(bootstrap))
     writer = FlightWriter(file, Header("", "watched", int(time.time() * 1000), "0"))
@@ -69,7 +73,7 @@ async def watched(
 
 
 def replayed(file: Path, times: Sequence[int]) -> list[Verdict]:
-    """Return the verdicts of a record at these times in ms since 1970."""
+    """Replay a recorded file, and return the verdict at each of these times, in ms since 1970."""
 
     async def work() -> list[Verdict]:
         replay = Replay.of(FlightReader(file), str(file))
@@ -86,8 +90,8 @@ def replayed(file: Path, times: Sequence[int]) -> list[Verdict]:
 
 
 def timeless_data(data: dict[str, Any]) -> Any:
-    """Return a verdict's JSON without the values that differ between a live poll and its replay: times, rates, and
-    unfinished reads.
+    """Return a verdict's JSON without the values that differ between a live poll and its replay: times, rates, and the
+    reads that had not been answered yet. Changes `data`.
     """
     data.pop("at")
     for cause in data["causes"]:
@@ -101,17 +105,18 @@ def timeless_data(data: dict[str, Any]) -> Any:
 
 
 def timeless(verdict: Verdict) -> Any:
-    """Return a verdict's JSON without its times, which differ by the time that an answer takes from the socket to the
-    poll.
+    """Return a verdict's JSON without times and other values that differ between a live poll and its replay, because a
+    live poll sees an answer a moment after it arrives.
     """
     return timeless_data(dict(verdict_data(verdict)))
 
 
 def compare(live: list[Verdict], file: Path) -> None:
-    """Fail if a replayed verdict differs from the live one of the same poll.
+    """Raise AssertionError if the replay of a file gives a verdict that differs from the live verdict of the same poll.
 
-    While verdicts change, as when a broker comes back, the replay may see an answer a poll sooner or later: then it may
-    only have causes that the polls around it have, and must have those that all of them have.
+    A replay may see an answer one poll earlier or later. So, where the live verdicts of the five polls around a poll
+    differ, its replayed verdict may have any cause that one of them has, and must have the causes that all of them
+    have.
     """
     times = [math.ceil(each.at.timestamp() * 1000) for each in live]
     again, seen = replayed(file, times), [timeless(each) for each in live]

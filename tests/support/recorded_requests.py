@@ -1,4 +1,4 @@
-"""Requests and responses as bytes on the wire, recorded to be examined and sent again."""
+"""Records requests and responses as bytes on the wire, so that tests can examine them and send them again."""
 
 import asyncio
 import json
@@ -20,9 +20,11 @@ _SIZE = struct.Struct(">i")
 
 
 class Recorded(NamedTuple):
-    """A request and its response, without their lengths. response: None if there was none. at: Unix seconds.
+    """The bytes of a request and its response, without their length prefixes. response: None if there was none. at:
+    seconds since 1970.
 
-    connection: the number of the connection, so that a replay also sends its requests on one connection.
+    connection: the number of the client's connection, so that a replay groups requests by connection as the clients
+    did.
     """
 
     at: float
@@ -36,8 +38,8 @@ class Recorded(NamedTuple):
 
 
 class Recording:
-    """The last requests. SASL messages are left out; configs and salted passwords are in it, so its file is readable by
-    the owner only.
+    """The newest requests of a pipeline. SASL messages are left out. Configs and salted passwords are kept, so `save`
+    makes the file readable by its owner only.
     """
 
     def __init__(self, limit: int = 100_000) -> None:
@@ -61,8 +63,8 @@ class Recording:
         return lambda: vars(pipeline).pop("answer", None)
 
     def add(self, context: RequestContext, found: Messages, frame: bytes, data: bytes | None) -> None:
-        """Record a request, unless its API is one of those with secrets. data: its response with its length; None for a
-        request without a response.
+        """Record a request, unless its API is left out because of secrets. data: its response with the length prefix;
+        None for a request without a response.
         """
         if found.api not in _WITH_SECRETS:
             self._entries.append(
@@ -85,7 +87,7 @@ class Recording:
         return len(self._entries)
 
     def save(self, path: Path) -> None:
-        """Write the requests as JSON lines, readable by the owner only. Raises OSError."""
+        """Write the requests as JSON lines into a file that only its owner can read. Raises OSError."""
         lines = []
         for entry in self:
             response = None if entry.response is None else b64encode(entry.response).decode()
@@ -95,7 +97,7 @@ class Recording:
 
 
 def load(path: Path) -> tuple[Recorded, ...]:
-    """Read a file of `save`. Raises OSError, and ValueError for another file."""
+    """Read a file that `save` wrote. Raises OSError if it can't be read, ValueError if it has another format."""
     entries = []
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
@@ -111,11 +113,13 @@ def load(path: Path) -> tuple[Recorded, ...]:
 async def replay(
     entries: Iterable[Recorded], addresses: Mapping[int, tuple[str, int]], patience: float = 30.0
 ) -> tuple[Recorded, ...]:
-    """Send the requests again, each after the response to the one before, to the brokers with the same ids.
+    """Send recorded requests again to the brokers with the same ids, each after the response to the one before. Return
+    the requests with the new responses; a response is None if the connection ended, or if the recorded request had
+    none.
 
-    patience: seconds to wait for a response. Returns the requests with the new responses; None if the connection ended,
-    or if the recorded request had no response. Raises TimeoutError, KeyError for a broker that is not in addresses, and
-    OSError if no broker listens.
+    addresses: broker id -> (host, port). patience: seconds to wait for a response.
+
+    Raises TimeoutError, KeyError for a broker that is not in addresses, and OSError if a broker does not listen.
     """
     streams: dict[tuple[int, int], tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
     answers: list[Recorded] = []

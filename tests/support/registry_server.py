@@ -1,4 +1,4 @@
-"""The embedded schema registry on a socket, which gives wrong answers if a test asks for them."""
+"""The embedded schema registry as an HTTP server, which sends wrong responses if a test asks for them."""
 
 import json
 import ssl
@@ -26,7 +26,9 @@ class Asked(NamedTuple):
 
 
 class Bad(NamedTuple):
-    """A wrong response. size: bytes of the body, most of them blanks. silent: whether to send no response."""
+    """A wrong response. size: bytes of its body, which is filled up with blanks. silent: whether to send no
+    response.
+    """
 
     status: int = 200
     headers: Mapping[str, str] = {}
@@ -36,10 +38,10 @@ class Bad(NamedTuple):
 
 
 class RegistryServer:
-    """A running registry.
+    """A running schema registry.
 
-    asked: all requests. bad: path -> the response to send instead. accepts: whether a login, the header Authorization,
-    may do everything; other logins are refused, with the login repeated in the message.
+    asked: all requests so far. bad: path -> the response to send instead. accepts: returns whether a login (the value
+    of the header Authorization) may do everything. Other logins get 401, with the login repeated in the message.
     """
 
     def __init__(self, port: int) -> None:
@@ -70,14 +72,16 @@ class RegistryServer:
 
 @contextmanager
 def registry(tls: ssl.SSLContext | None = None) -> Iterator[RegistryServer]:
-    """Run a registry until the end of the block. tls: a server's context, for https."""
+    """Run a schema registry until the end of the block. tls: a server's TLS context for https; None for http."""
     made: list[RegistryServer] = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            """Answer as the embedded registry does, or as `bad` says; with 401 if the login is not accepted."""
+            """Send the embedded registry's response, or the one that `bad` has for the path; 401 if the login is not
+            accepted.
+            """
             (of,) = made
             data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             of.asked.append(Asked(self.path, self.headers.get("Authorization", ""), self.command))

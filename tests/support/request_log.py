@@ -1,4 +1,4 @@
-"""The brokers' own request log (kafka.request.logger at DEBUG), parsed."""
+"""Parses the brokers' own request logs (kafka.request.logger at DEBUG)."""
 
 import json
 import re
@@ -14,14 +14,14 @@ _LINE = re.compile(r"^\[(?P<at>[^\]]+)\] \w+ Completed request:(?P<json>\{.*\}) 
 _POLL_SECONDS = 0.02
 
 Mark = Mapping[int, int]
-"""Broker id -> the size of its log in bytes."""
+"""Broker id -> a position in its log, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedRequest:
-    """A request with its response. broker: the id of the broker that logged it. connection: the broker's name of the
-    client's connection. forwarded: whether a broker passed it on to the controller for a client. request, response: the
-    bodies, as the broker writes them in JSON.
+    """A logged request with its response. broker: the id of the broker that logged it. connection: the broker's name of
+    the client's connection. forwarded: whether it is the copy that a broker sent to the controller for a client.
+    request, response: the bodies as the log's JSON.
     """
 
     at: str
@@ -38,7 +38,7 @@ class LoggedRequest:
 
 
 class RequestLog:
-    """The request logs of all brokers of a cluster. paths: broker id -> its log."""
+    """The request logs of all brokers of a cluster. paths: broker id -> the path of its log."""
 
     def __init__(self, paths: Mapping[int, Path]) -> None:
         self._paths = dict(paths)
@@ -49,7 +49,7 @@ class RequestLog:
         return tuple(self._paths.values())
 
     def mark(self) -> Mark:
-        """Return the current ends of the logs."""
+        """Return the current size of each broker's log, as a mark for `read`."""
         return {broker: path.stat().st_size if path.exists() else 0 for broker, path in self._paths.items()}
 
     def read(
@@ -60,10 +60,10 @@ class RequestLog:
         client_id: str | None = None,
         forwarded: bool = False,
     ) -> tuple[LoggedRequest, ...]:
-        """Return the requests that were logged since the mark, oldest first.
+        """Return the requests that were logged after a mark, oldest first.
 
-        api: such as ``INCREMENTAL_ALTER_CONFIGS``; None for any. client_id: None for any. forwarded: whether to include
-        the copies that brokers pass on.
+        api: such as ``INCREMENTAL_ALTER_CONFIGS``; None for any. since: None for the whole logs. client_id: None for
+        any. forwarded: whether to include the copies that brokers send to the controller.
         """
         words = [json.dumps(word, ensure_ascii=False).encode() for word in (api, client_id) if word is not None]
         return tuple(
@@ -81,9 +81,10 @@ class RequestLog:
         client_id: str | None = None,
         timeout: float = PATIENCE,
     ) -> tuple[LoggedRequest, ...]:
-        """Return the requests as soon as there are at least `count`: a broker logs a request after it sent the answer.
+        """Return the matching requests, as `read` does, once there are at least `count`: a broker logs a request only
+        after it sent the answer.
 
-        Raises TimeoutError with the requests so far after `timeout` seconds.
+        timeout: seconds. Raises TimeoutError with the requests so far if there are fewer by then.
         """
         deadline = time.monotonic() + timeout
         while len(found := self.read(api, since=since, client_id=client_id)) < count:
@@ -93,8 +94,8 @@ class RequestLog:
         return found
 
     def _entries(self, since: Mark, words: Collection[bytes]) -> list[LoggedRequest]:
-        """Return the requests of the lines that contain all of these words. Parsing every line of a cluster that many
-        tests use would take seconds.
+        """Return the requests of the lines after a mark that contain all of these words. Other lines are not parsed:
+        parsing the log of a cluster that many tests use would take seconds.
         """
         entries: list[LoggedRequest] = []
         for broker, path in self._paths.items():
@@ -110,7 +111,9 @@ class RequestLog:
 
 
 def parse_line(broker: int, line: str) -> LoggedRequest | None:
-    """Parse a line of a request log. Return None for any other line (a stack trace, another logger's)."""
+    """Parse a line of a request log. Return None for any other line, such as one of a stack trace or of another
+    logger.
+    """
     found = _LINE.match(line)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""The classes of Kafka's requests, by API and version."""
+"""Finds the class of a Kafka request by API and version."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ from console.wire.schemas import api_key, api_name, messages, version_range
 
 
 def request_type(api: str, version: int) -> Any:
-    """Return the class of the request of this version."""
+    """Return the class of an API's request in a version."""
     found = messages(api_key(api), version)
     assert found is not None
     return found.request
 
 
 def readable_versions(key: int) -> tuple[int, int] | None:
-    """Return the lowest and highest version of an API that kac has; None for an unknown key."""
+    """Return the lowest and highest version of an API that kac can decode; None for an unknown API key."""
     api = api_name(key)
     return None if api is None else version_range(api)

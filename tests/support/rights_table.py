@@ -1,6 +1,7 @@
-"""The answers of a Kafka 4.4 broker to a user without rights: a request of each API, and every error in its answer.
+"""A request of each API from a user without any rights, and every error in the answer of a Kafka 4.4 broker.
 
-The topic SECRET exists, with one partition. The answers come from a real broker, and a test compares them with it.
+The topic SECRET exists, with one partition. The answers were recorded from a real broker; a test compares the table
+with that broker again.
 """
 
 import re
@@ -15,26 +16,26 @@ from tests.support.kafka_messages import Build, with_fields
 SECRET = "secret-topic"
 GROUP = "secret-group"
 NO_PLACE = "-"
-"""Stands for the message of an answer that has no field for a message."""
+"""The value in place of a message for an answer that has no field for a message."""
 ANOTHER_ID = UUID(int=7)
 TOPIC, BROKER, LOGGER, METRICS, GROUP_CONFIG = 2, 4, 8, 16, 32
 LITERAL, READ, ALLOW = 3, 3, 3
 _PART = {"partition_index": 0, "committed_offset": 1, "committed_leader_epoch": -1, "committed_metadata": None}
 COMMITTED = [(SECRET, [_PART])]
-"""A committed offset of the topic's partition, for requests that commit offsets."""
+"""The field of requests that commit offsets: offset 1 for partition 0 of SECRET."""
 NONE, NO_TOPIC, NO_GROUP, NO_CLUSTER, NO_TRANSACTION = 0, 29, 30, 31, 53
 NO_TOKENS = 61
-"""The error code of brokers without a key for tokens."""
+"""The error code of brokers on which delegation tokens are disabled, because they have no secret key for them."""
 TOPIC_REFUSED, GROUP_REFUSED, CLUSTER_REFUSED = (
     f"{what} authorization failed." for what in ("Topic", "Group", "Cluster")
 )
 
 Error = tuple[str, int, str | None]
-"""Path in the answer (``topics.partitions``), error code, message."""
+"""Path in the answer (``topics.partitions``), error code, message; None for a null message."""
 
 
 class Case(NamedTuple):
-    """A request, and the errors in its answer."""
+    """A request of an API in a version, and the errors in the broker's answer."""
 
     api: str
     version: int
@@ -43,12 +44,14 @@ class Case(NamedTuple):
 
     @property
     def build(self) -> Build:
-        """A function that makes the request."""
+        """A function that makes the request from kio's module of the version."""
         return with_fields(**self.fields)
 
 
 def errors_of(answer: Any, path: str = "") -> Iterator[Error]:
-    """Yield every error in an answer, including codes that mean no error, sorted at each path."""
+    """Yield every error code in an answer, also 0 (no error), with its path and message. Errors of the entries of an
+    array are sorted.
+    """
     names = {field.name for field in fields(answer)}
     if "error_code" in names:
         yield path, int(answer.error_code), _without_objects(getattr(answer, "error_message", NO_PLACE))
@@ -62,7 +65,9 @@ def errors_of(answer: Any, path: str = "") -> Iterator[Error]:
 
 
 def _without_objects(message: str | None) -> str | None:
-    """Return a message without the Java objects that brokers print into it; None or ``""`` as it is."""
+    """Return a message in which Java's text of a request, which brokers print, is replaced by "it"; None and ``""`` are
+    returned unchanged.
+    """
     return message and re.sub(r"^Request Request\(.*\) (?=needs)", "it ", message, flags=re.DOTALL)
 
 
@@ -79,8 +84,10 @@ _DESCRIBABLE = (*_ALTERABLE, (LOGGER, "1"))
 
 
 def _config_errors(path: str, clusters: int = 3, without_message: int = 0) -> list[Error]:
-    """Return the errors for the configs of two topics, a group, and `clusters` of the cluster's resources.
-    without_message: the number of errors from the broker itself, which have no message.
+    """Return the errors for the configs of two topics, a group, and `clusters` resources that need rights on the
+    cluster.
+
+    without_message: number of further errors for cluster resources, without a message.
     """
     return [
         *_each(path, NO_TOPIC, TOPIC_REFUSED, 2),
@@ -92,10 +99,14 @@ def _config_errors(path: str, clusters: int = 3, without_message: int = 0) -> li
 
 _FETCH: Mapping[str, Any] = {"max_wait": 1, "min_bytes": 1, "max_bytes": 1000, "forgotten_topics_data": []}
 _FETCHED = (0, -1, 0, -1, -1, 1000)
-"""A partition: number, leader epoch, fetch offset, last fetched epoch, log start offset, maximum bytes."""
+"""A partition of a fetch request: number, leader epoch, fetch offset, last fetched epoch, log start offset, greatest
+number of bytes.
+"""
 _NEW = ("new", SECRET, "bad name", "twice", "twice")
 _SHARED = [(GROUP, [(SECRET, [0])]), ("another", None)]
-"""A group's offsets of a partition, and another group's of all."""
+"""Groups of a request for share groups' offsets: GROUP with partition 0 of SECRET, and another group with all
+partitions (None).
+"""
 
 
 _OF_GROUP, _OF_TRANSACTION = [("", NO_GROUP, NO_PLACE)], [("", NO_TRANSACTION, NO_PLACE)]
@@ -366,7 +377,7 @@ _CASES: Sequence[Case] = (
 
 
 def cases(topic_id: UUID) -> Sequence[Case]:
-    """Return all cases of the table, and those that name SECRET by its id."""
+    """Return all cases of the table; `topic_id` is the id of SECRET, for requests that name topics by id."""
     deleted = [(SECRET, None), ("nope", None), (None, ANOTHER_ID), (None, topic_id)]
     unknown = ("responses", 100, "This server does not host this topic ID.")
     refused = [("", NONE, NO_PLACE), ("responses.partitions", NO_TOPIC, NO_PLACE)]

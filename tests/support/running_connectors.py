@@ -43,8 +43,8 @@ CONNECTORS: Sequence[dict[str, Any]] = (
 
 
 def with_connectors(cluster: brokers.ThreadedCluster) -> None:
-    """Create the topics and connectors, and wait until their states are as intended. Raises AssertionError if a worker
-    refuses a connector, or a state does not come in time.
+    """Create topics and connectors on an embedded cluster, and wait until they run, are paused or have failed as
+    intended. Raises AssertionError if a worker refuses a connector, or a state does not come in time.
     """
     cluster.call(_add_topics)
     cluster.call(_write_lines)
@@ -74,8 +74,8 @@ def _states(url: str, name: str) -> list[str]:
 
 
 def connect_settings(cluster: brokers.ThreadedCluster, *others: str) -> tuple[ConnectSettings, ...]:
-    """Return the settings of the embedded cluster's Connect cluster `main`, and of others that do not answer, by their
-    names.
+    """Return the settings of the embedded cluster's Connect cluster `main`, then of one that does not answer for each
+    name in `others`.
     """
     ports = [int(url.rpartition(":")[2]) for url in cluster.connect_urls]
     workers = tuple(HttpSettings("127.0.0.1", port) for port in ports)
@@ -84,7 +84,9 @@ def connect_settings(cluster: brokers.ThreadedCluster, *others: str) -> tuple[Co
 
 
 def write_contexts(cluster: brokers.ThreadedCluster, file: Path, *others: str) -> None:
-    """Write a configuration file with the contexts `dev`, which has Connect, and `plain`, which has not."""
+    """Write a configuration file with the contexts `dev`, which has Connect clusters, and `plain`, which has no
+    Connect. others: as for `connect_settings`.
+    """
     lines = ["[contexts.plain]", f'"bootstrap.servers" = "{cluster.bootstrap}"']
     lines += ["[contexts.dev]", f'"bootstrap.servers" = "{cluster.bootstrap}"']
     for each in connect_settings(cluster, *others):

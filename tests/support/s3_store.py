@@ -1,6 +1,6 @@
-"""Stores with S3's API on loopback: gofakes3, which builds in seconds and accepts any key, and versitygw, which takes
-minutes to build and checks signatures. Both honour If-None-Match and If-Match. Built once, with Go, and cached.
-``python -m tests.support.s3_store`` builds gofakes3, so that no test waits for it.
+"""Object stores with S3's API on loopback: gofakes3, which builds in seconds and accepts any key, and versitygw, which
+takes minutes to build and checks signatures. Both implement If-None-Match and If-Match. They are built once, with
+Go, and cached. ``python -m tests.support.s3_store`` builds gofakes3, so that no test waits for it.
 """
 
 import os
@@ -27,17 +27,19 @@ STORES = tuple(_MODULES)
 
 
 class NoStoreError(RuntimeError):
-    """The store can't be built here; the text gives the reason."""
+    """A store can't be built here; the message gives the reason."""
 
 
 class Store(NamedTuple):
-    """A running store. endpoint: its URL."""
+    """A running store. endpoint: the URL of its API."""
 
     name: str
     endpoint: str
 
     def environ(self, home: Path) -> dict[str, str]:
-        """Return AWS' variables for the store, and a home without this user's files."""
+        """Return the environment variables with which AWS clients use the store. `home` replaces the user's home, so
+        that clients don't read the user's own settings.
+        """
         return {
             "HOME": str(home),
             "XDG_CACHE_HOME": str(home / "cache"),
@@ -49,7 +51,7 @@ class Store(NamedTuple):
 
 
 def program(name: str) -> Path:
-    """Return the store's program, built at the first call. Raises NoStoreError."""
+    """Return the path of a store's program; the first call builds it. Raises NoStoreError."""
     module = _MODULES[name]
     return (
         cached_folder(cache_home() / "s3" / f"{name}-{module.rpartition('@')[2]}", lambda at: _build(module, at)) / name
@@ -78,8 +80,8 @@ def _build(module: str, folder: Path) -> None:
 
 @contextmanager
 def running(name: str, folder: Path) -> Iterator[Store]:
-    """Run a store with an empty bucket `BUCKET` until the end of the block. folder: an empty folder. Raises
-    NoStoreError.
+    """Run a store with the empty bucket `BUCKET` until the end of the block. folder: an empty folder for its files.
+    Raises NoStoreError.
     """
     (port,) = free_ports(1)
     at = f"{LOOPBACK}:{port}"

@@ -1,7 +1,7 @@
-"""The half hour that a console would have measured, with the same values each time, for pictures.
+"""Samples of the last half hour with fixed, invented values, in place of a console's measurements, for pictures.
 
-Writes to a topic come in waves, a group falls behind and catches up, a broker goes and comes back, a disk fills. Its
-end is the current state of the scenario *incident*.
+Writes to a topic come in waves, a group falls behind and catches up, a broker stops and comes back, a disk fills. The
+last sample equals the state of the scenario *incident*.
 """
 
 import math
@@ -27,7 +27,7 @@ BEGAN, ENDED = 70, 96
 """The samples at which a broker goes, and comes back."""
 MIB = 2**20
 OUT_OF_SYNC = 12
-"""Partitions for which broker 2 is out of the ISR during the whole half hour."""
+"""Number of partitions for which broker 2 is out of the ISR during the whole half hour."""
 LEADERS = {"1": 85, "2": 82, "3": 89}
 LAGS = {
     "billing": 403,
@@ -44,12 +44,14 @@ LAGS = {
 MEMBERS = {"billing": 3, "connect-cluster": 2, "search-index": 2, "warehouse": 2, "year-end-report": 0}
 """Group -> its number of members; other groups have one."""
 WAITS = 2.0
-"""Seconds that the oldest unread record of a group has waited at the end."""
+"""Age in seconds of a group's oldest unread record at the end."""
 
 
 @cache
 def half_hour(until: datetime) -> HalfHour:
-    """Return samples of three brokers up to a time; `own_values` has those of each topic, group and broker."""
+    """Return the samples of three brokers in the half hour before `until`. Values of single topics, groups and brokers
+    come from `own_values`.
+    """
     last, own_last = int(until.timestamp()) // EVERY, int(until.timestamp()) // OWN_EVERY
     return HalfHour(
         tuple(Sample(last - SLOTS + 1 + number, dict(_values(number))) for number in range(SLOTS)),
@@ -58,7 +60,7 @@ def half_hour(until: datetime) -> HalfHour:
 
 
 def own_values(samples: Sequence[OwnSample], kind: Kind, name: str) -> dict[str, dict[int, float]]:
-    """Return invented values for any topic, group or broker."""
+    """Return series name -> (slot of the sample -> invented value) for any topic, group or broker."""
     phase = sum(name.encode())
     found: dict[str, dict[int, float]] = {what: {} for what in OWN[kind]}
     for number, sample in enumerate(samples):
@@ -85,8 +87,8 @@ def own_values(samples: Sequence[OwnSample], kind: Kind, name: str) -> dict[str,
 
 
 def marks(until: datetime) -> list[Mark]:
-    """Return the marks: two changed settings, and many changed leaders when the broker went (as trouble) and came
-    back.
+    """Return the marks of the half hour: two changed configs, and two changes of many leaders, when the broker stopped
+    (shown as trouble) and when it came back.
     """
     began = until - timedelta(seconds=EVERY * SLOTS)
     places = [30, 52, *[BEGAN] * 6, *[ENDED + 1] * 6]

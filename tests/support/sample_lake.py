@@ -1,4 +1,5 @@
-"""A small lake, made without Spark, for tests and pictures of its readers. Only the name of its run differs each time.
+"""A small lake, made without Spark, for tests and pictures of the programs that read it. Its content is always the same
+but for the id of the run.
 
 ``python -m tests.support.sample_lake FOLDER`` makes a lake in a folder.
 """
@@ -32,10 +33,11 @@ def make_lake(
     hostile: bool = True,
     files: Filesystem | None = None,
 ) -> Lake:
-    """Make a lake of two clusters; `cluster_id` has most of the rows. at: the time of its last poll.
+    """Make a lake of two clusters; `cluster_id` has most of the rows.
 
-    prefix: of the topics' names. hostile: whether to include names and values that would harm a terminal. files: the
-    filesystem of a lake that is not on this machine.
+    where: folder or URL. at: the time of the last poll. prefix: the beginning of the topics' names. hostile: whether to
+    include names and values with control characters. files: the filesystem of a lake that is not on this machine; None
+    for a local folder.
     """
     lake = Lake.create(where, files)
     run = new_run_id()
@@ -53,7 +55,7 @@ def make_lake(
 
 
 def access(cluster_id: str, at: datetime) -> list[tuple[Any, ...]]:
-    """Return authorizers' decisions in the hour of the last poll."""
+    """Return rows of authorization decisions in the hour of the last poll."""
     hour = at.replace(minute=0, second=0, microsecond=0)
     first, last = hour, at
     read = ("READ", "TOPIC", "LITERAL", "orders")
@@ -69,13 +71,15 @@ def arrow(table: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
 
 
 def snapshots(cluster: str, at: datetime) -> list[tuple[Any, ...]]:
-    """Return hourly polls of the first cluster, and a poll of the other."""
+    """Return rows of hourly polls of the first cluster, and of one poll of the second cluster."""
     polls = [(cluster, at - timedelta(hours=hours)) for hours in range(6)] + [(OTHER, at - timedelta(hours=2))]
     return [(each, when, "heartbeat", "topic", None, None, None, None, False) for each, when in polls]
 
 
 def history(cluster: str, at: datetime, prefix: str = "") -> list[tuple[Any, ...]]:
-    """Return changes of every sort: with a known author, an ambiguous one or none; hidden, deleted, unobserved."""
+    """Return rows of changes of every sort: with a known, an ambiguous or no author; with hidden values; deletions;
+    changes that no poll observed.
+    """
 
     def row(
         minutes: float,
@@ -136,7 +140,7 @@ def history(cluster: str, at: datetime, prefix: str = "") -> list[tuple[Any, ...
 
 
 def drift(cluster: str, at: datetime, prefix: str = "") -> list[tuple[Any, ...]]:
-    """Return deviations of each scope."""
+    """Return rows of deviations, at least one of each scope."""
     return [
         (cluster, "broker", "broker:2", "log.cleaner.threads", "1", "4", 3, 1, at - 61 * _MINUTE, "medium"),
         (cluster, "broker", "broker:3", "log.dirs", "/data/kafka", "/mnt/kafka", 3, 1, None, "low"),
@@ -177,16 +181,16 @@ PAIRS: Sequence[tuple[str | None, str | None, str, float | None, int | None, flo
     ("bob", "batch", "request_percentage", None, None, 42.0, None, "no limit"),
     (None, "mirror", "consumer_byte_rate", 80e6, 7, 30e6, None, "fits"),
 )
-"""User, client, key, limit, level; the mean rate; the suggested limit and its reason."""
+"""User, client id, quota key, limit, level of the quota; the mean rate; the suggested limit and its reason."""
 
 
 def usage(cluster: str, at: datetime) -> list[tuple[Any, ...]]:
-    """Return two hours of quota usage: five pairs of user and client on two brokers."""
+    """Return rows of quota usage in two hours: five pairs of user and client id on two brokers."""
     return list(_usage_rows(cluster, at))
 
 
 def suggestions(cluster: str) -> list[tuple[Any, ...]]:
-    """Return a suggestion for each pair, and the suggestion for a former limit of the first pair."""
+    """Return a suggested limit for each of `PAIRS`, and an older suggestion for a former limit of the first pair."""
     found = [
         (cluster, key, user, client, limit, level, better, why)
         for user, client, key, limit, level, _, better, why in PAIRS
@@ -210,7 +214,7 @@ def _usage_rows(cluster: str, at: datetime) -> Iterator[tuple[Any, ...]]:
 
 
 def violations(cluster: str, at: datetime) -> list[tuple[Any, ...]]:
-    """Return a current violation and an ended one."""
+    """Return two quota violations: one that goes on, and one that has ended."""
     since = at - timedelta(hours=3)
     return [
         (cluster, "min-isr", "topic:payments", "min.insync.replicas", None, "at least 2", "high", since, None),

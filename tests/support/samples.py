@@ -1,4 +1,4 @@
-"""Small parts of clusters for tests, with only the relevant fields: ACLs, configs, directories, edits."""
+"""Short constructors of ACLs, configs, log directories and edits for tests, which give only the relevant fields."""
 
 from collections.abc import Mapping
 
@@ -21,30 +21,36 @@ def acl(
     pattern: str = "LITERAL",
     host: str = "*",
 ) -> Acl:
-    """Return an ACL from the names of its codes."""
+    """Return an ACL; codes are given by their names. on: the resource type. name: the resource's name."""
     resource = codes.AclResourceType.parse(on), name, codes.PatternType.parse(pattern)
     return Acl(*resource, principal, host, codes.AclOperation.parse(operation), codes.Permission.parse(permission))
 
 
 def own_entry(key: str, value: str, source: codes.ConfigSource, type_: int = 0) -> config.ConfigEntry:
-    """Return a config entry as brokers describe it, with itself as its first synonym. type_: the code of its type."""
+    """Return a config entry as brokers describe it, whose first synonym is the entry itself. type_: the code of the
+    config's type.
+    """
     synonyms = (config.Synonym(key, value, source),)
     return config.ConfigEntry(key, value, source, type=codes.ConfigType(type_), synonyms=synonyms)
 
 
 def config_set(values: Mapping[str, str | None], source: codes.ConfigSource) -> config.ConfigSet:
-    """Return entries with the values, all with the same source. values: config key -> value."""
+    """Return a config set whose entries have these values and all the same source. values: config key -> value; None
+    for a sensitive value.
+    """
     return config.ConfigSet(tuple(config.ConfigEntry(key, value, source) for key, value in values.items()))
 
 
 def held(*replicas: tuple[str, int, int], total: int = 10**9, usable: int = 9 * 10**8) -> cluster.LogDir:
-    """Return a log directory. replicas: the topic, the partition and the bytes of each replica."""
+    """Return a log directory with replicas. replicas: topic, partition and size in bytes of each. total, usable: bytes
+    of the volume.
+    """
     sizes = cluster.ReplicaSizes([cluster.ReplicaSize(*each, 0, False) for each in replicas])
     return cluster.LogDir("/data", sizes, total, usable)
 
 
 def edits_of(*statements: str, snapshot: Snapshot | None = None) -> list[Edit]:
-    """Return the edits of statements."""
+    """Parse statements, and return their edits. snapshot: the cluster that they refer to; None for an empty one."""
     found: list[Edit] = []
     for text in statements:
         (statement,) = parse(text)
@@ -54,5 +60,5 @@ def edits_of(*statements: str, snapshot: Snapshot | None = None) -> list[Edit]:
 
 
 def acls_of(*statements: str) -> list[Acl]:
-    """Return the ACLs that statements add or remove."""
+    """Parse statements, and return the ACLs that they add or remove."""
     return [edit.acl for edit in edits_of(*statements)]  # type: ignore[attr-defined]

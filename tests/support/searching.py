@@ -19,7 +19,9 @@ def query(
     count: int = records.DEFAULT_COUNT,
     committed: bool = True,
 ) -> records.Search:
-    """Return a search for `count` records of a topic."""
+    """Return a search of `count` records in a topic. partition: None for all. start: None for the newest records.
+    committed: whether to leave out records of aborted and open transactions.
+    """
     if start is None or isinstance(start, records.Last):
         return records.Search((topic,), partition, replace(start or records.Last(), count=count), committed=committed)
     return records.Search((topic,), partition, start, None, count, committed)
@@ -32,7 +34,7 @@ async def read_records(
     decoder: RecordDecoder | None = None,
     halt: Halt | None = None,
 ) -> records.RecordsRead:
-    """Search, and return all results."""
+    """Run a search, and return all its records and problems as one result."""
     collected = Collected(wanted)
     async with aclosing(search(link, wanted, only, decoder, None, halt)) as portions:
         async for portion in portions:

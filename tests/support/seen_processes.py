@@ -1,4 +1,6 @@
-"""Observes the command lines and environments of the processes that a test starts, as other users could."""
+"""Observes the command lines and environments of the processes that a test starts, as another user of the machine
+could.
+"""
 
 import threading
 from collections.abc import Iterator
@@ -6,19 +8,21 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 MARK = "KAC_TEST_OF"
-"""A variable that kac passes on to each process that it starts."""
+"""An environment variable that marks the observed processes: kac passes it on to each process that it starts."""
 _SECONDS = 0.2
 
 
 class Seen:
-    """The observed processes. lines: command lines; variables: whole environments; each with its NULs."""
+    """The observed processes. lines: their command lines; variables: their whole environments; both as bytes of /proc,
+    whose words end with NUL.
+    """
 
     def __init__(self) -> None:
         self.lines: set[bytes] = set()
         self.variables: set[bytes] = set()
 
     def of_programs(self, name: str) -> list[bytes]:
-        """Return the command lines that contain a text."""
+        """Return the command lines that contain the text `name`."""
         return [line for line in self.lines if name.encode() in line]
 
     def has(self, secret: bytes) -> bool:
@@ -28,7 +32,9 @@ class Seen:
 
 @contextmanager
 def seen(mark: str) -> Iterator[Seen]:
-    """Observe all processes with `MARK` set to a value, repeatedly until the end of the block."""
+    """Observe, until the end of the block, all processes whose variable `MARK` has this value; /proc is read again and
+    again.
+    """
     found, ended = Seen(), threading.Event()
     marked = f"{MARK}={mark}".encode()
 

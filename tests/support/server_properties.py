@@ -1,4 +1,4 @@
-"""The server.properties and the logging configuration of a broker, as text. Pure functions."""
+"""Makes the text of a broker's server.properties and logging configuration, by pure functions."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,8 @@ QUIET = {
     "num.io.threads": "2",
     "metadata.max.idle.interval.ms": "5000",
 }
-"""Properties with which idle brokers take two thirds of the usual CPU time. A dozen brokers run during tests."""
+"""Properties with which an idle broker uses two thirds of the usual CPU time, because a dozen brokers run during tests.
+"""
 _LOGIN = "org.apache.kafka.common.security"
 
 
@@ -33,8 +34,8 @@ class NodePorts:
 
 @dataclass(frozen=True, slots=True)
 class ServerTls:
-    """The certificates and logins of a secure cluster: the authority, the brokers' identity, and PLAIN's users and
-    passwords.
+    """The TLS files and logins of a secure cluster: the authority, the brokers' certificate, and the users and
+    passwords for PLAIN.
     """
 
     authority: Authority
@@ -56,9 +57,9 @@ def server_properties(
 ) -> str:
     """Return the server.properties of a KRaft broker, with StandardAuthorizer and small internal topics.
 
-    users: name -> password, for the PLAIN logins of a plain cluster. controllers: the number of nodes, from the first
-    on, that are also controllers; None for all. host: the name by which the broker is advertised; it listens on
-    loopback.
+    users: name -> password, for the PLAIN logins of a cluster without TLS. extra: further properties, which override
+    others. controllers: the number of nodes, from the first on, that are also controllers; None for all. host: the name
+    by which the broker is advertised; it listens on loopback.
     """
     mine = ports[node]
     voting = list(ports.items())[:controllers]
@@ -93,8 +94,10 @@ def zookeeper_mode_properties(
     allow_everyone: bool,
     extra: Mapping[str, str],
 ) -> str:
-    """Return the server.properties of a broker with AclAuthorizer that keeps its metadata in ZooKeeper (Kafka before
-    4). zookeeper: port.
+    """Return the server.properties of a broker that keeps its metadata in ZooKeeper (Kafka before 4), with
+    AclAuthorizer.
+
+    zookeeper: ZooKeeper's port on loopback. The other parameters are those of `server_properties`.
     """
     properties = {
         "broker.id": str(node),
@@ -126,12 +129,12 @@ def zoo_cfg(data: Path, port: int) -> str:
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """Return the text of a properties file."""
+    """Return properties in the format of a Java properties file, without escapes."""
     return "".join(f"{key}={value}\n" for key, value in properties.items())
 
 
 def properties_of(file: Path) -> dict[str, str]:
-    """Read a properties file."""
+    """Return key -> value of a file that `properties_text` wrote."""
     lines = (line for line in file.read_text().splitlines() if line and not line.startswith("#"))
     return dict(line.split("=", 1) for line in lines)
 
@@ -201,16 +204,16 @@ def _secure_listeners(mine: NodePorts, tls: ServerTls) -> dict[str, str]:
 
 
 LOGS_OF_THEIR_OWN = {"request": "kafka.request.logger", "authorizer": "kafka.authorizer.logger"}
-"""Name of a file, without its `.log` -> the logger that writes it."""
+"""Name of a log file, without its `.log` -> the logger that writes into it."""
 _USUALLY = {"request": "warn", "authorizer": "info"}
-"""The loggers' levels in Kafka's own configuration."""
+"""Log file -> the level of its logger in Kafka's own configuration."""
 
 
 def log4j2_properties(folder: Path, *, logged: Collection[str] = (), rotate_at: str | None = None) -> str:
     """Return Kafka 4's logging configuration, with server.log, request.log and authorizer.log.
 
-    logged: which of the last two log everything, at DEBUG. rotate_at: the size, such as ``30KB``, at which request.log
-    becomes request.log.1.gz, .1.gz becomes .2.gz, and so on; None for never.
+    logged: names of `LOGS_OF_THEIR_OWN` whose logger has the level DEBUG. rotate_at: the size, such as ``30KB``, at
+    which request.log becomes request.log.1.gz, .1.gz becomes .2.gz, and so on; None for never.
     """
     lines = ["status = warn"]
     for name in ("server", *LOGS_OF_THEIR_OWN):

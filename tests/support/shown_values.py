@@ -13,10 +13,10 @@ UNKNOWN = ("", "·", NOTHING)
 
 
 def says(column: Column[Any], text: str, value: Any) -> bool:
-    """Return whether a cell's text shows the value of its column.
+    """Return whether a cell's text shows the value of its column in JSON.
 
-    A number with a unit has to be right to its last figure; an unknown or absent value is blank, a dash or a dot; a
-    flag is true if the cell has a text. Objects and words are not compared.
+    A number with a unit must be right to within 1 % or half of its last figure. An unknown or absent value must be
+    blank, a dash or a dot. A flag is true if the cell has a text. Columns of objects and words are not compared: True.
     """
     if column.type == "number":
         return _says_number(column, text.removesuffix(" ?").removeprefix("≈ ").removeprefix("≥ "), value)

@@ -4,7 +4,9 @@ from console.model.snapshot import Snapshot
 
 
 def differences(left: Snapshot, right: Snapshot) -> list[str]:
-    """Return a line for each difference in the configs, topics, quotas, ACLs and SCRAM credentials."""
+    """Return a line for each difference in the configs, topics, quotas, ACLs and SCRAM credentials; empty if the
+    snapshots agree in these.
+    """
     found = []
     for resource in sorted({*left.configs, *right.configs}):
         a, b = left.configs.get(resource), right.configs.get(resource)

@@ -1,9 +1,8 @@
-"""Java's class archive of Spark with Delta, in the place where `kac lake` looks for one. ``python -m
+"""A class archive (CDS) of Spark with Delta for Java, in the place where `kac lake` looks for one. ``python -m
 tests.support.spark_classes`` makes it if it is missing; all tests also run without it.
 
-With it, a session starts with three fifths of the CPU time. kac makes an archive itself after the first whole update,
-in the background, in 45 s of CPU time, for each set of jars. That is too late for most tests, and takes the time from
-them.
+An archive reduces the CPU time of starting a session to 60 %. kac makes an archive itself in the background after the
+first whole update, in 45 s of CPU time, for each set of jars; for most tests that is too late, and slows them down.
 """
 
 import os
@@ -21,7 +20,9 @@ DUMP_SECONDS = 200.0
 
 def make() -> None:
     """Make the archive from the classes of a session that writes and reads a table. Sessions that also read topics use
-    a copy of it: Java accepts an archive of the first jars of its class path. Raises NoSpark, NotStarted and OSError.
+    a copy of it, because Java accepts an archive whose jars are the first ones of its class path.
+
+    Raises NoSpark, NotStarted and OSError.
     """
     found = java.find_java(os.environ)
     delta, topics = (
@@ -36,7 +37,9 @@ def make() -> None:
 
 
 def _record(found: java.Java, jars: tuple[Path, ...], folder: Path, archive: java.Archive) -> None:
-    """Write and read a table, and let Java make an archive of its classes when it ends."""
+    """Write and read a table in a new session, and let Java write an archive of the loaded classes when the session
+    ends.
+    """
     scratch, table = folder / "classes", str(folder / "table")
     options = [f"-XX:ArchiveClassesAtExit={scratch}", "-Xlog:disable"]
     settings = {"spark.master": "local[1]", "spark.local.dir": str(folder)}
@@ -51,7 +54,7 @@ def _record(found: java.Java, jars: tuple[Path, ...], folder: Path, archive: jav
 
 
 def _keep(file: Path, archive: java.Archive) -> None:
-    """Move a file to its place as an archive."""
+    """Move a file to the path of an archive."""
     file.chmod(PRIVATE)
     write_whole(archive.digest, java.digest_of(file), PRIVATE)
     file.replace(archive.file)

@@ -1,4 +1,6 @@
-"""A standalone Spark cluster on loopback: a master and workers from the pyspark wheel's jars, ended by their pids."""
+"""A standalone Spark cluster on loopback: a master and workers from the pyspark wheel's jars. Each is killed by its
+process id.
+"""
 
 import contextlib
 import os
@@ -27,7 +29,7 @@ PYTHONPATH="$PYTHONPATH:{packages}" exec {python} -S "$@"
 
 @dataclass
 class SparkCluster:
-    """A running cluster. url: of its master. folder: its logs, and the work of each worker in `worker-N`."""
+    """A running Spark cluster. url: of its master. folder: for the logs, and the files of each worker in `worker-N`."""
 
     url: str
     folder: Path
@@ -36,14 +38,15 @@ class SparkCluster:
 
     @property
     def executors(self) -> list[int]:
-        """The number of executors that each worker has run."""
+        """The number of executors that each worker has started so far."""
         return [len(list(path.glob("app-*/*"))) for path in sorted(self.folder.glob("worker-*[0-9]"))]
 
     def submit(
         self, script: Path, arguments: Sequence[str], *, zips: Path, jars: Sequence[Path] = ()
     ) -> subprocess.CompletedProcess[str]:
-        """Run a script by `spark-submit`, with a Python that can't import this checkout. zips: a zip file with the
-        modules of the script. jars: for the driver and the executors.
+        """Run a script by `spark-submit`, with a Python that can't import this checkout. Return the ended process.
+
+        zips: a zip file with the modules that the script imports. jars: for the driver and the executors.
         """
         command = [str(SPARK / "bin" / "spark-submit"), "--master", self.url, "--py-files", str(zips)]
         command += ["--jars", ",".join(map(str, jars))] if jars else []
@@ -108,8 +111,8 @@ def spark_cluster(folder: Path, workers: int = 2) -> Iterator[SparkCluster]:
 
 
 def _start(cluster: SparkCluster, name: str, arguments: Sequence[str]) -> Path:
-    """Start a master or worker, and return the path of its log. spark-class becomes the Java that it starts, so the pid
-    is Java's.
+    """Start a master or worker, and return the path of its log. The script spark-class replaces itself by Java, so the
+    process id stays the same.
     """
     log = cluster.folder / f"{name}.log"
     role = arguments[0]
@@ -129,15 +132,15 @@ def _start(cluster: SparkCluster, name: str, arguments: Sequence[str]) -> Path:
 
 
 def _quiet(folder: Path) -> Path:
-    """Return an empty folder for settings, so that Spark reads none of this machine's settings."""
+    """Return an empty folder as Spark's folder for settings, so that it reads none of this machine's settings."""
     conf = folder / "conf"
     conf.mkdir(exist_ok=True)
     return conf
 
 
 def _said(process: subprocess.Popen[bytes], log: Path, pattern: str) -> str:
-    """Wait until a line of a log matches a pattern, and return its first group. Raises AssertionError if the process
-    ends, or after `PATIENCE` seconds.
+    """Wait until a line of a log matches a pattern, and return the pattern's first group. Raises AssertionError if the
+    process ends, or after `PATIENCE` seconds.
     """
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:

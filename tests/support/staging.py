@@ -1,4 +1,4 @@
-"""Stages scripts of edits in a session, as commands do."""
+"""Stages scripts of edits in a session, by the functions that kac's commands use."""
 
 from console.language.grammar import parse
 from console.language.interpret import to_edits
@@ -11,7 +11,7 @@ from console.session.session import Session
 
 
 async def staged(session: Session, text: str) -> StageReport:
-    """Read everything that a script of edits needs, then stage it. Return the report."""
+    """Read everything that a script of edits needs from the cluster, then stage its edits. Return the report."""
     statements = parse(text)
     await read_needs(session, needs_of_script(statements))
     edits: list[Edit] = []

@@ -1,7 +1,7 @@
-"""Counts kac's own modules that a start of ``kac`` imports, and the classes in them by how they are made.
+"""Counts the modules of kac that a start of ``kac`` imports, and the classes in them by kind.
 
-On Python 3.11 a dataclass takes about a millisecond (it is generated and compiled as text), a NamedTuple a sixth of
-that, a Struct of msgspec a fiftieth; so start-up time depends on these numbers above all.
+On Python 3.11 a dataclass takes about a millisecond to define (it is generated and compiled as text), a NamedTuple a
+sixth of that, a Struct of msgspec a fiftieth. So the start-up time depends mostly on these numbers.
 """
 
 import json
@@ -18,7 +18,7 @@ from tests.support.terminal import Terminal
 
 OWN = ("console", "widgets", "themes")
 WAIT = 60.0
-"""Seconds; a watchdog, far longer than a start takes."""
+"""Seconds after which a start counts as hanging; far longer than a start takes."""
 
 _COUNTED = """
 import os, sys
@@ -53,8 +53,8 @@ sys.exit(code)
 class StartCounts(NamedTuple):
     """The counts of a start.
 
-    modules: kac's own modules that were imported. dataclasses, structs, named_tuples, others: kac's own classes by
-    kind; enums and exceptions are among the others.
+    modules: number of kac's own modules that were imported. dataclasses, structs, named_tuples, others: numbers of
+    classes in them by kind; enums and exceptions are among the others.
     """
 
     modules: frozenset[str]
@@ -65,7 +65,7 @@ class StartCounts(NamedTuple):
 
 
 def counts() -> str:
-    """Return the modules and classes of this process as JSON."""
+    """Return the names of kac's modules and classes in this process as JSON."""
     names = sorted(name for name in sys.modules if name.split(".")[0] in OWN)
     made: dict[str, list[str]] = {"dataclasses": [], "structs": [], "named_tuples": [], "others": []}
     for name in names:
@@ -84,7 +84,7 @@ def _kind(made: type[Any]) -> str:
 
 
 def of_command(*argv: str) -> StartCounts:
-    """Return the counts at the end of ``kac`` with these arguments. Raises CalledProcessError if it fails."""
+    """Run ``kac`` with these arguments, and return the counts at its end. Raises CalledProcessError if it fails."""
     with _folder() as folder:
         command, environ = _counting(folder, argv)
         subprocess.run(command, env={**os.environ, **environ}, check=True, stdout=subprocess.DEVNULL, timeout=WAIT)
@@ -92,7 +92,9 @@ def of_command(*argv: str) -> StartCounts:
 
 
 def of_screen(bootstrap: str, row: str) -> StartCounts:
-    """Return the counts at the time when the screen draws a row with this text. Raises TimeoutError."""
+    """Start the console, and return the counts when it draws a row with this text. Raises TimeoutError if it doesn't in
+    time.
+    """
     with _folder() as folder:
         command, environ = _counting(folder, ("-b", bootstrap))
         environ = {"HOME": str(folder), "PATH": os.environ["PATH"], "COUNTED_ROW": row, **environ}
@@ -108,7 +110,7 @@ def _folder() -> Iterator[Path]:
 
 
 def _counting(folder: Path, argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Return the command that runs kac and counts, and its variables."""
+    """Return a command that runs kac and counts, and the environment variables for it."""
     root = Path(__file__).resolve().parents[2]
     return [sys.executable, "-c", _COUNTED, *argv], {"COUNTS": str(folder / "counts"), "PYTHONPATH": str(root)}
 

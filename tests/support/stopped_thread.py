@@ -1,7 +1,8 @@
-"""Stops a thread of another process while its other threads continue. Needs Linux and root.
+"""Stops one thread of another process while its other threads continue. Needs Linux and root.
 
-``python -m tests.support.stopped_thread TID`` stops the thread until standard input ends. Only the thread that traces
-another thread may release it, so this is a separate process; however it ends, the kernel releases the stopped thread.
+``python -m tests.support.stopped_thread TID`` stops the thread until standard input ends. A separate process does that,
+because only the thread that traces a thread may release it; however that process ends, the kernel then releases the
+thread.
 """
 
 import ctypes
@@ -24,7 +25,7 @@ _STOPPED = "stopped"
 
 @contextmanager
 def stopped_thread(thread: int) -> Iterator[None]:
-    """Stop a thread inside the block. thread: its id in Linux. Raises OSError if it can't be stopped."""
+    """Keep a thread stopped inside the block. thread: its Linux thread id. Raises OSError if it can't be stopped."""
     command = [sys.executable, "-m", "tests.support.stopped_thread", str(thread)]
     with Child(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -39,10 +40,11 @@ def stopped_thread(thread: int) -> Iterator[None]:
 
 
 def java_thread(process: int, name: str, output: Callable[[], str]) -> int:
-    """Return the id in Linux of a Java thread that waits for work. output: returns the process' output so far.
+    """Return the Linux thread id of a Java thread, at a moment when it waits for work. process: process id. name:
+    beginning of the thread's name. output: returns the process' output so far.
 
-    SIGQUIT makes Java write all threads with their native ids. Ask again while the thread is busy: if it were stopped
-    between two safepoints, it would also stop the others. Raises OSError if it does not wait in time.
+    SIGQUIT makes Java print all threads with their ids; it is sent again while the thread is busy, because a thread
+    that is stopped between two safepoints also stops the others. Raises OSError if the thread does not wait in time.
     """
     pattern = re.compile(rf'^"{re.escape(name)}" .*?nid=(\w+) (.*)$', re.MULTILINE)
     deadline = time.monotonic() + PATIENCE
@@ -58,7 +60,7 @@ def java_thread(process: int, name: str, output: Callable[[], str]) -> int:
 
 
 def main() -> int:
-    """Stop the thread, report it, and wait for the end of standard input."""
+    """Stop the thread in the arguments, print that it is stopped, and release it at the end of standard input."""
     thread = int(sys.argv[1])
     kernel = ctypes.CDLL(None, use_errno=True)
     kernel.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)

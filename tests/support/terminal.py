@@ -1,4 +1,4 @@
-"""A program in its own pseudo-terminal: its output, and keys for it."""
+"""Runs a program in its own pseudo-terminal; tests read its output and send keys."""
 
 import contextlib
 import fcntl
@@ -20,7 +20,7 @@ _ESCAPES = re.compile(rb"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[P
 
 
 class Terminal:
-    """Runs a command with standard input, output and error on a terminal of columns × rows; kills it at the end."""
+    """Runs a command on a terminal of columns × rows; a context manager that kills the command at the end."""
 
     def __init__(
         self, command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], columns: int = 80, rows: int = 24
@@ -55,7 +55,7 @@ class Terminal:
         return _ESCAPES.sub(b"", bytes(self.written)).decode(errors="replace")
 
     def hang_up(self) -> None:
-        """Close the terminal, as a lost connection does."""
+        """Close the terminal, so that the program gets SIGHUP as after a lost connection."""
         with contextlib.suppress(OSError):  # closed before
             os.close(self._master)
 
@@ -64,8 +64,8 @@ class Terminal:
         os.write(self._master, keys.encode())
 
     def wait_for(self, text: str, timeout: float = PATIENCE, times: int = 1) -> None:
-        """Read until the output has this text `times` times. Raises TimeoutError with the output after `timeout`
-        seconds, or if the program ends first.
+        """Read until the output contains this text at least `times` times. Raises TimeoutError with the output after
+        `timeout` seconds, or if the program ends first.
         """
         deadline = time.monotonic() + timeout
         while self.text.count(text) < times:
@@ -73,13 +73,15 @@ class Terminal:
                 raise TimeoutError(f"{text!r} did not appear within {timeout:g} s; there was:\n{self.text[-2000:]}")
 
     def read_for(self, seconds: float) -> None:
-        """Read output for a time: a program whose terminal is full stops."""
+        """Read output for `seconds` seconds, because a program blocks once its terminal's buffer is full."""
         deadline = time.monotonic() + seconds
         while self._read(deadline):
             pass
 
     def wait_for_end(self) -> int:
-        """Read until the program ends, and return its exit code. Raises TimeoutError after `PATIENCE` seconds."""
+        """Read output until the program ends, and return its exit code. Raises TimeoutError after `PATIENCE`
+        seconds.
+        """
         deadline = time.monotonic() + PATIENCE
         while self._read(deadline):
             pass
@@ -88,7 +90,7 @@ class Terminal:
         return self.process.wait(PATIENCE)
 
     def _read(self, deadline: float) -> bool:
-        """Read more output. Return False at its end or at the deadline."""
+        """Read more output. Return True if there was some, False at its end or at the deadline."""
         readable, _, _ = select.select([self._master], [], [], max(0.0, deadline - time.monotonic()))
         # Linux returns EIO once the last program on the other side has ended.
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Runs a program in a tmux terminal, on a separate tmux server, so that tests can read the screen."""
+"""Runs a program in a tmux terminal, on a separate tmux server, so that tests can read the screen's text."""
 
 import os
 import shutil
@@ -21,7 +21,9 @@ def has_tmux() -> bool:
 
 
 class Tmux:
-    """A terminal, 80×24 by default; a context manager. folder: for its socket. environ: variables of its programs."""
+    """A tmux terminal of 80 columns × 24 rows by default; a context manager. folder: for the server's socket. environ:
+    variables for its programs.
+    """
 
     def __init__(self, folder: Path, environ: Mapping[str, str], columns: int = 80, rows: int = 24) -> None:
         self._socket = folder / "tmux"
@@ -40,16 +42,16 @@ class Tmux:
         return int(self._call("list-panes", "-F", "#{pane_pid}"))
 
     def kill(self, pid: int) -> None:
-        """Kill a program (-9), and wait until its window is gone."""
+        """Send SIGKILL to a program, and wait until tmux has closed its window."""
         os.kill(pid, signal.SIGKILL)
         self._until(lambda: not self._call("list-sessions", check=False), "the window did not close")
 
     def press(self, *keys: str) -> None:
-        """Send keys by tmux' names, or texts."""
+        """Send keys, each by its name in tmux or as text."""
         self._call("send-keys", *keys)
 
     def type(self, text: str) -> None:
-        """Type a text literally, and Enter."""
+        """Send a text literally, then Enter."""
         self._call("send-keys", "-l", text)
         self._call("send-keys", "Enter")
 
@@ -59,8 +61,8 @@ class Tmux:
         return self._call("capture-pane", "-p")
 
     def shows(self, text: str, never: str = "") -> str:
-        """Wait until a text is on the screen, and return the screen. Raises TimeoutError with the screen, or
-        AssertionError if the text `never` appears.
+        """Wait until a text is on the screen, and return the screen. Raises TimeoutError with the screen if it does not
+        appear in time, AssertionError if the text `never` appears.
         """
 
         def is_there() -> bool:

@@ -1,8 +1,8 @@
-"""Runs the fast tests for changed files: ``python -m tests.support.touched [COMMIT]``. Without COMMIT these are the
-uncommitted changes.
+"""Runs the fast tests that concern changed files: ``python -m tests.support.touched [COMMIT]``. Without COMMIT the
+changed files are the uncommitted ones.
 
-It runs a test file that has changed, has the name of a changed module, imports one, or names a changed page, and always
-the tests of the structure of the whole. The result takes less than a minute. `make test-fast` also finds indirect
+It runs a test file that has changed, is named after a changed module, imports one, or names a changed page, and always
+the tests of the structure of the whole tree. This takes less than a minute. Only `make test-fast` also finds indirect
 effects, such as on a test of a screen that depends on a changed function through three packages.
 """
 
@@ -17,15 +17,15 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).resolve().parents[2]
 ALWAYS = tuple(f"tests/unit/test_{name}.py" for name in ("house", "import_circles", "pages", "plain_words"))
 MOST = 30
-"""Greatest number of further test files: they take about a minute on two cores."""
+"""Greatest number of test files to run besides the tests of the structure; they take about a minute on two cores."""
 NEAR = ("tests/unit", "tests/language", "tests/wire", "tests/files")
-"""Folders whose tests take milliseconds; they come first if there are too many files."""
+"""Folders whose tests take milliseconds; their files are preferred if there are more than `MOST`."""
 SLOW = tuple(f"tests/{name}" for name in ("broker", "faults", "nights", "lake", "collecting", "packaging", "contract"))
-"""Folders whose tests are slow or many."""
+"""Folders with slow or many tests; their files only run if they have changed themselves."""
 
 
 def changed(commit: str) -> list[str]:
-    """Return the paths that differ from a commit, including untracked files."""
+    """Return the sorted paths of files that differ from a commit, including untracked files."""
     asked = (["diff", "--name-only", commit], ["ls-files", "--others", "--exclude-standard"])
     said = [
         subprocess.run(["git", *each], cwd=ROOT, capture_output=True, text=True, check=True).stdout for each in asked
@@ -35,7 +35,9 @@ def changed(commit: str) -> list[str]:
 
 @cache
 def imported(source: str) -> frozenset[str]:
-    """Return the modules that a module imports, and the names that it imports from them, as if these were modules."""
+    """Return the names in a module's ``from … import`` statements: each module, and ``module.name`` of each name
+    imported from it, which may be a module, too. source: the module's text.
+    """
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
     return frozenset(
         name for each in nodes for name in (f"{each.module}", *(f"{each.module}.{of.name}" for of in each.names))
@@ -43,8 +45,8 @@ def imported(source: str) -> frozenset[str]:
 
 
 def weight(test: str, source: str, path: str) -> tuple[int, int]:
-    """Return how closely a test file is related to a changed path, and how often it names the module: 0 if not at all,
-    1 if it imports or names the module, 2 if its name has the module's name, 3 if it is the path.
+    """Return how closely a test file is related to a changed path: 3 if it is that path, 2 if it is named after the
+    changed module, 1 if it imports the module or names the file, else 0; and how often it names the module.
     """
     stem = PurePosixPath(path).stem.removesuffix(".tcss")
     names = re.search(rf"\b{re.escape(PurePosixPath(path).name if not path.endswith('.py') else stem)}\b", source)
@@ -58,7 +60,9 @@ def weight(test: str, source: str, path: str) -> tuple[int, int]:
 
 
 def for_changes(paths: Sequence[str], root: Path) -> tuple[list[str], int]:
-    """Return the test files for changed paths, the most closely related first, and the number of files left out."""
+    """Return at most `MOST` test files for changed paths, the most closely related first, and the number of further
+    ones that are left out.
+    """
     found: dict[str, tuple[int, bool, int]] = {}
     for file in (root / "tests").rglob("test_*.py"):
         test, source = file.relative_to(root).as_posix(), file.read_text("utf-8")

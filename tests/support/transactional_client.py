@@ -1,8 +1,8 @@
-"""A transactional producer for single protocol steps. It can also send records outside a transaction, as no real client
-does.
+"""A transactional producer that makes each step of the protocol separately. It can also write records outside a
+transaction, which no real client does.
 
-On a broker with transaction.partition.verification.enable=false such records open a transaction that no coordinator
-knows (KIP-890): it hangs.
+A broker with transaction.partition.verification.enable=false accepts such records: they open a hanging transaction,
+which no coordinator knows (KIP-890).
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,9 @@ class Refused(Exception):
 
 
 class TransactionalClient:
-    """A producer; a context manager. addresses: of the brokers by id. login: user and password."""
+    """A transactional producer; a context manager. addresses: broker id -> (host, port). login: user and password; None
+    for no login.
+    """
 
     def __init__(
         self,
@@ -49,8 +51,8 @@ class TransactionalClient:
             client.close()
 
     def begin(self, *, goes_on: bool = False) -> None:
-        """Get a producer id, or its next epoch, which ends an open transaction. goes_on: whether to continue as the
-        same producer (KIP-360).
+        """Get a producer id, or the next producer epoch, by InitProducerId; this aborts an open transaction. goes_on:
+        whether to send the former producer id and epoch, to continue as the same producer (KIP-360).
         """
         mine = {"producer_id": self.producer_id, "producer_epoch": self.epoch} if goes_on else {}
         answer = self._coordinator(
@@ -62,7 +64,9 @@ class TransactionalClient:
         self._sequences.clear()
 
     def add(self, topic: str, *partitions: int) -> None:
-        """Name partitions of the transaction to the coordinator; the first ones start the transaction."""
+        """Add partitions to the transaction, at the coordinator (AddPartitionsToTxn). The first call starts the
+        transaction.
+        """
         answer = self._coordinator(
             "add_partitions_to_txn",
             _ADD,
@@ -78,7 +82,9 @@ class TransactionalClient:
                 _expect(part.partition_error_code, "add_partitions_to_txn")
 
     def write(self, topic: str, partition: int, *values: bytes, times: Sequence[int] = ()) -> int:
-        """Write a transactional batch, without asking the coordinator. Return the offset of its first record."""
+        """Write a transactional batch to a partition, without adding the partition at the coordinator. Return the
+        offset of its first record. times: the records' timestamps, ms since 1970; empty for the same time for all.
+        """
         place = topic, partition
         sequence = self._sequences.get(place, 0)
         data = batch(*values, times=times, producer=(self.producer_id, self.epoch, sequence), transactional=True)
@@ -98,20 +104,21 @@ class TransactionalClient:
         return int(part.base_offset)
 
     def add_offsets(self, group: str) -> None:
-        """Name a group of the transaction to the coordinator."""
+        """Add a group's offsets to the transaction, at the coordinator (AddOffsetsToTxn)."""
         answer = self._coordinator("add_offsets_to_txn", _ADD_OFFSETS, with_fields(**self._mine, group_id=group))
         _expect(answer.error_code, "add_offsets_to_txn")
 
     def commit_offset(self, group: str, topic: str, offset: int, version: int = _COMMIT_OFFSETS) -> None:
-        """Commit an offset for partition 0 of a topic in the transaction."""
+        """Commit a group's offset for partition 0 of a topic as part of the transaction (TxnOffsetCommit)."""
         topics = [{"name": topic, "partitions": [_offset(offset)]}]
         asked = with_fields(**self._mine, group_id=group, topics=topics)
         answer = self._at_group("txn_offset_commit", version, group, asked)
         _expect(answer.topics[0].partitions[0].error_code, "txn_offset_commit")
 
     def offset(self, group: str, topic: str, *, stable: bool = True) -> int:
-        """Return the committed offset of partition 0 of a topic; -1 if no offset is committed, the negative error
-        code (-88 if the offset is not stable) if the broker refuses.
+        """Return a group's committed offset of partition 0 of a topic; -1 if no offset is committed. If the broker
+        refuses, return the negated error code: -88 for an offset in an open transaction, if `stable` asks for stable
+        offsets.
         """
         topics = [{"name": topic, "partition_indexes": [0]}]
         asked = with_fields(groups=[{"group_id": group, "topics": topics}], require_stable=stable)
@@ -128,7 +135,9 @@ class TransactionalClient:
         }
 
     def _at_group(self, api: str, version: int, group: str, build: Any) -> Any:
-        """Ask the coordinator of a group, and repeat while it moves or loads."""
+        """Send a request to a group's coordinator, and return the answer. Repeat it while the coordinator moves or
+        loads.
+        """
         while True:
             any_ = next(iter(self._clients.values()))
             found = any_.ask("find_coordinator", 4, with_fields(key_type=0, coordinator_keys=[group])).coordinators[0]
@@ -141,9 +150,10 @@ class TransactionalClient:
                 return answer
 
     def end(self, *, commit: bool = True, version: int = _END, epoch: int | None = None) -> int:
-        """End the transaction that the coordinator knows, and wait until its markers are written.
+        """End the transaction at the coordinator, and wait until the markers are written. Return the producer epoch in
+        the response from version 5 on; -1 in older versions.
 
-        epoch: None for the producer's. Return the epoch in the response since version 5, else -1.
+        commit: whether to commit; False aborts. epoch: the producer epoch to send; None for the current one.
         """
         answer = self._coordinator(
             "end_txn",
@@ -166,7 +176,9 @@ class TransactionalClient:
         return str(answer.transaction_states[0].transaction_state)
 
     def _coordinator(self, api: str, version: int, build: Any) -> Any:
-        """Ask the coordinator, and repeat while it moves, loads or ends the former transaction."""
+        """Send a request to the transaction coordinator, and return the answer. Repeat it while the coordinator moves,
+        loads or ends the former transaction.
+        """
         while True:
             any_ = next(iter(self._clients.values()))
             found = any_.ask(
@@ -203,7 +215,7 @@ class TransactionalClient:
 
 _NOT_LEADER = 6
 _AGAIN = frozenset({14, 15, 16, 51})
-"""The errors after which a request is repeated: COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE,
+"""The error codes after which a request is repeated: COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE,
 NOT_COORDINATOR and CONCURRENT_TRANSACTIONS.
 """
 

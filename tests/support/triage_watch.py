@@ -1,4 +1,4 @@
-"""Watches a cluster as the pane of causes does, until a verdict meets a condition."""
+"""Polls a cluster as the console's triage does, until a verdict meets a condition."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -23,7 +23,7 @@ EVERY = 0.5
 
 
 class Watching:
-    """Polls of a cluster. observations, verdict: of the last poll."""
+    """Repeated polls of a cluster. observations, verdict: the results of the newest poll."""
 
     def __init__(self, poller: Poller, session: Session) -> None:
         self._poller = poller
@@ -33,7 +33,7 @@ class Watching:
 
     @property
     def facts(self) -> Facts:
-        """The facts of the last poll that are not in the snapshot."""
+        """The facts of the newest poll that are not part of the snapshot."""
         return Facts() if self.observations is None else self.observations.last.facts
 
     def replica_logs(self, topic: str, partition: int) -> ReplicaLogs | None:
@@ -43,11 +43,11 @@ class Watching:
         )
 
     def knows_configs_of(self, topic: str) -> bool:
-        """Return whether the last poll had the configs of a topic."""
+        """Return whether the newest poll has the configs of a topic."""
         return self.observations is not None and topic_resource(topic) in self.observations.last.snapshot.configs
 
     async def reads_configs_of(self, *topics: str) -> None:
-        """Read the configs of topics now, as a pane that shows them does. Triage itself reads them every 5 s."""
+        """Read the configs of topics now. Triage itself reads them only every 5 s."""
         await self._session.read_configs([topic_resource(topic) for topic in topics])
 
     async def poll(self) -> Verdict:
@@ -57,7 +57,9 @@ class Watching:
         return self.verdict
 
     async def until(self, holds: Callable[[Verdict], bool], what: str) -> Verdict:
-        """Poll until a verdict meets a condition, and return it. Raises AssertionError after `PATIENCE` seconds."""
+        """Poll until a verdict meets a condition, and return the verdict. Raises AssertionError, which names `what`,
+        after `PATIENCE` seconds.
+        """
         deadline = asyncio.get_running_loop().time() + PATIENCE
         while not holds(verdict := await self.poll()):
             assert asyncio.get_running_loop().time() < deadline, f"no verdict with {what}: {verdict}"
@@ -65,14 +67,16 @@ class Watching:
         return verdict
 
     async def names(self, cause: str, subject: Subject) -> Named:
-        """Poll until a verdict names this cause, and return it."""
+        """Poll until a verdict names this cause of this subject, and return the named cause. Raises AssertionError
+        after `PATIENCE` seconds.
+        """
         verdict = await self.until(lambda v: found(v, cause, subject) is not None, f"{cause} of {subject}")
         named = found(verdict, cause, subject)
         assert named is not None
         return named
 
     async def poll_times(self, count: int) -> Verdict:
-        """Poll `count` times more, `EVERY` seconds apart, and return the last verdict."""
+        """Poll `count` more times, `EVERY` seconds apart, and return the last verdict."""
         for _ in range(count):
             await asyncio.sleep(EVERY)
             verdict = await self.poll()
@@ -84,7 +88,7 @@ def found(verdict: Verdict, cause: str, subject: Subject) -> Named | None:
 
 
 def causes(verdict: Verdict) -> set[tuple[str, Subject]]:
-    """Return the causes and subjects of a verdict."""
+    """Return (cause, subject) of every cause in a verdict."""
     return {(named.claim.cause, named.claim.subject) for named in verdict.causes}
 
 
@@ -92,7 +96,9 @@ def causes(verdict: Verdict) -> set[tuple[str, Subject]]:
 async def watching(
     settings: ConnectionSettings, request_logs: Sequence[Path] = (), *, journal: bool = False
 ) -> AsyncIterator[Watching]:
-    """Yield the polls of a cluster. request_logs: its brokers' logs. journal: whether to read this host's journal."""
+    """Connect to a cluster, and yield the object that polls it. request_logs: paths of its brokers' request logs.
+    journal: whether to read this host's journal.
+    """
     client = AdminClient(settings)
     client.start()
     try:
@@ -104,5 +110,5 @@ async def watching(
 
 
 def bootstrap(addresses: Iterable[tuple[str, int]]) -> ConnectionSettings:
-    """Return the settings for brokers without logins."""
+    """Return connection settings for brokers at these (host, port) that need no login."""
     return ConnectionSettings(bootstrap=tuple(addresses))

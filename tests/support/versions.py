@@ -1,5 +1,5 @@
-"""The features of kac that work with each release of Kafka, tried on real brokers and recorded; docs/versions.md has
-them as a table.
+"""Tries on real brokers which features of kac work with which release of Kafka, and records the results;
+docs/versions.md has them as a table.
 
 ``python -m tests.support.versions [RELEASE …]`` starts a cluster of each of these releases (by default of all), tries
 all features on it, and writes the results and the table. `tests/broker/test_old_versions.py` also tries them and
@@ -176,12 +176,12 @@ TRIED: Mapping[str, Try] = {
     "brokers that are down are listed": _fenced,
     "brokers are unregistered": _unregister,
 }
-"""Row of the table -> the function that tries it."""
+"""Feature, as a row of the table -> the function that tries it."""
 
 
 async def tried_on(kafka: KafkaCluster) -> dict[str, bool]:
-    """Return row -> whether this cluster has the feature. Raises any error but Unsupported: an existing feature has to
-    work.
+    """Return feature -> whether this cluster supports it. Only the error Unsupported means False; every other error is
+    raised.
     """
     link = Link(ConnectionSettings(kafka.addresses))
     found = {}
@@ -198,7 +198,7 @@ async def tried_on(kafka: KafkaCluster) -> dict[str, bool]:
 
 
 def cluster_of(release: str) -> KafkaCluster:
-    """Return a cluster of one broker of this release, 2.8 with ZooKeeper, not yet started. Raises
+    """Return a cluster of one broker of this release, not yet started; 2.8 runs with ZooKeeper. Raises
     BrokersUnavailableError.
     """
     version = RELEASES[release]
@@ -206,13 +206,13 @@ def cluster_of(release: str) -> KafkaCluster:
 
 
 def kept() -> dict[str, dict[str, bool]]:
-    """Return the recorded results: release -> row -> whether it works."""
+    """Return the recorded results: release -> feature -> whether it works."""
     found: dict[str, dict[str, bool]] = json.loads(KEPT.read_text())
     return found
 
 
 def table(results: Mapping[str, Mapping[str, bool]]) -> str:
-    """Return the table in Markdown."""
+    """Return the results as a table in Markdown."""
     releases = [release for release in RELEASES if release in results]
     lines = [f"| | {' | '.join(releases)} |", f"|---|{'---|' * len(releases)}"]
     for row in TRIED:
@@ -222,7 +222,7 @@ def table(results: Mapping[str, Mapping[str, bool]]) -> str:
 
 
 def in_page(text: str) -> str:
-    """Return the table in the page's text. Raises ValueError if its marks are missing."""
+    """Return a page's text with the current table between its two marks. Raises ValueError if a mark is missing."""
     begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
     return text[begin:end]
 

@@ -1,4 +1,4 @@
-"""Fixtures that many tests start from: embedded clusters, and clients of a cluster.
+"""Makes fixtures that many tests use: embedded clusters, and clients, sessions and links of a cluster.
 
 A module declares a fixture in a line: ``cluster = worlds.cluster(ClusterSpec(brokers=3), worlds.topic("t", 6, 3))`` and
 ``client = worlds.client("cluster")``. Fixtures of clients take the name of a cluster's fixture, embedded or real.
@@ -37,7 +37,7 @@ from tests.support.patience import PATIENCE
 ROOT = Path(__file__).parents[2]
 
 Seed = Callable[[EmbeddedCluster], object]
-"""Puts content into a cluster."""
+"""A function that adds content to a running cluster."""
 Scope = Literal["function", "module"]
 
 
@@ -62,13 +62,14 @@ def cluster(
     after: Callable[[ThreadedCluster], object] = lambda cluster: None,
     scope: Scope = "function",
 ) -> Any:
-    """Return a fixture of a cluster that runs in its own thread.
+    """Return a fixture of an embedded cluster that runs in its own thread.
 
     Args:
         spec: the specification of the cluster; None for the default one.
         seeds: called with the running cluster, in this order.
-        down: the brokers that crash after that.
-        after: called at the end of the preparation, for changes by clients.
+        down: the ids of brokers that crash after the seeds.
+        after: called with the cluster at the end of its preparation, for changes by clients.
+        scope: of the fixture.
     """
 
     @pytest.fixture(scope=scope)
@@ -85,7 +86,9 @@ def cluster(
 
 
 def embedded(spec: ClusterSpec | None = None, *seeds: Seed) -> Any:
-    """Return a fixture of a cluster that runs in the event loop of the test. seeds: called with the running cluster."""
+    """Return a fixture of an embedded cluster that runs in the event loop of the test. spec: None for the default
+    specification. seeds: called with the running cluster.
+    """
 
     @pytest.fixture
     async def fixture() -> AsyncIterator[EmbeddedCluster]:
@@ -107,7 +110,7 @@ def topic(
     """Return a seed that adds a topic.
 
     Args:
-        places: the replicas of each partition, or the number of partitions, spread over the brokers.
+        places: the replicas (broker ids) of each partition, or the number of partitions, spread over the brokers.
         replication: the number of replicas of each partition, if `places` is a number.
         brokers: the ids of the brokers that are alive.
         more: further arguments of `new_topic`.
@@ -117,7 +120,7 @@ def topic(
 
 
 def group(name: str, at: Mapping[tuple[str, int], int], **more: Any) -> Seed:
-    """Return a seed that adds a group without members, and the coordinators' topic for its offsets.
+    """Return a seed that adds a group without members, and the topic __consumer_offsets.
 
     Args:
         at: topic and partition -> the committed offset.
@@ -157,13 +160,15 @@ def acl(
 
 
 def settings(cluster: Any, known: int | None = None, **changes: Any) -> ConnectionSettings:
-    """Return the settings for a cluster, embedded or real. known: the number of its brokers in them; None for all."""
+    """Return the connection settings for a cluster, embedded or real. known: how many of its brokers are bootstrap
+    addresses; None for all. changes: other fields of the settings.
+    """
     return ConnectionSettings(parse_bootstrap(cluster.bootstrap)[:known], **changes)
 
 
 def _asks(names: tuple[str, ...], made: Callable[..., Any]) -> Any:
-    """Return the fixture of a generator whose arguments are the fixtures of these names. pytest has to see the names,
-    because tests are grouped by the clusters that they use.
+    """Return a generator function as a fixture whose parameters have these names, so that pytest passes it those
+    fixtures. pytest has to see the names, because tests are grouped by the clusters that they use.
     """
     fixture: Any
     if isasyncgenfunction(made):
@@ -182,7 +187,7 @@ def _asks(names: tuple[str, ...], made: Callable[..., Any]) -> Any:
 
 @asynccontextmanager
 async def linked(to: ConnectionSettings) -> AsyncIterator[Link]:
-    """Yield a link, and close it at the end."""
+    """Yield a link to a cluster; it is closed at the end of the block."""
     link = Link(to)
     try:
         yield link
@@ -192,7 +197,9 @@ async def linked(to: ConnectionSettings) -> AsyncIterator[Link]:
 
 @contextmanager
 def session_on(where: Any, front_end: str = "test", **changes: Any) -> Iterator[Session]:
-    """Yield a session on a cluster, or on these settings. changes: of its context."""
+    """Yield a session of kac on a cluster, or on a cluster with these settings. changes: other fields of its
+    context.
+    """
     to = where if isinstance(where, ConnectionSettings) else settings(where)
     with AdminClient(to) as client:
         yield Session(client, Context("test", "tests", to, **changes), front_end)
@@ -200,14 +207,16 @@ def session_on(where: Any, front_end: str = "test", **changes: Any) -> Iterator[
 
 @asynccontextmanager
 async def poller_on(where: Any) -> AsyncIterator[Poller]:
-    """Yield a poller of a cluster, as the console has it."""
+    """Yield a poller of a cluster, with the settings that the console uses."""
     with session_on(where, "console") as session:
         async with Poller(session) as poller:
             yield poller
 
 
 def client(cluster: str, **changes: Any) -> Any:
-    """Return a fixture of a client. cluster: the name of the cluster's fixture. changes: of its settings."""
+    """Return a fixture of a client of kac. cluster: the name of the cluster's fixture. changes: other fields of its
+    connection settings.
+    """
 
     def made(on: Any) -> Iterator[AdminClient]:
         with AdminClient(settings(on, **changes)) as client:
@@ -217,7 +226,9 @@ def client(cluster: str, **changes: Any) -> Any:
 
 
 def session(cluster: str, journal: bool = True, **changes: Any) -> Any:
-    """Return a fixture of a session. cluster: the name of the cluster's fixture. changes: of its settings."""
+    """Return a fixture of a session of kac. cluster: the name of the cluster's fixture. journal: whether it writes a
+    journal. changes: other fields of its connection settings.
+    """
 
     def made(on: Any) -> Iterator[Session]:
         with session_on(settings(on, **changes), journal=journal) as session:
@@ -227,8 +238,8 @@ def session(cluster: str, journal: bool = True, **changes: Any) -> Any:
 
 
 def link(cluster: str, after: Callable[[Any], object] = lambda cluster: None, **changes: Any) -> Any:
-    """Return a fixture of a link. cluster: the name of the cluster's fixture. after: called with the cluster at the
-    end. changes: of the settings.
+    """Return a fixture of a link. cluster: the name of the cluster's fixture. after: called with the cluster after the
+    test. changes: other fields of the connection settings.
     """
 
     async def made(on: Any) -> AsyncIterator[Link]:
@@ -240,12 +251,12 @@ def link(cluster: str, after: Callable[[Any], object] = lambda cluster: None, **
 
 
 def mend(cluster: ThreadedCluster) -> None:
-    """Remove all faults."""
+    """Remove all faults that tests have added to an embedded cluster."""
     cluster.call(lambda one: one.faults.clear())
 
 
 class Ran(NamedTuple):
-    """The result of a command."""
+    """The result of a command: exit code, standard output, and standard error (complaints)."""
 
     code: int
     out: str
@@ -256,7 +267,9 @@ Kac = Callable[..., Ran]
 
 
 def process(*words: str, text: str = "", **environ: str) -> Ran:
-    """Run a command in a new process. text: its standard input. environ: added to the environment of the test."""
+    """Run a command in a new process, and wait for its end. text: its standard input. environ: variables added to those
+    of the test.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "console", *words],
         input=text,
@@ -270,7 +283,9 @@ def process(*words: str, text: str = "", **environ: str) -> Ran:
 
 
 async def script(cluster: Any, text: str, output: str = "text", **changes: Any) -> tuple[str, int]:
-    """Run a script on a cluster. Return its output and its exit code. changes: of the context."""
+    """Run a script of kac's statements on a cluster. Return its output and its exit code. output: the format. changes:
+    other fields of the context.
+    """
     out = StringIO()
     with session_on(settings(cluster, schemas=changes.pop("schemas", None)), "run", **changes) as session:
         runner = Runner(session, text, Printer(output, out))
@@ -279,7 +294,9 @@ async def script(cluster: Any, text: str, output: str = "text", **changes: Any) 
 
 
 def run_lines(cluster: Any, text: str) -> int:
-    """Run a script on a cluster as `kac run` does. Return its exit code; the output goes to standard output."""
+    """Run a script of kac's statements on a cluster as `kac run` does. Return its exit code; the output goes to
+    standard output.
+    """
     context = Context("test", "tests", settings(cluster))
 
     def connect(_context: Context) -> AdminClient:
@@ -293,7 +310,9 @@ def run_lines(cluster: Any, text: str) -> int:
 def commands_on(
     cluster: Any, capsys: pytest.CaptureFixture[str], looks_at: Callable[[str], object] = lambda text: None
 ) -> Kac:
-    """Return a function that runs commands on a cluster, in this process. looks_at: called with all output."""
+    """Return a function that runs command lines of kac on a cluster, in this process. looks_at: called with the output
+    of each.
+    """
 
     def run(command: str, *arguments: str) -> Ran:
         code = cli.run([command, "-b", cluster.bootstrap, *arguments])
@@ -305,7 +324,7 @@ def commands_on(
 
 
 def commands(cluster: str = "cluster") -> Any:
-    """Return a fixture of a function that runs commands. cluster: the name of the cluster's fixture."""
+    """Return a fixture that provides the function of `commands_on`. cluster: the name of the cluster's fixture."""
 
     def made(on: Any, capsys: pytest.CaptureFixture[str]) -> Iterator[Kac]:
         yield commands_on(on, capsys)

@@ -11,7 +11,7 @@ from tests.support.free_ports import LOOPBACK, free_ports
 
 
 class ZooKeeperCluster(kafka_cluster.KafkaCluster):
-    """A plain KafkaCluster with ZooKeeper; the first broker chooses its ``cluster_id`` at the start."""
+    """A `KafkaCluster` without TLS that uses ZooKeeper; the first broker chooses its ``cluster_id`` at the start."""
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class ZooKeeperCluster(kafka_cluster.KafkaCluster):
         self.cluster_id = stored["cluster.id"]
 
     def forget_controller(self) -> None:
-        """Make the brokers elect a controller again; the former controller may win. Raises RuntimeError if ZooKeeper's
-        tool fails.
+        """Delete the controller's node in ZooKeeper, so that the brokers elect a controller again; the former
+        controller may win. Raises RuntimeError if ZooKeeper's tool fails.
         """
         arguments = ("-server", f"{LOOPBACK}:{self._zookeeper_port}", "delete", "/controller")
         done = self.run_tool("org.apache.zookeeper.ZooKeeperMain", *arguments)
@@ -62,7 +62,7 @@ class ZooKeeperCluster(kafka_cluster.KafkaCluster):
         )
 
     def _prepare(self, nodes: Iterable[int]) -> None:
-        """Start ZooKeeper, and write the brokers' files. Brokers wait for ZooKeeper themselves."""
+        """Start ZooKeeper, and write the brokers' files. Returns at once: brokers wait for ZooKeeper themselves."""
         folder = self.directory / f"zookeeper-{self._zookeeper_port}"
         folder.mkdir()
         (folder / "zoo.cfg").write_text(server_properties.zoo_cfg(folder / "data", self._zookeeper_port))
