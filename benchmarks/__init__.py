@@ -1,3 +1,3 @@
-"""Measurements of kac, many of them together with comparable programs in the same run. Each module says how to run it;
-none is a test.
+"""Measurements of kac, many of them together with comparable programs in the same run. Each module's docstring says how
+to run it; no module is a test.
 """

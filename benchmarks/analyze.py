@@ -1,5 +1,5 @@
-"""``kac analyze`` of 2,000,000 records of a real broker, compared with DuckDB's counts of the same records, as kac
-exports them.
+"""Measures ``kac analyze`` of 2,000,000 records of a real broker, and compares its counts with DuckDB's counts of the
+same records, as kac exports them.
 
 ``python -m benchmarks.analyze [--records 2000000] [--bootstrap ADDRESS]``. kac's counts have to equal DuckDB's, and the
 numbers of its sketches have to be within the bounds that the sketches state; the time is compared with that of the
@@ -26,13 +26,13 @@ from benchmarks.records import PARTITIONS, broker, order, send
 
 TOPIC = "analyzed"
 HOT = 0.3
-"""The share of the records that have the hot key."""
+"""The share of the records, 0 to 1, that have the same key, the hot key."""
 KEYS = 200_000
-"""Number of other keys, which are chosen at random."""
+"""Number of different keys of the other records, which are chosen at random."""
 MOST_TIME = 1.5
 """Maximum ratio of the time of the analysis to the time of the export."""
 MOST_CANCELLING = 1.0
-"""Maximum seconds until a cancelled analysis has ended."""
+"""Maximum seconds from Ctrl-C until the process of an analysis has ended."""
 
 
 def fill(bootstrap: str, count: int) -> None:
@@ -60,7 +60,7 @@ def fill(bootstrap: str, count: int) -> None:
 
 
 def ran(bootstrap: str, *words: str) -> tuple[str, float]:
-    """Run a command of kac. Return its output, and the seconds of the whole process."""
+    """Run a command of kac in a new process. Return its output, and the process' seconds from start to end."""
     began = time.perf_counter()
     command = [sys.executable, "-m", "console", words[0], "-b", bootstrap, *words[1:]]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -68,8 +68,8 @@ def ran(bootstrap: str, *words: str) -> tuple[str, float]:
 
 
 def cancelled(bootstrap: str) -> float:
-    """Return the seconds from Ctrl-C to the end of a process that analyzes. Raises RuntimeError if the analysis was
-    complete, or had not begun.
+    """Send Ctrl-C to a process that analyzes, and return the seconds until its end. Raises RuntimeError if the analysis
+    was complete, or had not begun.
     """
     terminal, its = pty.openpty()
     command = [sys.executable, "-m", "console", "analyze", "-b", bootstrap, TOPIC, "--output", "json"]
@@ -90,7 +90,7 @@ def cancelled(bootstrap: str) -> float:
 
 
 def counted(export: Path) -> dict[str, Any]:
-    """Return DuckDB's counts of the exported records, by the names of the analysis."""
+    """Count the exported records with DuckDB. Return the counts under the names that ``kac analyze`` uses."""
     import duckdb
 
     kinds = {"partition": "INT", "offset": "BIGINT", "timestamp": "BIGINT", "headers": "JSON"}
@@ -127,7 +127,9 @@ def counted(export: Path) -> dict[str, Any]:
 
 
 def compare(found: dict[str, Any], real: dict[str, Any]) -> None:
-    """Report each number next to DuckDB's. Raises RuntimeError if a number differs or is out of its bounds."""
+    """Print each number of kac (`found`) next to DuckDB's (`real`). Raises RuntimeError if an exact number differs, or
+    an approximate one is out of its bounds.
+    """
     count = real["records"]
     equal = {
         name: (found[name], real[name]) for name in ("records", "null_values", "without_key", "records_with_headers")

@@ -1,5 +1,5 @@
-"""A lake that is built from a metadata log: by `kac lake update` with the whole log, then with five new changes at a
-time, by `kac lake update` and by a running `kac lake run`, and without new records.
+"""Measures the building of a lake from a metadata log: `kac lake update` on the whole log; then five new changes at a
+time, read by `kac lake update` and by a running `kac lake run`; and an update without new records.
 
 ``python -m benchmarks.build [--megabytes 10] [--rounds 5] [--folder DIR]``: needs Java. The log is that of
 `benchmarks.metadata_log` (10 MB are 157,000 records), kept in DIR; changes are appended to a copy of its file. The
@@ -40,12 +40,12 @@ TOPIC, KEY = "team-1.orders-{}.v1", "retention.ms"
 PATIENCE = 600.0
 _CHECK_SECONDS = 0.05
 _CLOSED = ("valid_to", "is_current", "made")
-"""The columns of a row that change when a newer row follows it."""
+"""The columns of a `history` row that change when a newer row for the same value follows it."""
 
 
 @dataclass
 class Growing:
-    """A lake, and the metadata log that it is built from."""
+    """A lake, and the metadata log that it is built from, to which changes are appended."""
 
     lake: Lake
     log: Path
@@ -53,7 +53,7 @@ class Growing:
     _before: Counter[tuple[Any, ...]] = field(default_factory=Counter)
 
     def update(self) -> list[str]:
-        """Return the command line of an update."""
+        """Return the command line of `kac lake update` for this lake."""
         return kac("lake", "update", "--lake", self.lake.where, "--master", "local[2]")
 
     def change(self) -> None:
@@ -70,13 +70,13 @@ class Growing:
             file.write(batch(end, records, stamp_ms=now))
 
     def is_there(self) -> bool:
-        """Return whether a reader sees all five values."""
+        """Return whether a reader of the lake sees the values of the last five changes."""
         names = ", ".join(f"'{name}'" for name in self.values)
         where = f"is_current AND attr = '{KEY}' AND entity_key IN ({names})"
         return dict(rows_in(self.lake, HISTORY, "entity_key, new_value", where)) == self.values
 
     def check(self) -> None:
-        """Check that `history` has the changes, and that its other rows are unchanged. Raises AssertionError."""
+        """Raise AssertionError unless `history` has the last five changes, and its other rows are unchanged."""
         assert self.is_there(), self.values
         now = self._rows()
         assert not self._before - now, f"rows are gone: {list(self._before - now)[:3]}"
@@ -88,8 +88,8 @@ class Growing:
 
 
 def until(is_so: Callable[[], bool], running: Watched) -> None:
-    """Wait until a condition holds. Raises TimeoutError after `PATIENCE` seconds, and SystemExit if the command ends
-    first.
+    """Wait until a condition holds. Raises TimeoutError after `PATIENCE` seconds, and SystemExit if the command
+    `running` ends before that.
     """
     deadline = time.monotonic() + PATIENCE
     while not is_so():
@@ -101,8 +101,8 @@ def until(is_so: Callable[[], bool], running: Watched) -> None:
 
 
 def while_it_runs(growing: Growing, rounds: int) -> None:
-    """Report the seconds until a reader sees five changes, and the CPU time of their batch, in one session of `kac lake
-    run`: the median of `rounds` times.
+    """Append five changes `rounds` times while one `kac lake run` runs. Report the median seconds until a reader sees
+    them, and the median CPU seconds of their batch.
     """
     seconds: list[float] = []
     batches: list[Cost] = []

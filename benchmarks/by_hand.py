@@ -1,8 +1,8 @@
-"""kac's own code for multiplexed SSH connections, compared with the ssh program that could do the same.
+"""Compares kac's own code for multiplexed SSH connections with the ssh program, which could do the same.
 
-``python -m benchmarks.by_hand [--connections 100] [--rounds 5]``: opens connections through an SSH host on loopback, as
-channels of one ssh by ssh's own protocol, and with a process of ``ssh -W`` for each over the same ssh. CONTRIBUTING
-draws the conclusions from the figures.
+``python -m benchmarks.by_hand [--connections 100] [--rounds 5]``: opens connections through an SSH host on loopback: as
+channels of one ssh process by its multiplexing protocol, and with a process of ``ssh -W`` for each over the same ssh.
+CONTRIBUTING draws the conclusions from the figures.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ AT_ONCE = 64
 
 @contextmanager
 def ssh_host() -> Iterator[None]:
-    """Run an sshd on loopback; ``ssh edge`` of this process leads to it."""
+    """Run an sshd on loopback until the end of the block; ``ssh edge`` of this process connects to it."""
     folder, (port,) = Path(tempfile.mkdtemp(prefix="kac-edge-")), free_ports(1)
     for name in ("host", "client"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
@@ -70,7 +70,7 @@ def ssh_host() -> Iterator[None]:
 
 @contextmanager
 def listener() -> Iterator[Address]:
-    """Accept connections, and keep them open. Yield the address."""
+    """Accept connections on loopback, and keep them open until the end of the block. Yield the address."""
     taken = []
 
     def take() -> None:
@@ -103,7 +103,9 @@ async def opened(count: int, open_one: Callable[[], Awaitable[socket.socket]]) -
 
 
 async def by_channels(way: SshWay, address: Address, count: int) -> tuple[float, float, float]:
-    """Open connections as kac does. Return seconds, CPU seconds, and 0.0 MiB: no connection has a process."""
+    """Open `count` connections as kac does. Return seconds, CPU seconds, and 0.0 MiB of memory, because no connection
+    has a process of its own.
+    """
     began = processor()
     seconds, sockets = await opened(count, lambda: way.open(*address))
     for each in sockets:
@@ -112,8 +114,8 @@ async def by_channels(way: SshWay, address: Address, count: int) -> tuple[float,
 
 
 async def by_processes(way: SshWay, address: Address, count: int) -> tuple[float, float, float]:
-    """Open connections with a process for each, over the same ssh. Return seconds, CPU seconds, and the MiB of all
-    these processes.
+    """Open `count` connections with a process ``ssh -W`` for each, over the same ssh. Return seconds, CPU seconds, and
+    the memory of all these processes in MiB.
     """
     processes: list[asyncio.subprocess.Process] = []
     control = str(way._socket())
@@ -144,7 +146,7 @@ async def by_processes(way: SshWay, address: Address, count: int) -> tuple[float
 
 
 def proportional(pid: int) -> float:
-    """Return a process' memory with its share of shared memory, in MiB."""
+    """Return a process' memory in MiB, with its proportional part of memory that it shares with others (PSS)."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 

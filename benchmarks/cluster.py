@@ -23,7 +23,7 @@ TOPICS = 4_000
 QUOTAS = 20_000
 AT_ONCE = 1_000
 OVERRIDDEN = 50
-"""One topic of this many has its own overrides, of a few kinds, so that not all sets of configs are equal."""
+"""One of this many topics overrides some configs, so that not all topics have equal configs."""
 
 JVM = ("-Xms256m", "-Xmx1g", "-XX:+UseSerialGC")
 
@@ -34,7 +34,7 @@ def topic_name(number: int) -> str:
 
 
 def requests() -> Iterator[model_changes.ChangeRequest]:
-    """Yield the changes that fill the cluster."""
+    """Yield the change requests that fill an empty cluster."""
     for start in range(0, TOPICS, AT_ONCE):
         names = map(topic_name, range(start, start + AT_ONCE))
         yield model_changes.CreateTopics(
@@ -62,7 +62,9 @@ def requests() -> Iterator[model_changes.ChangeRequest]:
 
 
 def fill(addresses: tuple[tuple[str, int], ...]) -> None:
-    """Fill a cluster. Raises RuntimeError if the broker refuses a change."""
+    """Fill a running cluster with topics and quotas. addresses: (host, port) of brokers. Raises RuntimeError if the
+    broker refuses a change.
+    """
     client = AdminClient(ConnectionSettings(addresses, request_timeout=120.0))
     client.start()
     try:
@@ -84,7 +86,7 @@ def filled_broker() -> Iterator[str]:
 
 
 def main() -> None:
-    """Run a filled broker until Ctrl-C or SIGTERM."""
+    """Run a filled broker until Ctrl-C or SIGTERM; print its address."""
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())

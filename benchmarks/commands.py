@@ -1,7 +1,7 @@
-"""Times of whole processes: `kac snapshot`, `kac run`, `kac configs` and `kac --help` against kafka-configs.
+"""Measures whole processes: `kac snapshot`, `kac run`, `kac configs` and `kac --help` in comparison with kafka-configs.
 
-``python -m benchmarks.commands --kac PATH [HOST:PORT] [--rounds 5]``: PATH is an installed `kac` (an environment with
-only the run-time dependencies: test tools slow the import of kio).
+``python -m benchmarks.commands --kac PATH [HOST:PORT] [--rounds 5]``: PATH is an installed `kac` (in an environment
+with only the run-time dependencies, because test tools slow the import of kio).
 """
 
 from __future__ import annotations

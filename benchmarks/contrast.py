@@ -1,7 +1,8 @@
-"""Measures the contrast of each text of a theme on each ground, and colours as colour-blind people see them.
+"""Measures the contrast of each text of a theme with each background, and the difference of colours as colour-blind
+people see them.
 
 ``python -m benchmarks.contrast`` prints the lowest contrast and the smallest difference of each theme;
-`tests/unit/test_contrast.py` holds the limits. Contrast is WCAG 2.1's (1.4.3), differences are CIEDE2000, and colour
+`tests/unit/test_contrast.py` has the limits. Contrast is WCAG 2.1's (1.4.3), differences are CIEDE2000, and colour
 blindness is simulated as by Machado, Oliveira and Fernandes (2009), at full severity; coloraide computes all three.
 Colours are rounded to those of a terminal as Rich does it.
 """
@@ -20,15 +21,16 @@ from textual.theme import Theme
 from themes import ANSI, ANSI_LIGHT, CONTEXTS, DARK, LIGHT, header_look
 
 LEGIBLE: Final = 4.5
-"""The least contrast of text with its background (WCAG 2.1, level AA)."""
+"""The least contrast ratio of text with its background (WCAG 2.1, level AA)."""
 APART: Final = 15.0
-"""The least difference (CIEDE2000) of two colours that mean different things, if no sign tells them apart."""
+"""The least difference (CIEDE2000) of two colours with different meanings that are not also shown with different signs.
+"""
 
 INKS: Final = (
     *("override", "default", "sensitive", "read-only", "pending", "failed", "stale", "changed", "danger", "ok"),
     *("muted", "heading", "marked", "graph", "name", "value"),
 )
-"""The meanings that are shown by a colour of the text."""
+"""The meanings, such as failed or stale, that kac shows by the colour of the text."""
 PAIRS: Final = (
     *(("ok", "pending"), ("ok", "danger"), ("muted", "pending"), ("muted", "danger"), ("pending", "danger")),
     *(("override", "default"), ("changed", "danger")),
@@ -48,17 +50,18 @@ SIGNS: Final[Mapping[str, str]] = {
     "stale": "STALE",
     "marked": "+",
 }
-"""Meaning -> the sign that is shown next to its colour. Signs count for all pairs of meanings, and for the sixteen
-colours of terminals.
+"""Meaning -> the sign that kac shows next to the colour. Two meanings with different signs need no different colours;
+this holds also in terminals with sixteen colours.
 """
 BLINDNESSES: Final = {"protan": "protanopia", "deutan": "deuteranopia", "tritan": "tritanopia"}
 DEPTHS: Final = {"true colours": ColorSystem.TRUECOLOR, "256 colours": ColorSystem.EIGHT_BIT}
 
 
 class Palette(NamedTuple):
-    """The sixteen colours of a terminal, black to white and then the bright ones, and its defaults.
+    """The sixteen colours of a terminal, from black to white and then the bright ones, and its default text colour and
+    background.
 
-    brightens: whether bold text takes the bright colour instead.
+    brightens: whether bold text gets the bright colour of the same name.
     """
 
     name: str
@@ -83,15 +86,16 @@ PALETTES: Final[Mapping[str, tuple[Palette, ...]]] = {
     ),
     ANSI_LIGHT.name: (Palette("xterm, black on white", XTERM, "#000000", "#ffffff", brightens=True),),
 }
-"""Name of a theme -> the terminals with a default background that the theme is for (XTerm-col.ad;
-drivers/tty/vt/vt.c)."""
+"""Name of a theme that uses the terminal's colours -> the palettes of terminals for which it is meant (XTerm-col.ad;
+drivers/tty/vt/vt.c).
+"""
 _NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _BOLD = frozenset({"pending", "failed", "danger", "stale", "marked"})
-"""Meanings that are bold, unless their theme defines otherwise."""
+"""Meanings whose text is bold, unless the theme defines otherwise."""
 
 
 class Text(NamedTuple):
-    """A text as a terminal shows it: its meaning, the ground's name, and both colours as ``#rrggbb``."""
+    """A text as a terminal shows it: its meaning, the name of its background, and both colours as ``#rrggbb``."""
 
     theme: str
     depth: str
@@ -102,12 +106,12 @@ class Text(NamedTuple):
 
     @property
     def contrast(self) -> float:
-        """The contrast of the text, 1 to 21."""
+        """The contrast ratio of the text with its background, 1 to 21."""
         return float(Color(self.ink).contrast(self.paper, method="wcag21"))
 
 
 class Difference(NamedTuple):
-    """The difference between the colours of two meanings for a colour-blind reader."""
+    """The difference (CIEDE2000) between the colours of two meanings for a colour-blind reader."""
 
     theme: str
     depth: str
@@ -117,7 +121,7 @@ class Difference(NamedTuple):
 
 
 def texts() -> Iterator[Text]:
-    """Yield every text on each of its grounds, in every theme and depth."""
+    """Yield every text on each of its backgrounds, in every theme and colour depth."""
     for theme, (depth, system) in product((DARK, LIGHT), DEPTHS.items()):
         for meaning, ground, ink, paper in _looks(theme):
             yield Text(theme.name, depth, meaning, ground, _rounded(ink, system), _rounded(paper, system))
@@ -137,7 +141,7 @@ def texts() -> Iterator[Text]:
 
 
 def differences() -> Iterator[Difference]:
-    """Yield the differences of the pairs that must not be confused, in the themes with their own colours."""
+    """Yield the colour difference of each of `PAIRS`, in the themes that define their own colours."""
     for theme, (depth, system) in product((DARK, LIGHT), DEPTHS.items()):
         for blindness, pair in product(BLINDNESSES, PAIRS):
             first, second = (
@@ -148,7 +152,7 @@ def differences() -> Iterator[Difference]:
 
 
 def ansi_color(theme: Theme, meaning: str, palette: Palette) -> str:
-    """Return the colour of a meaning in one of the terminal's own themes."""
+    """Return the colour of a meaning, as ``#rrggbb``, in a theme that uses the terminal's colours."""
     name = theme.foreground if meaning == "foreground" else theme.variables[meaning]
     assert name is not None
     if name == "ansi_default":
@@ -160,7 +164,7 @@ def ansi_color(theme: Theme, meaning: str, palette: Palette) -> str:
 
 
 def _looks(theme: Theme) -> Iterator[tuple[str, str, str, str]]:
-    """Yield meaning, ground and both colours of the texts of a theme."""
+    """Yield meaning, name of the background, text colour and background colour of each text of a theme."""
     inks = {"foreground": theme.foreground, **{name: theme.variables[name] for name in INKS}}
     grounds = {"background": theme.background, "surface": theme.surface, "panel": theme.panel}
     for (meaning, ink), (ground, paper) in product(inks.items(), grounds.items()):

@@ -1,5 +1,5 @@
-"""The embedded cluster's start time and memory, and its time for describing all topic configs compared with a real
-broker's.
+"""Measures the embedded cluster's start time and memory, and compares its time for describing all topic configs with a
+real broker's.
 
 ``python -m benchmarks.embedded [--rounds 20]`` starts a real 4.3 broker and an embedded one with the same 4,000 topics
 (benchmarks.cluster), and sends both the same request in turn, over sockets.
@@ -33,8 +33,8 @@ MEMORY_MIB = {"quiet": 1024, "large": 1024}
 
 
 class Started:
-    """A process that runs a cluster. ready: seconds from its start to its first line. cpu: its CPU seconds until
-    then.
+    """A process that runs a cluster. ready: seconds from its start to the first line of its output. cpu: its CPU
+    seconds until then.
     """
 
     def __init__(self, *command: str) -> None:
@@ -56,7 +56,7 @@ class Started:
 
     @property
     def peak_mib(self) -> float:
-        """The greatest memory so far in MiB."""
+        """The greatest resident memory of the process so far, in MiB."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         found = re.search(r"VmHWM:\s+(\d+) kB", status)
         assert found is not None
@@ -75,7 +75,7 @@ def started(*command: str) -> Iterator[Started]:
 
 
 class Asker:
-    """A connection that repeats a request. body: the last response, undecoded."""
+    """A connection to a broker on which one request is sent repeatedly. body: the last response, undecoded."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         kio = request_module(API, VERSION)
@@ -109,7 +109,7 @@ class Asker:
         return bytes(data)
 
     def configs(self) -> dict[str, Any]:
-        """Return the configs of each topic in the last response."""
+        """Decode the last response: topic -> its configs."""
         _, body = split_response(response_type(API, VERSION), self.body)
         results: Any = decode_body(response_type(API, VERSION), body)
         return {

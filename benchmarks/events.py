@@ -1,9 +1,9 @@
-"""The lake's history with its authors, computed from 1 million records of the metadata log and 100,000 requests in one
-batch of the lake's application, from bronze to gold.
+"""Measures one batch of the lake's Spark application that computes the history with its authors, from the raw (bronze)
+tables to the final (gold) ones: 1 million records of the metadata log and 100,000 requests.
 
 ``python -m benchmarks.events [--records N] [--growth]``: needs Java. The records are made so that the answer is known:
-every change is a row of the history, and each change with a request has its author. --growth: 1 : 4 : 16 in one
-session.
+every change is a row of the history, and each change with a request has its author. --growth: three sizes, 1 : 4 : 16,
+in one session.
 """
 
 from __future__ import annotations
@@ -36,17 +36,19 @@ if TYPE_CHECKING:
 
 SEED = 1
 LINEAR = 1.15
-"""Maximum factor by which a larger input may take longer than its size explains."""
+"""Maximum factor by which the time may grow more than the size of the input."""
 _BEGIN = datetime(2026, 11, 1, tzinfo=UTC)
 _TICK = timedelta(seconds=5)
-"""The time between two records: more than the clocks may differ, so that a request fits only its own record."""
+"""The time between two records: more than the clocks may differ, so that each request can only belong to its own
+record.
+"""
 _ASKED = 10
-"""One of this many records has a known request."""
+"""One of this many records has a request in the request log."""
 
 
 @dataclass
 class Told:
-    """Rows of two bronze tables by column, with the expected numbers of changes and of authors."""
+    """Rows of two bronze tables, by column, with the numbers of changes and of authors that the history must have."""
 
     records: dict[str, list[Any]] = field(default_factory=dict)
     requests: dict[str, list[Any]] = field(default_factory=dict)
@@ -55,7 +57,7 @@ class Told:
 
 
 def told(count: int) -> Told:
-    """Make `count` records of the metadata log: of configs, of quotas, and of replicas, which are no changes of the
+    """Make `count` records of the metadata log: of configs, of quotas, and of replicas, which give no row of the
     history. Every `_ASKED`-th record of a config or quota has a request.
     """
     chosen = random.Random(SEED)
@@ -131,7 +133,9 @@ def _add(columns: dict[str, list[Any]], row: dict[str, Any]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Print lines of JSON. Return 0 if the answer is right and, with --growth, time grows as the input does; else 1."""
+    """Measure, and print lines of JSON. Return 0 if the history is right and, with --growth, the time grows no more
+    than `LINEAR` times the input; else 1.
+    """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.events", description=__doc__)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--growth", action="store_true", help="1 : 4 : 16 in one session")
@@ -154,7 +158,7 @@ def main(arguments: list[str]) -> int:
 
 def measured(spark: SparkSession, where: Path, records: int) -> tuple[bool, float]:
     """Return whether the history has the expected numbers of changes and of authors, and the CPU seconds of the batch
-    that makes all of gold.
+    that makes all gold tables.
     """
     from tests.lake.worlds_on_spark import application
 
@@ -178,7 +182,7 @@ def measured(spark: SparkSession, where: Path, records: int) -> tuple[bool, floa
 
 
 def fill(lake: Lake, asked: Told) -> None:
-    """Write the two bronze tables, as their sources do."""
+    """Write rows into the two bronze tables, in the form in which the lake's sources write them."""
     records = tagged(pa.RecordBatch.from_pydict({name: asked.records[name] for name in ROW_SCHEMA.names}, ROW_SCHEMA))
     delta_lake.put(lake, schema.KRAFT_RECORD, pa.Table.from_batches([records]))
     names = [column.name for column in schema.ALTER_REQUEST.columns]

@@ -1,4 +1,6 @@
-"""Measures and prints figures: medians of interleaved runs, each figure as a line of JSON, ratios with their limits."""
+"""Measures and prints figures: medians of interleaved runs, a line of JSON for each figure, and ratios with their
+limits.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,13 @@ import statistics
 from collections.abc import Callable, Mapping
 
 Measure = Callable[[], float]
-"""Runs once, and returns the milliseconds that it took."""
+"""A function that runs the measured work once, and returns the milliseconds that it took."""
 
 
 def interleaved(measures: Mapping[str, Measure], rounds: int) -> dict[str, list[float]]:
-    """Run each measure in turn, `rounds` times, after an uncounted round. Return the milliseconds of the runs."""
+    """Run all measures one after another, `rounds` times, after a round that is not counted. Return name -> the
+    milliseconds of each run.
+    """
     taken: dict[str, list[float]] = {name: [] for name in measures}
     for turn in range(rounds + 1):
         for name, measure in measures.items():
@@ -28,7 +32,7 @@ def report(what: str, **figures: object) -> None:
 
 
 def report_times(what: str, taken: Mapping[str, list[float]]) -> dict[str, float]:
-    """Print the minimum, median and maximum of each measure in ms. Return the medians."""
+    """Print the minimum, median and maximum of each measure in ms. Return name -> its median in ms."""
     medians = {name: statistics.median(times) for name, times in taken.items()}
     for name, times in taken.items():
         spread = {"min": round(min(times), 1), "median": round(medians[name], 1), "max": round(max(times), 1)}
@@ -37,12 +41,12 @@ def report_times(what: str, taken: Mapping[str, list[float]]) -> dict[str, float
 
 
 def report_ratio(what: str, value: float, limit: float, *, at_least: bool = False) -> None:
-    """Print a ratio or another figure with its limit, and whether it is within the limit: at most `limit`; with
-    `at_least`, at least `limit`.
+    """Print a ratio or another figure with its limit, and whether it keeps the limit: it must be at most `limit`, or
+    with `at_least` at least `limit`.
     """
     report(what, ratio=round(value, 3), limit=limit, ok=value >= limit if at_least else value <= limit)
 
 
 def load() -> dict[str, object]:
-    """Return the number of processors, and the load average of the last minute."""
+    """Return the number of processors, and the load average of the last minute, by name."""
     return {"cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1)}

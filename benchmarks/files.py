@@ -1,4 +1,4 @@
-"""Times of whole processes that write files: `kac export` of 4,000 topics, compared with `kac snapshot` and
+"""Measures whole processes that write files: `kac export` of 4,000 topics, compared with `kac snapshot` and
 kafka-configs.
 
 ``python -m benchmarks.files [--kac PATH] [--rounds 3] [--real]``: runs on an embedded cluster in a separate process;
@@ -28,7 +28,9 @@ LIMIT = 1.5
 
 
 class Timed:
-    """Runs a command and measures it. written: the output of the last run. processor: the CPU seconds of each run."""
+    """A command that is run and measured. written: the output of the last run. processor: the CPU seconds of each
+    run.
+    """
 
     def __init__(self, command: Sequence[str]) -> None:
         self._command = command
@@ -36,7 +38,7 @@ class Timed:
         self.processor: list[float] = []
 
     def __call__(self) -> float:
-        """Run the command, and return its milliseconds. Raises RuntimeError if it fails."""
+        """Run the command, and return the milliseconds from its start to its end. Raises RuntimeError if it fails."""
         with tempfile.TemporaryDirectory() as home:
             before, start = _children(), time.perf_counter()
             done = subprocess.run(self._command, capture_output=True, env={**os.environ, "HOME": home})
@@ -49,7 +51,7 @@ class Timed:
 
 
 def _children() -> float:
-    """Return the CPU seconds of all ended children."""
+    """Return the CPU seconds of all ended child processes together."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

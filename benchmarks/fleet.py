@@ -1,9 +1,10 @@
-"""A fleet of clusters: the time of `kac lake collect --all` as a whole process, and of queries on a year of polls.
+"""Measures a fleet of clusters: the time of `kac lake collect --all` as a whole process, and of queries on a year of
+polls.
 
 ``python -m benchmarks.fleet [--clusters 100] [--rounds 3] [--days 365]``. The clusters are embedded ones, with three
-brokers and the topics of `quiet` each, in a separate process, so the machine also computes the answers. The first run
-also writes the whole first state of each cluster. ``--days`` makes a lake of the given number of days instead: 100
-clusters polled every five minutes with ten changes a day each, as nightly maintenance leaves it.
+brokers and the topics of the scenario `quiet` each, in a separate process, so the machine also computes the answers.
+The first run also writes the whole first state of each cluster. ``--days`` makes a lake of the given number of days
+instead: 100 clusters polled every five minutes with ten changes a day each, as nightly maintenance leaves it.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 async def serve(count: int) -> None:
-    """Run clusters until standard input ends; print a line with the addresses of each."""
+    """Run `count` embedded clusters until standard input ends; print a line with the addresses of each cluster."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard) if soft < hard else (soft, hard))
     async with AsyncExitStack() as running:
@@ -56,7 +57,7 @@ async def serve(count: int) -> None:
 
 @contextmanager
 def fleet(count: int) -> Iterator[list[str]]:
-    """Run `count` clusters in a separate process until the end of the block. Yield their addresses."""
+    """Run `count` clusters in a separate process until the end of the block. Yield the bootstrap addresses of each."""
     command = [sys.executable, "-m", "benchmarks.fleet", SERVE, str(count)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -67,8 +68,8 @@ def fleet(count: int) -> Iterator[list[str]]:
 
 
 def collect(home: Path, rounds: int, count: int) -> None:
-    """Poll all contexts of a home once for their first state, and then `rounds` times, and report the cost. Raises
-    SystemExit if a poll fails.
+    """Poll all contexts of the home folder once for the clusters' first state, then `rounds` times, and report the
+    cost. Raises SystemExit if a poll fails.
     """
     environ = {**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": str(home), "KAC_LAKE": str(home / "lake")}
     command = [sys.executable, "-m", "console", "lake", "collect", "--all", "--output", "json"]
@@ -93,7 +94,7 @@ def collect(home: Path, rounds: int, count: int) -> None:
 
 
 def measure(count: int, rounds: int) -> None:
-    """Report the cost of `kac lake collect` over `count` clusters."""
+    """Report the cost of `kac lake collect --all` for `count` clusters."""
     with tempfile.TemporaryDirectory() as folder, fleet(count) as addresses:
         home = Path(folder)
         (home / "kac").mkdir()
@@ -103,8 +104,8 @@ def measure(count: int, rounds: int) -> None:
 
 
 def make_year(where: str, days: int) -> None:
-    """Make a lake of `days` days as maintenance leaves it: `history` and `change_event` have a file for each cluster,
-    and `snapshot` a file for every `DAYS_AT_ONCE` days with the heartbeats of all polls.
+    """Make a lake of `days` days in the folder `where`, as maintenance leaves it: `history` and `change_event` have a
+    file for each cluster, and `snapshot` has a file for every `DAYS_AT_ONCE` days with the heartbeats of all polls.
     """
     lake = Lake.create(where)
     beats = {"kind": "heartbeat", "entity_type": ",".join(TYPES), "is_sensitive": False}
@@ -125,7 +126,7 @@ def make_year(where: str, days: int) -> None:
 
 
 def _changes(table: Table, cluster: str, *days: datetime) -> pa.Table:
-    """Return the changes of a cluster on these days."""
+    """Return the rows of `table` for the changes of a cluster on these days."""
     column = next(each.name for each in table.columns if each.type == "timestamp")
     more = {"entity_type": "topic", "kind": "state", "source": "snapshot", "new_value": "1", "op": "set"}
     filled = {"string": "x", "int": 1, "bigint": 1, "double": 1.0, "boolean": True, "timestamp": None}
@@ -143,7 +144,7 @@ def _changes(table: Table, cluster: str, *days: datetime) -> pa.Table:
 
 
 def query_year(days: int, rounds: int) -> None:
-    """Measure `kac history` on a lake of `days` days, each time as a new process."""
+    """Report the time of `kac history` on a lake of `days` days, each time as a new process."""
     with tempfile.TemporaryDirectory() as folder:
         where = f"{folder}/lake"
         make_year(where, days)

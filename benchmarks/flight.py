@@ -1,12 +1,12 @@
-"""The flight record of 40,000 partitions: its bytes per hour, the CPU time of recording, and the time to find an
-answer.
+"""Measures the flight record of 40,000 partitions (the file of all answers to a console): its bytes per hour, the CPU
+time of recording, and the time to find an answer.
 
 ``python -m benchmarks.flight [--minutes 60] [--reading 40000] [--keep FILE]``. An embedded cluster has 400 topics of
 100 partitions with three replicas; with --reading also a group with commits in that number of partitions. `kac record`
 polls every 2 s of a simulated clock, which is advanced after each poll. Between two polls half a percent of the
 partitions, 200, get records, and the group commits offsets for them; within the hour, each of 200 others loses a
-replica from its ISR and gets it back. Bytes are those of the file, and seconds the CPU time of recording
-only. If the run is shorter than 60 minutes, the figures of an hour are computed from its second half.
+replica from its ISR and gets it back. Bytes are those of the file, and seconds the CPU time of recording only. If the
+run is shorter than 60 minutes, the figures of an hour are computed from its second half.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ TOPICS, PARTITIONS, REPLICAS = 400, 100, 3
 MOVING = TOPICS * PARTITIONS // 200
 POLL = 2.0
 PATIENT = 600.0
-"""Timeout in seconds for an answer: cluster and client keep the machine busy, so no answer must count as late."""
+"""Timeout of a request in seconds, so long that no answer counts as late, although cluster and client keep the machine
+busy.
+"""
 _LIMITS = {
     triage_polls: ("ANSWER_SECONDS", "FIRST_ANSWER_SECONDS"),
     slow_polls: ("VIEW_SECONDS",),
@@ -54,17 +56,17 @@ _LIMITS = {
 }
 MOST_AN_HOUR = 10 << 20
 MOST_CPU = 0.02
-"""Maximum share of one processor that recording may take."""
+"""Maximum share (0 to 1) of one processor that recording may use."""
 
 
 class Simulated:
-    """A clock that only moves when it is set. at: seconds since 1970."""
+    """A clock whose time only changes when it is set. at: seconds since 1970."""
 
     def __init__(self, at: float) -> None:
         self.at = at
 
     def monotonic(self) -> float:
-        """Return the clock's seconds."""
+        """Return the clock's time as seconds."""
         return self.at
 
     def now(self) -> datetime:
@@ -73,7 +75,9 @@ class Simulated:
 
 
 def fill(cluster: EmbeddedCluster, *, reading: int) -> None:
-    """Add the topics, and a group that has read `reading` partitions, the growing ones among them; no group for 0."""
+    """Add the topics, and a group that has committed offsets of `reading` partitions, the growing ones among them; 0
+    adds no group.
+    """
     state = cluster.state
     brokers = sorted(state.brokers)
     for number in range(TOPICS):
@@ -94,13 +98,15 @@ def fill(cluster: EmbeddedCluster, *, reading: int) -> None:
 
 
 def growing() -> list[tuple[str, int]]:
-    """Return the partitions that get records at each poll."""
+    """Return (topic, partition) of the partitions that get records between two polls."""
     chance = random.Random(2)
     return [(f"team-{at % 20:02}.topic-{at:04}", chance.randrange(PARTITIONS)) for at in range(MOVING)]
 
 
 def move(cluster: EmbeddedCluster, poll: int, of: int) -> None:
-    """Write records, commit offsets and change ISRs, as between two polls. of: the number of polls in an hour."""
+    """Write records, commit offsets and change ISRs, as happens between two polls. poll: its number. of: the number of
+    polls in an hour.
+    """
     state, chance = cluster.state, random.Random(poll)
     for place in growing():
         records = chance.randrange(1, 5000)
@@ -121,7 +127,7 @@ def move(cluster: EmbeddedCluster, poll: int, of: int) -> None:
 
 
 class Sink:
-    """Stamps answers with the time of the simulated clock, and measures the cost of recording them."""
+    """Gives answers the time of the simulated clock, records them, and measures the CPU time of recording."""
 
     def __init__(self, writer: FlightWriter) -> None:
         self.writer = writer
@@ -142,8 +148,8 @@ class Sink:
 
 
 async def recorded(cluster: ThreadedCluster, sink: Sink, clock: Simulated, polls: int) -> list[tuple[int, float]]:
-    """Poll as `kac record` does, every POLL seconds of the clock. Return the bytes and seconds of the record after each
-    poll.
+    """Poll `polls` times as `kac record` does, every POLL seconds of the clock. Return, after each poll, the bytes of
+    the record and the CPU seconds of recording so far.
     """
     settings = ConnectionSettings(
         tuple((host, int(port)) for host, _, port in (a.rpartition(":") for a in cluster.bootstrap.split(","))),
@@ -169,7 +175,7 @@ async def recorded(cluster: ThreadedCluster, sink: Sink, clock: Simulated, polls
 
 
 async def measure(minutes: float, path: Path, *, reading: int) -> None:
-    """Record, and print the figures."""
+    """Record `minutes` minutes of the clock's time into a file, and print the figures. reading: as for `fill`."""
     clock = Simulated(float(round(time.time())))
     polls = round(minutes * 60 / POLL)
     with run_in_thread(ClusterSpec(scenario="quiet")) as cluster:
@@ -191,7 +197,7 @@ async def measure(minutes: float, path: Path, *, reading: int) -> None:
 
 
 def sought(path: Path) -> None:
-    """Measure the CPU milliseconds of opening the record, and of finding the answers at random times."""
+    """Report the CPU milliseconds of opening a record, and of finding the answers at random times."""
     before = time.process_time()
     reader = FlightReader(path)
     report("open", ms=round((time.process_time() - before) * 1000), answers=len(reader), damage=reader.damage)
@@ -213,7 +219,7 @@ def sought(path: Path) -> None:
 
 
 async def replayed(path: Path) -> None:
-    """Measure the CPU time of opening a record and replaying it, up to each verdict."""
+    """Report the CPU time of opening a record, and of replaying it up to each verdict."""
     from console.session.replay import Replay
     from console.triage.diagnosis import diagnose
     from console.triage.observations import Observations, after, begin

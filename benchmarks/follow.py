@@ -1,4 +1,5 @@
-"""Time from the controller's log to the lake, and to the screen: changes of a real cluster while `kac lake run` runs.
+"""Measures the time from a change in the controller's log until it is in the lake, and on the screen, while `kac lake
+run` runs.
 
 ``python -m benchmarks.follow [--changes 20]``: needs Java and Kafka's jars. It runs a broker, `kac lake run` with the
 controller's log as a source, and the console without a terminal on its pane History. A change's time is measured from
@@ -64,7 +65,7 @@ def main() -> None:
 
 
 def _configure(folder: Path, cluster: KafkaCluster) -> None:
-    """Write the context that the lake's sources name, and hide this user's files."""
+    """Write a configuration file with the context that the lake's sources name; the user's own files are not read."""
     file = folder / "kac/config.toml"
     file.parent.mkdir()
     file.touch(mode=0o600)
@@ -101,8 +102,8 @@ async def _measured(client: AdminClient, lake: Lake, cluster: KafkaCluster, runn
 
 
 async def _seen(screen: Driven, text: str) -> float:
-    """Wait until a text is on the screen. Return the time, seconds since 1970. Raises TimeoutError after `PATIENCE`
-    seconds.
+    """Wait until a text is on the screen. Return the time when it was seen, seconds since 1970. Raises TimeoutError
+    after `PATIENCE` seconds.
     """
     deadline = time.monotonic() + PATIENCE
     while text not in screen.text:
@@ -113,9 +114,10 @@ async def _seen(screen: Driven, text: str) -> float:
 
 
 async def _until_there(lake: Lake, running: Watched, attr: str, value: str) -> float:
-    """Wait until the topic's attribute has the value in the lake. Return the time of its record, seconds since 1970.
+    """Wait until the lake has this value for the topic's attribute. Return the timestamp of its record, seconds since
+    1970.
 
-    Raises TimeoutError, or SystemExit if the application ends before.
+    Raises TimeoutError after `PATIENCE` seconds, or SystemExit if the application ends before.
     """
     where = f"entity_key = '{TOPIC}' AND attr = '{attr}' AND new_value = '{value}' AND is_current"
     deadline = time.monotonic() + PATIENCE

@@ -1,5 +1,5 @@
-"""10,000 groups that read 40,000 partitions: the time until the Groups pane can be used, and the largest request and
-answer.
+"""Measures the Groups pane with 10,000 groups that read 40,000 partitions: the time until it can be used, and the
+largest request and answer.
 
 ``python -m benchmarks.groups [--kac PATH] [--rounds 5]``: measures the reads of a first screen and of all groups,
 compared with the same requests with undecoded answers; then the pane of `kac demo --scenario large` in a
@@ -39,13 +39,13 @@ USABLE, ALL = 2.0, 10.0
 SEEN, LATER = 20.0, 60.0
 """Seconds until the memory is measured, and until it is measured again; by then, all groups were polled in turn."""
 GROWTH = 15
-"""Maximum MiB by which the memory may grow between the two measurements."""
+"""Maximum MiB by which the console's memory may grow between the two measurements of `memory`."""
 LARGEST = 4 << 20
-"""Maximum bytes of a request or an answer. kac does not read an answer of more than 100 MiB."""
+"""Maximum bytes that a request or an answer may have. kac refuses answers of more than 100 MiB."""
 
 
 class Asked(NamedTuple):
-    """A request that was sent."""
+    """A request that the client sent, with its route."""
 
     api: str
     request: Any
@@ -53,7 +53,7 @@ class Asked(NamedTuple):
 
 
 class WatchedLink(Link):
-    """A link that keeps its requests, and the largest sizes on the wire."""
+    """A link that keeps its requests, and the largest request and answer in bytes."""
 
     def __init__(self, settings: ConnectionSettings) -> None:
         super().__init__(settings, self._note)
@@ -65,7 +65,7 @@ class WatchedLink(Link):
         self.largest = {what: max(size, sizes[what]) for what, size in self.largest.items()}
 
     async def call(self, api: str, asked: wire_fields.Asked, *, to: Route = ANY, **options: Any) -> Any:
-        """Call as `Link.call` does, and keep the request."""
+        """Send a request as `Link.call` does, and keep it. Return the answer."""
 
         def noted(kio: ModuleType) -> Any:
             request = wire_fields.payload(kio, api, asked)
@@ -88,7 +88,9 @@ async def first_screen(link: Link) -> Snapshot:
 
 
 async def everything(link: Link) -> Snapshot:
-    """Read members and lag of all groups, as the pane does in turn. Fail if a partition's lag is missing."""
+    """Read members and lag of all groups, as the pane does in turn. Raises AssertionError if a partition's lag is
+    missing.
+    """
     listing = await list_groups(link)
     snapshot = refresh.with_groups(Snapshot(), listing.groups, whole=True, at=datetime.now(UTC))
     names = list(listing.groups)
@@ -99,7 +101,7 @@ async def everything(link: Link) -> Snapshot:
 
 
 async def polled(link: Link, snapshot: Snapshot, names: Sequence[str]) -> Snapshot:
-    """Return the snapshot after a poll of these groups."""
+    """Return the snapshot after reading members and lag of the groups `names`."""
     polls = await poll_groups(link, names, {name: snapshot.groups[name].type for name in names})
     at = datetime.now(UTC)
     trends = refresh.trends_after(snapshot.lag_trends, polls.lags, at)
@@ -107,7 +109,7 @@ async def polled(link: Link, snapshot: Snapshot, names: Sequence[str]) -> Snapsh
 
 
 async def undecoded(link: Link, asked: Sequence[Asked]) -> None:
-    """Repeat these requests without decoding the answers."""
+    """Send these requests again, without decoding the answers."""
     for each in asked:
 
         def again(_: ModuleType, request: Any = each.request) -> Any:
@@ -117,7 +119,7 @@ async def undecoded(link: Link, asked: Sequence[Asked]) -> None:
 
 
 async def timed(work: Awaitable[Any]) -> float:
-    """Await the work, and return its CPU seconds."""
+    """Await the work, and return the CPU seconds of this process meanwhile."""
     began = time.process_time()
     await work
     return time.process_time() - began
@@ -148,7 +150,9 @@ async def reads(addresses: Sequence[tuple[str, int]], rounds: int) -> None:
 
 
 def pane(command: Sequence[str]) -> tuple[float, float]:
-    """Return the seconds from the pane's key to the lag in its first row, and the CPU seconds."""
+    """Run the console, and open the Groups pane. Return the seconds from its key to the lag in its first row, and the
+    CPU seconds.
+    """
     with terminal(command) as screen:
         screen.until(TOPICS, PATIENCE)
         screen.settle(2.0, 30.0)
@@ -160,7 +164,9 @@ def pane(command: Sequence[str]) -> tuple[float, float]:
 
 
 def memory(command: Sequence[str]) -> tuple[float, float]:
-    """Return the MiB of the console SEEN seconds after the first rows of the pane, and LATER seconds after that."""
+    """Run the console, and open the Groups pane. Return its memory in MiB SEEN seconds after the first rows, and LATER
+    seconds after that.
+    """
     with terminal(command) as screen:
         screen.until(TOPICS, PATIENCE)
         began = len(screen.written)

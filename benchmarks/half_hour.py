@@ -1,7 +1,8 @@
-"""The last half hour: its memory, and the bytes that its graphs and the mouse write to a terminal.
+"""Measures the console's last half hour of samples: its memory, and the bytes that graphs and the mouse write to a
+terminal.
 
 ``python -m benchmarks.half_hour --kac PATH [--seconds 130] [--topics 100000]``: PATH is an installed program. It runs
-in a pseudo-terminal of 200 × 60 on the overview, and on Now, for an embedded cluster in which nothing changes.
+in a pseudo-terminal of 200 × 60 on the panes Overview and Now, for an embedded cluster in which nothing changes.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ from widgets.terminal_diff import TerminalDiff
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ASKS_FOR_MOVES = b"\x1b[?1003h"
 COLORS = {"": "39", "muted": "38;2;139;148;158", "strong": "1", "graph": "38;2;79;138;196"}
-"""Meaning -> the escape sequence of its colour in the dark theme."""
+"""Name of a style -> the escape sequence of its colour in the dark theme."""
 POLLS = 5
-"""Number of samples that are measured, of the `OWN_SLOTS` that the half hour has."""
+"""Number of samples whose memory is measured, of the `OWN_SLOTS` samples of a half hour."""
 BETWEEN = 1.0
 """Seconds without output that separate two drawings."""
 COLUMN = 4096
-"""Maximum bytes of output for a new column."""
+"""Maximum bytes of output when the graphs get a new column."""
 
 
 def polls(topics: int, busy: int) -> Iterator[Snapshot]:
-    """Yield snapshots with this many topics; `busy` of them get records, with other rates at each poll."""
+    """Yield snapshots with `topics` topics; `busy` of them get records, at another rate in each snapshot."""
     idle = Counter(0.0, 0, 0.0, 0, 10.0, 0, 1)
     made = {name: Topic(name, (Partition(0, 1, (1,), (1,)),)) for name in (f"service-{n:06}" for n in range(topics))}
     counters = {(name, 0): idle for name in made}
@@ -53,8 +54,8 @@ def polls(topics: int, busy: int) -> Iterator[Snapshot]:
 
 
 def memory(topics: int, busy: int, limit: float) -> None:
-    """Report the MiB of half an hour of samples, extrapolated from `POLLS` of them. The sum includes parts that samples
-    share once, and omits the names themselves, which belong to the topics.
+    """Report the MiB of a half hour of samples, extrapolated from `POLLS` samples, with the limit in MiB. Parts that
+    samples share count once; names of topics are left out, because the snapshot keeps them anyway.
     """
     known, seconds = HalfHour(), []
     for turn, polled in enumerate(polls(topics, busy)):
@@ -70,7 +71,7 @@ def memory(topics: int, busy: int, limit: float) -> None:
 
 
 def bursts(terminal: Terminal, seconds: float) -> list[bytes]:
-    """Return the output of some seconds, in pieces that are at least `BETWEEN` seconds apart."""
+    """Read output for `seconds` seconds. Return it in pieces, separated where no output came for `BETWEEN` seconds."""
     found, last, end = [bytearray()], float("-inf"), time.perf_counter() + seconds
     while time.perf_counter() < end:
         if piece := terminal.listen(0.1):
@@ -82,7 +83,7 @@ def bursts(terminal: Terminal, seconds: float) -> list[bytes]:
 
 
 def noisy(count: int, columns: int, width: int, height: int) -> None:
-    """Measure the bytes of each new column of a full screen of graphs with random values."""
+    """Report the bytes that each new column writes on a full screen of `count` graphs with random values."""
     values = [random.Random(graph).choices(range(100), k=SLOTS + columns) for graph in range(count)]
     diff, sizes = TerminalDiff(width, height, erases_in_color=True), []
     for column in range(columns):
@@ -103,7 +104,10 @@ def noisy(count: int, columns: int, width: int, height: int) -> None:
 
 
 def drawing(command: list[str], pane: str, key: bytes, text: bytes, seconds: float, each: int) -> None:
-    """Measure the bytes of each new column, and all other bytes. each: seconds of a column."""
+    """Open a pane, and report the bytes that each new column of its graphs writes, and all other bytes.
+
+    key: opens the pane. text: shows that it is open. seconds: how long to measure. each: seconds between two columns.
+    """
     with Terminal(command, columns=200, rows=60) as terminal:
         terminal.until(b" topic", 60.0)
         terminal.press(key)
@@ -118,8 +122,8 @@ def drawing(command: list[str], pane: str, key: bytes, text: bytes, seconds: flo
 
 
 def over_a_slow_link(command: list[str], seconds: float) -> None:
-    """Measure the bytes that the overview and Now draw while nothing changes, over a slow link, on which graphs are
-    sentences.
+    """Report the bytes that the panes Overview and Now write in `seconds` seconds while nothing changes, with the
+    setting for slow links, in which sentences replace graphs.
     """
     with TemporaryDirectory() as folder:
         config = Path(folder, "kac", "config.toml")
@@ -135,8 +139,8 @@ def over_a_slow_link(command: list[str], seconds: float) -> None:
 
 
 def mouse(terminal: Terminal, pane: str) -> None:
-    """Measure the bytes of 100 moves of the pointer, which kac does not ask terminals to report, and of clicks on two
-    rows.
+    """Report the bytes that the console writes for 100 moves of the pointer, which it does not ask terminals to report,
+    and for clicks on two rows.
     """
     report_ratio(f"{pane}: asked terminals for moves of the mouse", int(ASKS_FOR_MOVES in terminal.written), 0)
     before = terminal.listen(0.5)

@@ -1,4 +1,4 @@
-"""Figures of the code's structure, counted from its text without running it.
+"""Counts figures of the code's structure from its text, without running it.
 
 ``python -m benchmarks.house [--root DIR]``: lines, and lines with code; Protocols; functions that take a `Session`, or
 a value that holds one; module names that several packages have; classes with many methods; docstrings with sections for
@@ -31,36 +31,40 @@ MOST_PROTOCOLS, MOST_WITH_SESSION = 15, 60
 MOST_TOUCHED = {
     "type of resource": 2, "verb": 1, "query": 1, "column": 1, "cause": 1, "kind of edit": 1, "part of the snapshot": 4,
 }  # fmt: skip
-"""New concept -> maximum number of files that change when it is added, without tests and generated pages. A new kind of
-edit is counted without its verb, and is sent in the request of another kind."""
+"""Sort of concept -> the maximum number of files that a new concept of this sort changes, without tests and generated
+pages. A new kind of edit is counted without its verb, and as if it were sent in an existing request.
+"""
 MOST_CODE = 75_000
 """Maximum lines of the product without blanks, comments and docstrings."""
 OFTEN, MANY_METHODS, LONG = 3, 25, 60
 WIDE = 6
-"""Number of names from which on a module should be imported as a whole, so that each use shows which module a name is
-from."""
+"""Number of names imported from one module from which on the module should be imported as a whole, so that each use
+shows the module of a name.
+"""
 NOUNS: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
     "connectors": (("connect", "mirror"), frozenset({"console.model.connect", "console.admin.connect"})),
     "schemas": (("schema", "subjects", "avro"), frozenset({"console.model.subjects", "console.admin.schemas"})),
 }
-"""Noun -> words in the names of its own files, and the modules that other files import to use the noun."""
+"""Noun (a kind of thing that kac lists, such as topics) -> words in the names of its own files, and the modules that
+other files import to use it.
+"""
 MOST_NAMING = 10
-"""Maximum number of files that import a noun's modules, besides the noun's own files."""
+"""Maximum number of files, besides the noun's own, that import a noun's modules."""
 SERIES = (Path("console/tui/panes"), Path("console/plan/kinds"))
 """Folders that contain a file for each noun."""
 HOLD_PARTS = ("read_at", "read_at.keys()", ".part", "unread", "need.parts", "unread.parts", "self._read")
-"""Ends of expressions whose values contain names of parts of the snapshot."""
+"""Endings of expressions whose values contain names of parts of the snapshot."""
 TAKE_PARTS = {"whole_parts", "with_failures", "with_part", "_part", "_fail", "_marked", "problems", "unread"}
 TAKE_PARTS |= {"nothing_text", "_read_at", "_simple", "_table", "found", "read", "ReadFailure", "Needs", "about"}
 """Functions that take names of parts of the snapshot."""
 ARE_PARTS = frozenset({"PARTS", "_PARTS", "NEEDS", "READ", "_READ", "VITAL", "BLOCKING"})
-"""Constants that contain names of parts of the snapshot."""
+"""Names of constants that contain names of parts of the snapshot."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Module(Struct, frozen=True, dict=True):
-    """A Python file. path: below the root."""
+    """A Python file with its text and syntax tree. path: relative to the root."""
 
     path: Path
     text: str
@@ -68,16 +72,18 @@ class Module(Struct, frozen=True, dict=True):
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """All nodes of the tree, cached: a walk takes as long as parsing, and each figure needs one."""
+        """All nodes of the syntax tree. They are cached, because a walk takes as long as parsing, and each figure needs
+        one.
+        """
         return tuple(ast.walk(self.tree))
 
 
 Count = Callable[[list[Module]], list[str]]
-"""Finds places in modules that should be rare, and returns each as text."""
+"""A function that finds places in modules of which there should be few; it returns each as text."""
 
 
 def modules(root: Path, folders: Iterable[str]) -> list[Module]:
-    """Return the modules in these folders, by path."""
+    """Return the Python files in these folders of the root, sorted by path."""
     files = chain.from_iterable(sorted((root / folder).rglob("*.py")) for folder in folders)
     texts = ((path.relative_to(root), path.read_text("utf-8")) for path in files)
     was_on = gc.isenabled()
@@ -100,7 +106,7 @@ def classes(module: Module) -> Iterator[ast.ClassDef]:
 
 
 def names_in(annotation: ast.expr | None) -> set[str]:
-    """Return the names of types in an annotation, including those in quotes."""
+    """Return the names of types in an annotation, including those in quotes; empty for None, no annotation."""
     if annotation is None:
         return set()
     found: set[str] = set()
@@ -116,7 +122,7 @@ def names_in(annotation: ast.expr | None) -> set[str]:
 
 
 def parameters(function: Function) -> list[ast.arg]:
-    """Return all parameters, including keyword-only ones."""
+    """Return all parameters of a function, including keyword-only ones."""
     given = function.args
     return [*given.posonlyargs, *given.args, *given.kwonlyargs]
 
@@ -132,11 +138,11 @@ def protocols(found: Iterable[Module]) -> list[str]:
 
 
 def with_session(found: Iterable[Module]) -> list[str]:
-    """Return the functions that take a `Session`, its reader, or a value that holds one, as ``path: name``.
+    """Return the functions that take a `Session`, its reader, or a value of a class that holds one, as ``path: name``.
 
-    A value holds one if a field of its class, or a parameter of its ``__init__``, is annotated with it. Only names
-    imported from `console.session` count, because Spark and fetches have sessions, too. A holding class counts by its
-    name, unless a module has another class with this name that holds none.
+    A class holds one if a field, or a parameter of its ``__init__``, is annotated with it. Only names imported from
+    `console.session` count, because Spark and fetches have sessions, too. Such a class is recognised by its name,
+    except in modules that have another class with this name that holds no session.
     """
     modules_ = list(found)
     owners = {module.path: owners_in(module) for module in modules_}
@@ -157,7 +163,7 @@ def with_session(found: Iterable[Module]) -> list[str]:
 
 
 def wide_imports(found: Iterable[Module]) -> list[str]:
-    """Return the imports of `WIDE` names or more from one module of the product, as ``path: module``."""
+    """Return the import statements with `WIDE` or more names from one module of the product, as ``path: module``."""
     modules_ = list(found)
     packages = {module.path.parent.as_posix().replace("/", ".") for module in modules_}
     return [
@@ -190,7 +196,7 @@ def with_many_methods(found: Iterable[Module]) -> list[str]:
 
 
 def namesakes(module: Module, without: Mapping[Path, set[str]]) -> set[str]:
-    """Return the names that a module uses for classes without a session. without: path -> names of such classes."""
+    """Return the names that a module uses for classes that hold no session. without: path -> names of such classes."""
     found = set(without.get(module.path, ()))
     for node in module.nodes:
         if isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -214,7 +220,7 @@ def owners_in(module: Module) -> frozenset[str]:
 
 
 def names_in_fields(class_: ast.ClassDef) -> set[str]:
-    """Return the names of types of a class's fields, and of the parameters of its ``__init__``."""
+    """Return the names of the types of a class's fields, and of the parameters of its ``__init__``."""
     found: set[str] = set()
     for node in class_.body:
         if isinstance(node, ast.AnnAssign):
@@ -226,7 +232,7 @@ def names_in_fields(class_: ast.ClassDef) -> set[str]:
 
 
 def lines_of_code(module: Module) -> int:
-    """Return the number of lines with code: no blanks, comments or docstrings."""
+    """Return the number of a module's lines with code, without blank lines, comments and docstrings."""
     coded: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
         if token.type not in _NO_CODE:
@@ -256,7 +262,7 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def comments(module: Module) -> int:
-    """Return the number of a module's comments, without those for tools and headings."""
+    """Return the number of a module's comments, without comments for tools and headings."""
     tokens = tokenize.generate_tokens(io.StringIO(module.text).readline)
     return sum(
         token.type == tokenize.COMMENT and not token.string.startswith(("# noqa", "# type:", "# pragma", "# --"))
@@ -265,9 +271,11 @@ def comments(module: Module) -> int:
 
 
 def repeated(found: Iterable[Module]) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the module names that occur three times or more, with their counts: those of nouns, and the others.
+    """Return name -> count of the module names that occur three times or more: first those that are named after a noun,
+    then the others.
 
-    A noun has a file of its name in each package (`SERIES` lists one for each noun), where readers expect it.
+    A noun has a file of its name in each package (`SERIES` lists folders with a file for each noun), where readers
+    expect it.
     """
     paths = [module.path for module in found if module.path.stem != "__init__"]
     nouns = {path.stem for path in paths if path.parent in SERIES}
@@ -278,15 +286,17 @@ def repeated(found: Iterable[Module]) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def sections(found: Iterable[Module]) -> Mapping[str, int]:
-    """Return the number of functions' docstrings with Args, Returns and Raises."""
+    """Return section (Args, Returns, Raises) -> the number of functions whose docstring has it."""
     texts = [ast.get_docstring(function) or "" for module in found for function in functions(module)]
     return {name: sum(f"{name}:\n" in text for text in texts) for name in ("Args", "Returns", "Raises")}
 
 
 def naming(found: Iterable[Module], words: Collection[str], known: frozenset[str]) -> tuple[list[str], list[str]]:
-    """Return the files of a noun, and the other files that import its modules, without those of the embedded cluster.
+    """Return the paths of a noun's own files, and of other files that import its modules. Files of the embedded cluster
+    are left out.
 
     Args:
+        found: the modules to search.
         words: words in the names of the noun's own files, or of their folder.
         known: the noun's modules.
     """
@@ -310,10 +320,11 @@ def _imported(module: Module) -> set[str]:
 
 
 def part_literals(found: Iterable[Module], names: Collection[str]) -> list[str]:
-    """Return the names of parts of the snapshot that are literals where the table's constants belong.
+    """Return the string literals that are names of parts of the snapshot, where the constants of the table of parts
+    should be used; as ``path:line: name``.
 
-    Each is ``path:line: name``. Such a literal is compared with, or indexes, an expression that holds names of parts;
-    or it is an argument of a function that takes them, or in a constant that holds them.
+    Such a literal is compared with, or indexes, an expression that holds names of parts; or it is an argument of a
+    function that takes them, or in a constant that holds them.
     """
     places = ((module, place) for module in found for node in module.nodes for place in _of_parts(node))
     literals = {
@@ -326,7 +337,7 @@ def part_literals(found: Iterable[Module], names: Collection[str]) -> list[str]:
 
 
 def _of_parts(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the direct subexpressions of a node that only hold names of parts."""
+    """Yield the direct subexpressions of a node that can only hold names of parts."""
     match node:
         case ast.Compare():
             sides = (node.left, *node.comparators)
@@ -351,7 +362,7 @@ def _holds_parts(node: ast.expr) -> bool:
 
 
 def main() -> int:
-    """Count, and print a line of JSON for each figure."""
+    """Count, and print a line of JSON for each figure. Return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.house", description=main.__doc__)
     parser.add_argument("--root", type=Path, default=HERE)
     root = parser.parse_args().root

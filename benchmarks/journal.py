@@ -1,5 +1,5 @@
-"""A journal of 100,000 changes: the cost of a start and of the history's first page, with segments and with the single
-file of former versions, with and without an unfinished change.
+"""Measures a journal of 100,000 changes: the cost of a start and of the history's first page, with segments and with
+the single file of former versions, with and without an unfinished change.
 
 ``python -m benchmarks.journal [--changes N]``. Each figure comes from a new process on an embedded cluster: the CPU
 seconds of the journal's part of a start, of the first page, and of a revert, and the peak memory of the whole process.
@@ -30,8 +30,8 @@ START, PAGE, MEMORY = 0.3, 0.5, 150
 
 
 def lines(changes: int, unfinished: int | None) -> Iterator[bytes]:
-    """Yield the lines of a journal, in which each change sets a key of one of a thousand topics. unfinished: the number
-    of a change without a written answer; None for none.
+    """Yield the lines of a journal of `changes` changes, each of a config of one of a thousand topics. unfinished: the
+    number of a change whose answer is missing; None if all have one.
     """
     from console.journal import entries
     from console.model.changes import Status
@@ -57,7 +57,9 @@ def lines(changes: int, unfinished: int | None) -> Iterator[bytes]:
 
 
 def write(first: Path, changes: int, unfinished: int | None, *, single: bool) -> int:
-    """Write a journal, in segments or with `single` in one file. Return its size in bytes."""
+    """Write a journal, in segments or, with `single`, in one file. Return its size in bytes. first: path of the first
+    file. unfinished: as for `lines`.
+    """
     from console.journal.segments import SEGMENT_BYTES
     from console.model.journal_lines import segment_path
 
@@ -79,10 +81,11 @@ def write(first: Path, changes: int, unfinished: int | None, *, single: bool) ->
 
 
 async def measured(what: str, bootstrap: str, change: int) -> dict[str, float]:
-    """Return the CPU seconds, the seconds, and the peak memory in MiB of a session's work with the journal, once the
-    cluster is known.
+    """Return, by name, the CPU seconds, the seconds, and the peak memory in MiB of one piece of a session's work with
+    the journal, on a cluster that is already known.
 
-    what: ``"start"``, ``"page"`` for the first page of the history, or anything else for the changes around `change`.
+    what: ``"start"``, ``"page"`` for the first page of the history, or anything else for reading the changes around
+    number `change`.
     """
     from console.admin.client import AdminClient
     from console.admin.settings import ConnectionSettings
@@ -113,7 +116,7 @@ async def measured(what: str, bootstrap: str, change: int) -> dict[str, float]:
 
 
 def in_process(what: str, bootstrap: str, change: int, home: Path) -> dict[str, float]:
-    """Take a measurement of this module in a new process, and return its figures by name."""
+    """Run `measured` in a new process, and return its figures by name."""
     command = [sys.executable, "-m", "benchmarks.journal", "--measure", what, bootstrap, str(change)]
     environ = {**os.environ, "XDG_STATE_HOME": str(home)}
     found = subprocess.run(command, env=environ, stdout=subprocess.PIPE, text=True, check=True)
@@ -122,7 +125,7 @@ def in_process(what: str, bootstrap: str, change: int, home: Path) -> dict[str, 
 
 
 def main() -> None:
-    """Print a line for each figure; exit with 1 if one exceeds its limit."""
+    """Measure, and print a line for each figure. Raises SystemExit with code 1 if a figure exceeds its limit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--changes", type=int, default=CHANGES)
     parser.add_argument("--measure", nargs=3, metavar=("WHAT", "BOOTSTRAP", "CHANGE"), help=argparse.SUPPRESS)

@@ -1,4 +1,4 @@
-"""Results in a JSON file, with a line for each, which tests and tables read."""
+"""Reads and writes files of benchmark results, a line of JSON for each result; tests and tables read them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ T = TypeVar("T")
 
 
 def read(file: Path, of: type[T]) -> list[T]:
-    """Return the results in a file; empty if there is no file."""
+    """Return the results in a file, decoded as type `of`; empty if there is no file."""
     return msgspec.json.decode(file.read_bytes(), type=list[of]) if file.exists() else []  # type: ignore[valid-type]
 
 
 def write(file: Path, every: Sequence[object]) -> None:
-    """Write results, replacing those in the file."""
+    """Write all results into a file; its former content is replaced."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(b"[\n" + b",\n".join(map(msgspec.json.encode, every)) + b"\n]\n")

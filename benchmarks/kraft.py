@@ -1,5 +1,5 @@
-"""Reading a metadata log: kac's decoder, alone and through Spark, compared with Kafka's DumpLogSegments, each in a new
-process.
+"""Measures the reading of a metadata log: kac's decoder, alone and through Spark, compared with Kafka's
+DumpLogSegments, each in a new process.
 
 ``python -m benchmarks.kraft [--megabytes 100] [--rounds 3] [--folder DIR]``: needs Java and Kafka's jars. The log is
 that of `benchmarks.metadata_log`, kept in DIR; kac makes Arrow batches and drops them, DumpLogSegments prints to
@@ -42,8 +42,8 @@ _RECORD = re.compile(r'\| offset: (\d+) .* payload: (\{"type":"(\w+)".*\})$')
 
 
 def decode(log: str) -> dict[str, float]:
-    """Read a log to its end. Return seconds, CPU seconds, the number of records, and the process' peak memory in
-    MiB.
+    """Decode a log to its end. Return, by name, seconds, CPU seconds, the number of records, and the process' peak
+    memory in MiB.
     """
     from tests.support.metadata_log import read_log
 
@@ -54,8 +54,8 @@ def decode(log: str) -> dict[str, float]:
 
 
 def through_spark(log: str) -> dict[str, float]:
-    """Read a log as a stream of `kac lake`, and discard all columns. Return seconds without the session's start, and
-    the number of records.
+    """Read a log as a stream of `kac lake`, and discard all columns. Return, by name, seconds (without the start of the
+    session) and the number of records.
     """
     from console.collecting.spark_session import lake_session
     from console.lake.inputs import Inputs, MetadataLog
@@ -84,7 +84,9 @@ def _since(wall: float, cpu: float) -> dict[str, float]:
 
 
 def fresh(what: str, log: Path) -> tuple[dict[str, float], Cost]:
-    """Run a measurement in a new process. Return its figures, and the cost of the whole process."""
+    """Run a measuring function of this module in a new process. Return its figures, and the cost of the whole process.
+    what: the function's name.
+    """
     with tempfile.NamedTemporaryFile("r") as told:
         cost = cost_of([sys.executable, "-m", "benchmarks.kraft", "--measure", what, str(log), told.name])
         figures: dict[str, float] = json.load(told)
@@ -99,13 +101,13 @@ def dump_command(log: Path) -> list[str]:
 
 
 def dumped(log: Path) -> Cost:
-    """Return the cost of DumpLogSegments, including the start of Java."""
+    """Return the cost of DumpLogSegments on a log, including the start of Java."""
     return cost_of(["sh", "-c", f"exec {shlex.join(dump_command(log))} > /dev/null 2>&1"])
 
 
 def check(log: Path) -> None:
-    """Check that kac's decoder and DumpLogSegments find the same number of records of each type, and equal payloads in
-    the first `CHECKED` records. Raises AssertionError.
+    """Raise AssertionError unless kac's decoder and DumpLogSegments find the same number of records of each type, and
+    equal payloads in the first `CHECKED` records.
     """
     from tests.support.metadata_log import read_log
 
@@ -134,7 +136,9 @@ def check(log: Path) -> None:
 
 
 def growth(logs: Mapping[int, Path]) -> None:
-    """Compare time and memory of growing logs with those of the smallest log."""
+    """Report time and memory for logs of growing size, as factors of those for the smallest log. logs: size in MiB ->
+    the log.
+    """
     taken = {times: fresh("decode", log)[0] for times, log in logs.items()}
     for times, figures in taken.items():
         report("growth", times=times, **{name: round(value, 2) for name, value in figures.items()})
@@ -143,7 +147,9 @@ def growth(logs: Mapping[int, Path]) -> None:
 
 
 def several_times(log: Path, times: int, folder: Path) -> Path:
-    """Return a log with the same batches repeated `times` times. Checksums do not cover a batch's offset."""
+    """Return a log in `folder` that has the batches of `log` `times` times, with increasing offsets; checksums stay
+    valid, because they do not cover a batch's base offset.
+    """
     made = folder / f"times-{times}" / log.name
     if made.exists():
         return made
@@ -184,7 +190,7 @@ class _Lazy(dict[str, Any]):
 
 
 def _most_memory() -> float:
-    """Return the peak memory in MiB of this process only; `getrusage` starts with the parent's peak."""
+    """Return the peak memory of this process in MiB, from /proc, because `getrusage` starts with the parent's peak."""
     (told,) = re.findall(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
     return int(told) / 1024
 
@@ -201,7 +207,9 @@ def _written(folder: Path, kind: str, megabytes: int) -> Path:
 
 
 def measure(folder: Path, megabytes: int, rounds: int) -> None:
-    """Decode logs alone, with Spark and with Kafka's dump tool, `rounds` times each, and report the costs."""
+    """Read logs with kac's decoder, through Spark and with DumpLogSegments, `rounds` times each, and report the costs.
+    megabytes: size of the log in MiB.
+    """
     report("machine", **load())
     base = _written(folder, "busy", megabytes // 4)
     busy, quiet = _written(folder, "busy", megabytes), _written(folder, "idle", megabytes // 4)

@@ -1,4 +1,4 @@
-"""The time of `kac lake demo`: it makes, reads and builds a day of three clusters.
+"""Measures the time of `kac lake demo`, which makes a lake of one day of three clusters.
 
 ``python -m benchmarks.lake_demo [--rounds 1]``: needs Java.
 """

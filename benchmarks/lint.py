@@ -1,7 +1,8 @@
-"""The cost of `kac lint`: for `kac cluster --scenario large`, and for 4,000 topics with 20,000 quota entities.
+"""Measures `kac lint` on the cluster of `kac cluster --scenario large`, and on one with 4,000 topics and 20,000 quota
+entities.
 
-``python -m benchmarks.lint [--kac PATH] [--rounds 3]``: the cluster is a separate process, so its CPU time is
-not included. Prints wall seconds, CPU seconds of the client only, and at last whether all rounds had the same findings.
+``python -m benchmarks.lint [--kac PATH] [--rounds 3]``: the cluster is a separate process, so its CPU time is not
+included. Prints wall seconds, CPU seconds of the client only, and at last whether all rounds had the same findings.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ LARGE, SMALL = 20.0, 2.0
 
 def measure(name: str, program: list[str], bootstrap: str, rounds: int, limit: float) -> None:
     """Report the wall seconds and the CPU seconds of `kac lint`, its number of findings by rule, and whether all rounds
-    had the same findings. limit: wall seconds that the median may take.
+    had the same findings. limit: maximum of the median, in wall seconds.
     """
     with tempfile.TemporaryDirectory() as folder:
         environ = {**os.environ, "XDG_STATE_HOME": folder, "XDG_CONFIG_HOME": folder}

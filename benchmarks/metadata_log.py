@@ -29,11 +29,11 @@ _SHARES = (
     ("brokers", 2),
     ("rare", 1),
 )
-"""Kinds of batches, with their number among every hundred batches."""
+"""Kind of batch, and the number of such batches among every hundred."""
 
 
 class Day:
-    """Makes the values of records, batch by batch. seed: the same seed makes the same log."""
+    """Makes the batches of a metadata log as on a usual day. seed: the same seed gives the same batches."""
 
     def __init__(self, seed: int = 7) -> None:
         self._random = random.Random(seed)
@@ -55,15 +55,15 @@ class Day:
         }
 
     def batches(self) -> Iterator[list[bytes]]:
-        """Yield batches endlessly."""
+        """Yield batches without end, each as the encoded values of its records."""
         kinds, shares = zip(*_SHARES, strict=True)
         while True:
             for kind in self._random.choices(kinds, shares, k=1000):
                 yield self._made[kind]()
 
     def _leader_changes(self) -> list[bytes]:
-        """A broker goes or comes back: some of its partitions get another leader, without the broker among their
-        in-sync replicas.
+        """Return the records of a broker that stops or comes back: some of its partitions get another leader, and an
+        ISR without the broker.
         """
         made = []
         for _ in range(self._random.randint(2, 24)):
@@ -221,14 +221,14 @@ class Day:
 
 
 def idle() -> Iterator[list[bytes]]:
-    """Yield the batches of an idle controller endlessly."""
+    """Yield the batches of an idle controller without end, each as the encoded values of its records."""
     while True:
         yield [value("NoOpRecord")]
 
 
 def write_log(folder: Path, size: int, batches: Iterable[list[bytes]]) -> Path:
-    """Make a folder `__cluster_metadata-0` with a segment of about `size` bytes, and next to it the file that names its
-    cluster. Return the folder.
+    """Make a folder `__cluster_metadata-0` in `folder` with a segment of about `size` bytes, and next to it the file
+    meta.properties with the cluster's id. Return the new folder.
     """
     log = folder / "__cluster_metadata-0"
     log.mkdir(parents=True)

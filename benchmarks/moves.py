@@ -1,4 +1,5 @@
-"""The CPU seconds of planning moves for each goal, against their limits, and the bytes that a balancing plan copies.
+"""Measures the CPU seconds of planning reassignments for each goal, against limits, and the bytes that a balancing plan
+copies.
 
 ``python -m benchmarks.moves [--partitions 10000 100000] [--brokers 30]``
 """
@@ -17,12 +18,12 @@ from console.operations.placement import Host, Placed, Placement
 from console.operations.planner import propose
 
 LIMITS = {10_000: 2.0, 100_000: 20.0}
-"""Number of partitions -> maximum CPU seconds for a plan and its forecast."""
+"""Number of partitions -> maximum CPU seconds for a plan and the forecast of its effect."""
 
 
 def placement(partitions: int, brokers: int) -> Placement:
-    """Return a placement of this many partitions with three replicas in three racks. Each topic has ten of the
-    partitions, and the last three brokers are empty.
+    """Return a placement of `partitions` partitions with three replicas in three racks. Each topic has ten partitions;
+    the last three brokers have no replicas.
     """
     chance = random.Random(7)
     ids = range(1, brokers + 1)

@@ -1,4 +1,4 @@
-"""Another client's actions on a cluster that the console watches: changes, reads, records, and waiting."""
+"""Actions of another client on a cluster that the console watches: changes, reads, writes of records, and waiting."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from console.admin.topics import describe_topics
 from console.model import changes
 
 AGAIN = 0.1
-"""Seconds between two checks."""
+"""Seconds between two checks of a condition."""
 
 
 def connected(settings: ConnectionSettings) -> AdminClient:
@@ -29,7 +29,7 @@ def connected(settings: ConnectionSettings) -> AdminClient:
 
 
 async def send(client: AdminClient, change: changes.ChangeRequest) -> tuple[changes.Outcome, ...]:
-    """Send a change. Raises RuntimeError if a part of it is refused."""
+    """Send a change request. Return the outcomes. Raises RuntimeError if one of them is a failure."""
     outcomes = await client.run(admin_changes.send, change, validate_only=False)
     refused = [outcome for outcome in outcomes if outcome.status is not changes.Status.APPLIED]
     if refused:
@@ -38,8 +38,8 @@ async def send(client: AdminClient, change: changes.ChangeRequest) -> tuple[chan
 
 
 async def until(is_so: Callable[[], Awaitable[bool]], what: str, within: float) -> None:
-    """Wait until a condition holds. An AdminError counts as a condition that does not hold yet. Raises TimeoutError
-    after `within` seconds, with `what` and the last such error.
+    """Await `is_so` until it returns True; an AdminError counts as False. Raises TimeoutError after `within` seconds,
+    with `what` and the last such error.
     """
     deadline = time.monotonic() + within
     last = ""
@@ -55,8 +55,8 @@ async def until(is_so: Callable[[], Awaitable[bool]], what: str, within: float) 
 
 
 async def is_settled(client: AdminClient) -> bool:
-    """Return whether every replica is in sync and led by its preferred replica. Elect preferred replicas that do not
-    lead.
+    """Return whether every replica is in sync and every partition is led by its preferred replica. Elect preferred
+    replicas that do not lead.
     """
     listing = await client.run(describe_topics)
     places = [(topic.name, each) for topic in listing.topics.values() for each in topic.partitions]
@@ -71,7 +71,7 @@ async def is_settled(client: AdminClient) -> bool:
 
 
 async def committed(client: AdminClient, group: str, topic: str) -> list[int]:
-    """Return the offsets that a group has committed for a topic."""
+    """Return the offsets that a group has committed for the partitions of a topic."""
     found, _ = await client.run(group_positions, [group])
     positions = found[group].committed if group in found else {}
     return [each.offset for place, each in positions.items() if place[0] == topic]
@@ -87,7 +87,9 @@ async def write(
     value: bytes | None,
     timestamp_ms: int | None = None,
 ) -> None:
-    """Write `count` records, and wait until they are acknowledged. Raises KafkaError if they are refused."""
+    """Write `count` records, and wait until they are acknowledged. Raises KafkaError if they are refused. partition:
+    None to choose it by key. timestamp_ms: ms since 1970; None for now.
+    """
     async with AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all", linger_ms=20) as producer:
         sent = [
             await producer.send(topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms or now_ms())

@@ -1,4 +1,4 @@
-"""The CPU seconds of a plan with 100,000 edits: staged on a snapshot, and compiled into requests.
+"""Measures the CPU seconds of a plan with 100,000 edits: staged on a snapshot, and compiled into requests.
 
 ``python -m benchmarks.plan [--edits 100000] [--rounds 3] [--profile]``
 """
@@ -43,7 +43,9 @@ KEYS = {
 
 
 def configs() -> ConfigSet:
-    """Return the configs of a topic without overrides; all topics share the object, as with the client's decoder."""
+    """Return the config set of a topic without overrides. All topics of the benchmark share it, as they do when the
+    client decodes equal configs.
+    """
     return ConfigSet(
         tuple(
             ConfigEntry(name, value, DEFAULT_CONFIG, type=type_, synonyms=(Synonym(name, value, DEFAULT_CONFIG),))
@@ -53,7 +55,7 @@ def configs() -> ConfigSet:
 
 
 def cluster(topics: int) -> Snapshot:
-    """Return a snapshot with this many topics of three replicas, and their configs."""
+    """Return a snapshot with `topics` topics of three replicas, and their configs."""
     names = [f"team-{number % 40:02d}.service-{number:06d}.events" for number in range(topics)]
     partition = Partition(0, 1, (1, 2, 3), (1, 2, 3))
     shared = configs()
@@ -66,7 +68,7 @@ def cluster(topics: int) -> Snapshot:
 
 
 def of_topics(snapshot: Snapshot, count: int) -> Sequence[Edit]:
-    """Return edits of two keys of each topic, `count` at most."""
+    """Return edits of two config keys of each topic in the snapshot, at most `count`."""
     keys = (("max.message.bytes", "2097152"), ("retention.ms", "86400000"))
     return [SetConfig(topic_resource(name), *key) for name in snapshot.topics for key in keys][:count]
 
@@ -85,7 +87,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def made(edits: Sequence[Edit], snapshot: Snapshot) -> Plan:
-    """Stage and compile edits, and return the plan. Raises RuntimeError if an edit is left out."""
+    """Stage and compile edits, and return the plan. Raises RuntimeError if the plan lacks an edit."""
     plan = stage(EMPTY, edits, snapshot).plan
     steps = compile_plan(plan, Facts(configs=snapshot.configs))
     if len(plan) != len(edits) or not steps:

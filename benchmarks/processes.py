@@ -1,8 +1,8 @@
-"""The cost of a command: CPU time and memory of its process and of all processes below it.
+"""Measures the cost of a command: CPU time and memory of its process and of all processes below it.
 
 Spark's Java and Python workers are below the command, and some of them end after their parents, so that a parent's own
 sums leave them out. Therefore /proc is read repeatedly while the command runs. The CPU time of a process between the
-last check and its end comes from the sums of ended children that the command's parent gets.
+last reading and its end comes from the times of ended children that the command's parent gets.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ JAVA = "java"
 _TICKS = os.sysconf("SC_CLK_TCK")
 _CHECK_SECONDS = 0.1
 _CHECKS_TO_MEMORY = 5
-"""The memory is only read at one of this many checks, because the kernel needs some time to compute a process' shared
-memory.
+"""Memory is read at one of this many readings of /proc only, because the kernel needs some time to compute a process'
+shared memory.
 """
 
 
@@ -37,9 +37,9 @@ memory.
 class Cost:
     """The cost of a command with all processes below it.
 
-    wall: seconds. cpu: CPU seconds; java_cpu: the part of Java. own, java, worker: the peak MiB of the command itself,
-    of Java (0 without) and of the largest Python worker of Java; together: the greatest sum at a moment. Memory of a
-    worker, and in `together`, counts with the process' share of shared memory.
+    wall: seconds. cpu: CPU seconds; java_cpu: the CPU seconds of Java. own, java, worker: the peak memory in MiB of the
+    command itself, of Java (0 without Java) and of the largest Python worker of Java; together: the greatest sum at one
+    moment. For workers, and in `together`, shared memory counts with the process' proportional part.
     """
 
     wall: float
@@ -51,7 +51,7 @@ class Cost:
     together: float
 
     def __sub__(self, before: Cost) -> Cost:
-        """Return the seconds since an earlier cost, with the memory of this one."""
+        """Return a cost with the seconds since an earlier cost, and the memory of this one."""
         return Cost(
             self.wall - before.wall,
             self.cpu - before.cpu,
@@ -63,7 +63,7 @@ class Cost:
         )
 
     def shown(self) -> dict[str, object]:
-        """Return the figures for a report, in seconds and MiB, with the load average."""
+        """Return the figures by name for a report, in seconds and MiB, with the machine's load average."""
         seconds = {"wall_s": round(self.wall, 2), "cpu_s": round(self.cpu, 2), "java_cpu_s": round(self.java_cpu, 2)}
         return {
             **seconds,
@@ -74,7 +74,7 @@ class Cost:
 
 @dataclass
 class _Process:
-    """A process that was seen. ticks: of CPU time. most: peak MiB."""
+    """A process that a reading of /proc found. ticks: of CPU time. most: peak memory in MiB."""
 
     name: str = ""
     is_worker: bool = False
@@ -83,11 +83,12 @@ class _Process:
 
 
 class Tree:
-    """A process with all below it, watched inside a ``with`` block, and its cost so far.
+    """A process and all processes below it, observed inside a ``with`` block, and their cost so far.
 
     Args:
         root: the process's id.
-        seconds: between two checks. A check takes about 5 ms of CPU time, and more if it reads shared memory.
+        seconds: between two readings of /proc. A reading takes about 5 ms of CPU time, and more if it reads shared
+            memory.
     """
 
     def __init__(self, root: int, seconds: float = _CHECK_SECONDS) -> None:
@@ -110,7 +111,9 @@ class Tree:
         self._thread.join()
 
     def cost(self, waited_for: float = 0.0) -> Cost:
-        """Return the cost so far. waited_for: the CPU seconds of an ended root process, which its parent got."""
+        """Return the cost so far. waited_for: the CPU seconds of the root process, which its parent gets after its end;
+        0.0 while it runs.
+        """
         now = time.perf_counter()
         self._check()
         with self._alone:
@@ -195,7 +198,7 @@ def _processes() -> Iterator[tuple[int, list[str]]]:
 
 
 def _above(pid: int, found: Mapping[int, list[str]]) -> list[int]:
-    """Return the parent of a process, and all above it."""
+    """Return the ids of a process' parent, of the parent's parent, and so on."""
     above = []
     while pid in found:
         pid = int(found[pid][1])
@@ -204,14 +207,16 @@ def _above(pid: int, found: Mapping[int, list[str]]) -> list[int]:
 
 
 def _kib(pid: int, file: str, field: str) -> int:
-    """Return a field of a file in /proc in KiB; 0 if the process has ended and is not waited for yet."""
+    """Return a field, in KiB, of a file in /proc/PID; 0 if the process has ended."""
     told = re.search(rf"^{field}:\s+(\d+) kB$", Path(f"/proc/{pid}/{file}").read_text(), re.MULTILINE)
     return int(told[1]) if told else 0
 
 
 @contextmanager
 def watched(command: Sequence[str], environ: Mapping[str, str] | None = None) -> Iterator[Watched]:
-    """Run a command in this checkout; at the end of the block, kill it if it still runs."""
+    """Run a command in this checkout; yield it with its cost. At the end of the block, kill it if it still runs.
+    environ: variables added to those of this process; None for no more.
+    """
     with tempfile.TemporaryFile("w+") as output:
         it = Watched(command, environ, output)
         try:
@@ -224,7 +229,7 @@ def watched(command: Sequence[str], environ: Mapping[str, str] | None = None) ->
 
 
 def cost_of(command: Sequence[str], environ: Mapping[str, str] | None = None) -> Cost:
-    """Run a command to its end, and return its cost. Raises SystemExit if it fails."""
+    """Run a command to its end, and return its cost. environ: as for `watched`. Raises SystemExit if it fails."""
     with watched(command, environ) as it:
         return it.wait()
 

@@ -1,9 +1,9 @@
-"""The cost of rates for the brokers, and of `find` and `!` for the console, with `--scenario large`.
+"""Measures the cost of rates for the brokers, and of `find` and `!` for the console, with `--scenario large`.
 
 ``python -m benchmarks.rates [--seconds 120] [--partitions 40000]``: reads every two seconds as a screen does. Prints a
 broker's share of CPU time for these reads (the cluster is another process), the number of partitions that have a rate
 at the end, and the CPU seconds of a search in all panes and of listing all troubles, over all topics. Log directories
-are described with all 300,000 partitions, so their part is larger than for so few partitions.
+are described with all 300,000 partitions, so their part of the cost is larger than for so few partitions.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ from console.triage.trouble import troubles
 TICK = 2.0
 """Seconds between reads of the rates."""
 SHARE = 0.01
-"""Maximum share of a broker's time that the reads of rates may take."""
+"""Maximum share (0 to 1) of a broker's CPU time that the reads of rates may take."""
 CPU = 3.0
 """Maximum CPU seconds for a search in 100,000 topics, 100,000 ACLs and a million quotas, while the screen runs."""
 
 
 async def watched(session: Session, cluster: int, seconds: float, partitions: int) -> None:
-    """Read the rates of about `partitions` partitions, three in each topic, for `seconds` seconds. Report the cost.
+    """Read the rates of about `partitions` partitions, three in each topic, for `seconds` seconds. Report the cost for
+    the brokers.
 
     cluster: the process id of the cluster.
     """

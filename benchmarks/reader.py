@@ -1,4 +1,4 @@
-"""A lake of a million changes: the time of `kac history` from its start to its first row, compared with DuckDB and
+"""Measures `kac history` on a lake of a million changes, from its start to its first row, compared with DuckDB and
 PyArrow alone.
 
 ``python -m benchmarks.reader [--rounds 9] [--rows 1000000]``. The other programs read the same rows of the same files
@@ -51,8 +51,8 @@ print(*[(f"{r['entity_key']} {r['attr']} {r['new_value']}",) for r in top], sep=
 
 
 def make_lake(where: str, rows: int) -> list[str]:
-    """Make a lake with three clusters of 5,000 topics; each change has its own time. Return the files of the history of
-    `CLUSTER`.
+    """Make a lake of `rows` changes, each with its own time, in three clusters of 5,000 topics. Return the paths of the
+    `history` files of `CLUSTER`.
     """
     import duckdb
 
@@ -72,7 +72,7 @@ def make_lake(where: str, rows: int) -> list[str]:
 
 
 class FirstRow:
-    """Measures the time from a process' start to its first row. lines: the rows of the last run."""
+    """A command whose time from its start to its first row is measured. lines: the rows of the last run."""
 
     def __init__(self, command: Sequence[str], home: str, titles: int = 0) -> None:
         self._command = command
@@ -98,8 +98,8 @@ class FirstRow:
 
 
 def measure(lake: str, files: Sequence[str], topic: str, rounds: int, home: str) -> None:
-    """Report the milliseconds until the first row of the latest changes of a cluster, or of a topic in it, by kac,
-    DuckDB and PyArrow. topic: a topic; ``""`` for the cluster. Raises RuntimeError if the answers differ.
+    """Report the milliseconds until the first row of the newest changes, by kac, DuckDB and PyArrow. topic: of this
+    topic only; ``""`` for the whole cluster. Raises RuntimeError if the answers differ.
     """
     words = ["--entity", f"topic:{topic}"] if topic else []
     kac = [sys.executable, "-m", "console", "history", *words, "--lake", lake, "--cluster", CLUSTER]

@@ -1,8 +1,8 @@
-"""The time to read all topic configs and all quotas into the model, compared with kadm (Go) and with reading the same
-bytes undecoded.
+"""Measures the time to read all topic configs and all quotas into kac's model, compared with kadm (Go) and with reading
+the same bytes undecoded.
 
 ``python -m benchmarks.reads [HOST:PORT] [--rounds 10]``: without an address it starts a broker (benchmarks.cluster).
-The peer in Go (``peers/kadm``) is built once.
+The program in Go (``peers/kadm``) is built once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ PEERS = Path(__file__).parent / "peers"
 
 
 def kadm(address: str) -> Callable[[], dict[str, float]]:
-    """Build the peer in Go. Return a function that runs it in a new process, and returns its own measurements in ms."""
+    """Build the program in Go. Return a function that runs it in a new process, and returns name -> ms as the program
+    measures them.
+    """
     binary = Path(tempfile.mkdtemp()) / "kadm"
     subprocess.run(["go", "build", "-o", str(binary), "."], cwd=PEERS / "kadm", check=True)
 
@@ -40,7 +42,9 @@ def kadm(address: str) -> Callable[[], dict[str, float]]:
 
 
 def fresh(code: str, address: str) -> float:
-    """Run one of this module's measures in a new process, like the peer. Return its own measurement in ms."""
+    """Run Python code that calls `measure` in a new process, as the program in Go runs. Return the milliseconds that it
+    measured.
+    """
     environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
     command = [sys.executable, "-m", "benchmarks.reads", "--measure", code, address]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environ)
@@ -48,8 +52,8 @@ def fresh(code: str, address: str) -> float:
 
 
 def measure(what: str, address: str) -> float:
-    """Connect, list the topics, then time one read. Return milliseconds. what: "configs", "raw" for undecoded configs,
-    or "quotas".
+    """Connect, list the topics, then time one read. Return its milliseconds. what: "configs", "raw" for undecoded
+    configs, or "quotas".
     """
     from console.admin import configs, quotas, topics
     from console.admin.client import AdminClient
@@ -78,8 +82,8 @@ def measure(what: str, address: str) -> float:
 
 
 async def read_undecoded(link: Any, names: list[str]) -> list[bytes]:
-    """Send the requests of `describe_configs`, with the same chunks and number in flight, and return the answers as
-    bytes.
+    """Send the same requests as `describe_configs`, with as many resources in each and as many at once, and return the
+    answers as bytes.
     """
     from console.admin.configs import CHUNK, IN_FLIGHT
 

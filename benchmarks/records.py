@@ -1,5 +1,5 @@
-"""The times of searches for records of a real broker, compared with kcat's in the same run, on topics of 2,000,000
-records of JSON.
+"""Measures searches for records of a real broker, compared with kcat in the same run, on topics of 2,000,000 records of
+JSON.
 
 ``python -m benchmarks.records [--records 2000000] [--rounds 3] [--codecs lz4,zstd,none] [--bootstrap ADDRESS]``. kac
 runs as a process from its start to the last record, as kcat does. A condition without a literal is compared with a loop
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 PARTITIONS = 4
 WANTED = 1_234_567
-"""The number of the only order that is searched for."""
+"""The number of the order that the searches look for; only one record has it."""
 CUSTOMER = f"customer-{WANTED}"
 LITERAL = f'value.customer == "{CUSTOMER}" && value.amount >= 0.0'
 NO_LITERAL = "value.amount > 998.0 && value.items[0].count == 1"
 MOST_MEMORY = 150
-"""Maximum MiB of the whole process."""
+"""Maximum peak memory of kac's process in MiB."""
 LOOPED = 20_000
-"""Number of records of the loop that is compared; its time is scaled to all records."""
+"""Number of values on which the loop of `bare_loop` is timed; the time is scaled to all records."""
 
 
 def order(number: int) -> bytes:
-    """Return a record of about 250 bytes."""
+    """Return the JSON of an order with this number, about 250 bytes."""
     return (
         b'{"id": %d, "customer": "customer-%d", "amount": %d.5, "state": "%s", "items": [{"sku": "sku-%d", '
         b'"count": %d}, {"sku": "sku-%d", "count": 1}], "address": {"street": "%d Long Street", '
@@ -68,7 +68,7 @@ def fill(bootstrap: str, topic: str, codec: str, count: int) -> None:
 
 
 def send(producer: Producer, topic: str, value: bytes | None, key: bytes | None, **more: Any) -> None:
-    """Send a record as soon as the producer has room. more: arguments of `Producer.produce`."""
+    """Send a record, waiting while the producer's queue is full. more: arguments of `Producer.produce`."""
     while True:
         try:
             producer.produce(topic, value, key, **more)
@@ -85,7 +85,7 @@ KCAT = "kcat -C -b {bootstrap} -t {topic} -e -q"
 
 
 class Taken(NamedTuple):
-    """The time, the memory and the lines of a program."""
+    """The cost of a program: its time, its memory, and the number of lines that it found."""
 
     milliseconds: float
     mebibytes: float
@@ -94,7 +94,7 @@ class Taken(NamedTuple):
 
 
 def taken(command: str) -> Taken:
-    """Run a pipeline that prints a number of lines. Return its cost. Raises RuntimeError if it fails."""
+    """Run a shell pipeline that prints a number of lines. Return its cost. Raises RuntimeError if it fails."""
     began = time.perf_counter()
     with subprocess.Popen(["/bin/sh", "-c", command], stdout=subprocess.PIPE) as running:
         assert running.stdout is not None
@@ -107,14 +107,14 @@ def taken(command: str) -> Taken:
 
 
 def kac(bootstrap: str, topic: str, *options: str) -> str:
-    """Return the command line that searches the whole topic."""
+    """Return the command line of kac that searches the whole topic with these options."""
     words = [sys.executable, "-m", "console", "records", topic, "-b", bootstrap, "--from", "start", "--limit", "0"]
     return shlex.join([*words, "--output", "jsonl", *options])
 
 
 def commands(bootstrap: str, topic: str) -> dict[str, str]:
-    """Return name -> a pipeline that prints the number of found lines. The shell waits for kac, so its memory includes
-    kac's.
+    """Return name of a search -> a shell pipeline that prints the number of lines found. The shell waits for kac, so
+    the shell's peak memory of children includes kac's.
     """
     kcat = KCAT.format(bootstrap=bootstrap, topic=topic)
     return {
@@ -128,8 +128,8 @@ def commands(bootstrap: str, topic: str) -> dict[str, str]:
 
 
 def bare_loop(count: int) -> float:
-    """Return the milliseconds that the condition alone takes for `count` decoded values, computed from the time for
-    `LOOPED` values.
+    """Return the milliseconds that evaluating the condition takes for `count` decoded values in memory, computed from
+    the time for `LOOPED` values.
     """
     from msgspec.json import decode
 
@@ -152,8 +152,9 @@ LIMITS = (
 
 
 def measure(bootstrap: str, codec: str, count: int, rounds: int, only: str) -> None:
-    """Report the milliseconds and the MiB of kac and of other tools for the records of a topic. Raises RuntimeError if
-    a search finds no line, or an export has another number of lines than `count`.
+    """Report the milliseconds and the MiB of kac and of other tools on a topic of `count` records. codec: the topic's
+    compression. only: name of the only search to run; ``""`` for all. Raises RuntimeError if a search finds no line,
+    or an export has another number of lines than `count`.
     """
     memory: dict[str, float] = {}
 
@@ -180,7 +181,9 @@ def measure(bootstrap: str, codec: str, count: int, rounds: int, only: str) -> N
 
 @contextmanager
 def broker(bootstrap: str | None) -> Iterator[str]:
-    """Yield the address of a broker: the given one, or that of a new one."""
+    """Yield the address of a broker: the given one, or for None that of a new broker, which runs until the end of the
+    block.
+    """
     if bootstrap is not None:
         yield bootstrap
         return

@@ -1,4 +1,4 @@
-"""Makes request logs of any length for measurements, in the forms that brokers write: a `Shape` for each."""
+"""Makes request logs of any length for measurements, in the forms that brokers write; each form is a `Shape`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEMPLATES = 4000
 BEGIN = datetime(2026, 11, 21, 10)
 _WRITTEN_AT_ONCE = 20_000
 _NUMBER = "#number#"
-"""The placeholder for the number of the line in a template."""
+"""The placeholder for the line's number in a template."""
 
 
 def _usual(dice: random.Random) -> Logged:
@@ -59,13 +59,15 @@ def _mixed(dice: random.Random) -> Logged:
 
 
 def _pattern(clock: datetime, text: str) -> tuple[str, str]:
-    """Return the parts of a line in Kafka's own layout."""
+    """Return the text before and after the request in a line of Kafka's own layout. text: the request's JSON."""
     made = replace(produce(), at=clock).line
     return made[: made.index("{")], text + made[made.rindex("}") + 1 :]
 
 
 def _json(clock: datetime, text: str) -> tuple[str, str]:
-    """Return the parts of a line in the layout of Elastic's schema (ECS)."""
+    """Return the text before and after the request in a line of the layout of Elastic's schema (ECS). text: the
+    request's JSON.
+    """
     quoted = json.dumps(f"Completed request:{text}", ensure_ascii=False)
     at = f"{clock:%Y-%m-%dT%H:%M:%S}.{clock.microsecond // 1000:03}Z"
     more = '"log.level":"DEBUG","log.logger":"kafka.request.logger","process.thread.name":"data-plane-1"'
@@ -73,8 +75,9 @@ def _json(clock: datetime, text: str) -> tuple[str, str]:
 
 
 def _container(clock: datetime, text: str) -> tuple[str, str]:
-    """Return the parts of a line in a layout with seconds, a thread and the logger's last name, and no text after the
-    request. The timestamp of a container's runtime (CRI), some milliseconds later, is before it.
+    """Return the text before and after the request in a line with whole seconds, a thread and the logger's last name.
+    Before it is the timestamp of a container's runtime (CRI), some milliseconds later; after the request there is no
+    text.
     """
     thread = f"data-plane-kafka-request-handler-{clock.microsecond // 1000 % 8}"
     written = clock + timedelta(milliseconds=clock.microsecond // 1000 % 5)
@@ -84,13 +87,13 @@ def _container(clock: datetime, text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Shape:
-    """A form of log.
+    """A form of request log.
 
-    request: makes a request at random. pairs: the number of users with their clients; None if no client comes twice.
+    request: makes a random request. pairs: the number of pairs of user and client; None if no client occurs twice.
     client: format of a client's name, from the pair's number. per_second: number of lines. layout: returns, for a time
-    and a request's JSON, the text before the JSON with the time, and the rest of the line. form: the layout's name for
-    the programs for comparison. fewer: the divisor of the number of lines with which long lines have about as many
-    bytes as usual ones.
+    and a request's JSON, the text before the JSON, with the time, and the rest of the line. form: the layout's name for
+    the programs of benchmarks/peers. fewer: divide the number of lines by it, so that a log of long lines has about as
+    many bytes as one of usual lines.
     """
 
     request: Callable[[random.Random], Logged] = _usual
@@ -103,7 +106,7 @@ class Shape:
 
 
 _LONG_NAME = f"прод/заказы/{'süß-' * 20}{{}}-消費者-🚚-2026-11-21 09:59:59,999 Completed request"
-"""A name with letters of several bytes, and with text that also occurs elsewhere in a line."""
+"""A client's name with characters of several bytes, and with text that also occurs elsewhere in a line."""
 
 SHAPES: Mapping[str, Shape] = {
     "usual": Shape(),
@@ -120,7 +123,9 @@ lines of 4 kB in another layout, as a container's runtime keeps them, with long 
 
 
 def templates(shape: Shape, seed: int = 7) -> list[str]:
-    """Return requests as the ends of lines, after their times. One client's name has to be escaped."""
+    """Return requests as the ends of lines, after their times, made at random from `seed`. One client's name contains
+    characters that JSON has to escape.
+    """
     dice = random.Random(seed)
     pairs = [(f"User:svc-{each % 40}", shape.client.format(each)) for each in range((shape.pairs or 2) - 1)]
     pairs.append(("User:odd", 'we "quote" \\ thïs'))
@@ -143,7 +148,7 @@ def _line(shape: Shape, dice: random.Random, principal: str, client_id: str) -> 
 
 
 def write(path: Path, lines: int, shape: Shape = SHAPES["usual"]) -> None:
-    """Write a log of this many lines; it is the same each time."""
+    """Write a log of `lines` lines; the same arguments give the same log."""
     dice = random.Random(lines)
     pool = templates(shape)
     with path.open("w") as file:

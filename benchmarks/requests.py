@@ -1,5 +1,5 @@
-"""Making rows of requests per second, changes and usage from a request log: `kac lake update`, compared with DuckDB and
-Polars alone.
+"""Measures how `kac lake update` makes rows of requests per second, changes and usage from a request log, compared with
+DuckDB and Polars alone.
 
 ``python -m benchmarks.requests [--lines 2000000 8000000] [--pairs 300 3000] [--shapes usual long short strangers json
 container] [--rounds 1] [--folder DIR] [--from-json] [--polars PYTHON]``: needs Java. Each program is a new process,
@@ -33,7 +33,7 @@ from console.lake.schema import REQUEST
 
 OURS, DUCKDB, FROM_JSON, POLARS = "kac lake update", "duckdb", "spark", "polars"
 AT_THE_MARGIN = {DUCKDB: 1.3, FROM_JSON: 0.5}
-"""Peer -> maximum ratio of the CPU time that kac takes for an additional line to the CPU time of the peer."""
+"""Name of another program -> maximum ratio of kac's CPU time for an additional line to that program's."""
 WALL, MANY = 2.0, 8_000_000
 """Maximum ratio of kac's wall time to DuckDB's, and the minimum number of lines from which it is checked."""
 JAVA_MIB, WORKER_MIB, TOGETHER_MIB = 900.0, 150.0, 1638.0
@@ -44,11 +44,15 @@ _SUMS = (
     "sum(bytes_out)::BIGINT AS bytes_out, round(sum(local_ms), 3) AS local_ms, "
     "sum(throttle_ms_sum)::BIGINT AS throttle_ms_sum, max(throttle_ms_max)::BIGINT AS throttle_ms_max"
 )
-"""The sums that are compared: a second may have several rows, and sums of doubles may differ in their last digits."""
+"""The sums whose equality is checked, over all rows: a second may have several rows, and sums of doubles may differ in
+their last digits.
+"""
 
 
 def measured(who: str, python: str, log: Path, out: Path, layout: str) -> Cost:
-    """Run a program that writes Parquet to `out`, and return its cost. layout: of the log's lines."""
+    """Run a program (`who`) that reads a log and writes Parquet to `out`, and return its cost. layout: of the log's
+    lines.
+    """
     if out.is_dir():
         shutil.rmtree(out)
     out.unlink(missing_ok=True)
@@ -63,8 +67,8 @@ def measured(who: str, python: str, log: Path, out: Path, layout: str) -> Cost:
 
 
 def check_equal(lake: Lake, peers: Mapping[str, Path]) -> None:
-    """Check that each peer has the same sums as the lake, and report their number. Raises SystemExit if they differ.
-    peers: name -> file, or folder of files, of Parquet.
+    """Raise SystemExit unless each other program has the same sums as the lake; print their number. peers: program ->
+    its Parquet file, or folder of files.
     """
     files = [f"{lake.folder(REQUEST)}/{path}" for path in lake.table(REQUEST).files]
     with duckdb.connect() as database:
@@ -92,8 +96,8 @@ def _answer(database: duckdb.DuckDBPyConnection, query: str) -> tuple[Any, ...]:
 
 
 def compare(name: str, lines: int, rounds: int, folder: Path, pythons: Mapping[str, str]) -> dict[str, Cost]:
-    """Run all programs in turn. Return for each the run with the median CPU time. name: of the log's shape, see
-    `shapes`.
+    """Run all programs in turn, `rounds` times. Return program -> the cost of its run with the median CPU time. name:
+    of the log's shape, as for `shapes`. pythons: program -> the Python that runs it.
     """
     shape = shapes(name)
     log = log_of(folder, lines, name)
@@ -121,7 +125,9 @@ def compare(name: str, lines: int, rounds: int, folder: Path, pythons: Mapping[s
 
 
 def margin(name: str, smaller: tuple[int, Mapping[str, Cost]], larger: tuple[int, Mapping[str, Cost]]) -> None:
-    """Print the CPU and wall time, in microseconds, of each additional line between two numbers of lines."""
+    """Print the CPU and wall time, in microseconds, of each additional line, computed from the costs of two numbers of
+    lines.
+    """
     (few, before), (many, after) = smaller, larger
     added = {who: after[who] - before[who] for who in after}
     what = f"{name}: a line from {few} to {many}"
@@ -134,13 +140,13 @@ def margin(name: str, smaller: tuple[int, Mapping[str, Cost]], larger: tuple[int
 
 
 def shapes(name: str) -> Shape:
-    """Return the shape of a name, which may end with its number of pairs: `usual-3000`."""
+    """Return the shape with this name. The name may end with the shape's number of pairs: `usual-3000`."""
     of, _, pairs = name.partition("-")
     return replace(SHAPES[of], pairs=int(pairs)) if pairs else SHAPES[of]
 
 
 def log_of(folder: Path, lines: int, name: str = "usual") -> Path:
-    """Return the path of a log of this many lines; write it if it does not exist."""
+    """Return the path of a log of `lines` lines in the folder; write it if it does not exist. name: of its shape."""
     log = folder / f"request-{name}-{lines}.log"
     if not log.exists():
         begun = log.with_suffix(".begun")

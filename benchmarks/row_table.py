@@ -1,12 +1,12 @@
-"""RowTable compared with Textual's DataTable, both in a pseudo-terminal of 100×30: times in the app, bytes in the
+"""Compares kac's RowTable with Textual's DataTable, both in a pseudo-terminal of 100×30: times in the app, bytes in the
 terminal.
 
 ``python -m benchmarks.row_table [--rounds 5] [--quick]``, in an environment with Textual: about three minutes,
-`--quick` leaves out the DataTable of 100,000 rows. Medians of processes that take turns, a line of JSON each:
-`shown`, ms from before the widget is made until its first rows are written; `filter`, ms for one more character of
-a query, searched and painted, the slowest of six, and `filter_cpu`, its CPU time, which a busy machine does not
-change; `page_cpu`, ms of CPU time for a page down; `key`, `value` and `scroll`,
-bytes written for moving the cursor down, for a changed cell, and for scrolling by one line.
+`--quick` leaves out the DataTable of 100,000 rows. Medians of processes that take turns, a line of JSON each: `shown`,
+ms from before the widget is made until its first rows are written; `filter`, ms for one more character of a query,
+searched and painted, the slowest of six, and `filter_cpu`, its CPU time in ms, which a busy machine does not change;
+`page_cpu`, ms of CPU time for a page down; `key`, `value` and `scroll`, bytes written for moving the cursor down, for a
+changed cell, and for scrolling by one line.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LIMITS = {"shown": 150.0, "filter": 20.0, "filter_cpu": 20.0, "page_cpu": 16.0, 
 
 
 def make_row(index: int) -> list[str]:
-    """Return a row as a list of topics shows it."""
+    """Return the cells of a row, like those of a list of topics, by its number."""
     return [
         f"team-{index // 50}.svc-{index % 80}.orders{'-dlq' if index % 2 else ''}",
         str(index % 12 + 1),
@@ -55,26 +55,28 @@ def make_row(index: int) -> list[str]:
 
 
 class Measured(Protocol):
-    """A table and its operations; the result of each is painted when the app is idle again."""
+    """A table and the operations that are measured. The result of each operation is painted when the app is idle
+    again.
+    """
 
     def show(self) -> None:
         """Make the table and mount it."""
 
     def page_down(self) -> None:
-        """Go a page down."""
+        """Move the cursor a page down."""
 
     def first(self) -> None:
-        """Go back to the first row."""
+        """Move the cursor to the first row."""
 
     def narrow(self, query: str) -> None:
-        """Show the rows that match."""
+        """Show only the rows that match a query."""
 
     def change(self) -> None:
-        """Change a cell."""
+        """Change the value of one cell."""
 
 
 def own_table(app: App[None], rows: list[list[str]]) -> Measured:
-    """Return a RowTable over `rows`."""
+    """Return the operations on a RowTable with `rows`."""
     from widgets.row_source import Cell, Column, ListRows
     from widgets.row_table import RowTable, RowView, TextSearch
 
@@ -110,7 +112,7 @@ def own_table(app: App[None], rows: list[list[str]]) -> Measured:
 
 
 def peer_table(app: App[None], rows: list[list[str]]) -> Measured:
-    """Return a DataTable with `rows`."""
+    """Return the operations on a DataTable with `rows`."""
     from textual.coordinate import Coordinate
     from textual.widgets import DataTable
 
@@ -143,7 +145,9 @@ def peer_table(app: App[None], rows: list[list[str]]) -> Measured:
 
 
 def run_app(widget: str, count: int, figures: Path) -> None:
-    """Measure `widget` with `count` rows, write the times to the file `figures`, then answer keys until killed."""
+    """Run the app and measure a table with `count` rows, write the times to the file `figures`, then react to keys
+    until killed. widget: which table.
+    """
     from textual.app import App
     from textual.binding import BindingType
 
@@ -206,7 +210,9 @@ def run_app(widget: str, count: int, figures: Path) -> None:
 
 
 def measure(widget: str, count: int, figures: Path) -> dict[str, float]:
-    """Return the figures of a new process. Raises TimeoutError if it has none after 300 s."""
+    """Run `run_app` in a new process in a terminal, and return figure -> its value. Raises TimeoutError if it has
+    written none after 300 s.
+    """
     figures.unlink(missing_ok=True)
     command = [sys.executable, "-m", "benchmarks.row_table", "--app", widget, str(count), str(figures)]
     with Terminal(command, columns=WIDTH, rows=HEIGHT, environ={"COLORTERM": "truecolor"}) as terminal:
@@ -230,7 +236,7 @@ def measure(widget: str, count: int, figures: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure, or run the measured app."""
+    """Compare the tables; with the arguments of a child process, run `run_app`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--quick", action="store_true")

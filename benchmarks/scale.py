@@ -1,5 +1,5 @@
-"""`kac demo --scenario large` in a pseudo-terminal: the time of the first rows and of keys, and the memory of the
-console and of its cluster.
+"""Measures `kac demo --scenario large` in a pseudo-terminal: the time of the first rows and of keys, and the memory of
+the console and of its cluster.
 
 ``python -m benchmarks.scale [--kac PATH] [--rounds 5]``: 100,000 topics, 1,000,000 quota entities, 100,000 ACLs.
 """
@@ -29,7 +29,7 @@ PATIENCE, UNCHANGED = 120.0, 3.0
 
 
 def started(command: Sequence[str]) -> tuple[float, float]:
-    """Return the wall seconds from process start to the first rows of topics, and the CPU seconds."""
+    """Return the wall seconds from process start to the first rows of topics, and the CPU seconds until then."""
     with terminal(command) as screen:
         screen.until(TOPICS, PATIENCE)
         screen.press(b"2")  # the console opens with the pane Now
@@ -43,12 +43,12 @@ def terminal(command: Sequence[str]) -> Terminal:
 
 
 def children(pid: int) -> list[int]:
-    """Return the ids of the processes that a process has started."""
+    """Return the ids of the child processes of a process."""
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def processor_seconds(pid: int) -> float:
-    """Return the CPU seconds of a process."""
+    """Return the CPU seconds of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -60,8 +60,8 @@ def peak_mib(pid: int) -> float:
 
 
 def answered(screen: Terminal, key: bytes) -> float | None:
-    """Return the seconds until the screen changes after a key; None if it does not change, as for `k` in the first
-    line.
+    """Press a key, and return the seconds until the screen changes; None if it does not change, as after `k` in the
+    first line.
     """
     before, began = len(screen.written), time.perf_counter()
     screen.press(key)
@@ -73,8 +73,8 @@ def answered(screen: Terminal, key: bytes) -> float | None:
 
 
 def walk(command: Sequence[str]) -> None:
-    """Press the keys on every pane, at rest and while it reads. Report the seconds until the screen changes, and the
-    peak memory.
+    """Press keys on every pane, while the pane reads and after that. Report the seconds until the screen changes, and
+    the peak memory.
     """
     with terminal(command) as screen:
         screen.until(TOPICS, PATIENCE)

@@ -1,6 +1,6 @@
-"""The console in a pseudo-terminal: time to the first rows, bytes written, memory; compared with kaskade.
+"""Measures the console in a pseudo-terminal: time to the first rows, bytes written, memory; compared with kaskade.
 
-``python -m benchmarks.screen --kac PATH [--kaskade PATH] [HOST:PORT] [--rounds 5]``: both are installed programs.
+``python -m benchmarks.screen --kac PATH [--kaskade PATH] [HOST:PORT] [--rounds 5]``: PATH is an installed program.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from console.model.config import topic_resource
 
 IDLE = 30.0
 QUIET = 0.3
-"""Seconds without output after which the effect of a key has been shown."""
+"""Seconds without output after which all output of a key is counted as written."""
 RATES = 15.0
-"""Seconds without output after which the rates of all rows are shown: they take two polls, ten seconds apart."""
+"""Seconds without output after which all rows certainly show their rates, which need two polls, ten seconds apart."""
 SLOW = 3.0
-"""Seconds without output after which the bar is gone, even on a busy machine: further output of the bar would count as
-output for the changed value.
+"""Seconds without output after which the command bar has certainly disappeared, even on a busy machine: otherwise its
+output would count as output for the changed value.
 """
 ROW = b"service-0000.eve"
 """The name of the first topic, as it is cut at a width of 100 columns."""
 HEADER = f"{TOPICS:,} topics".encode()
-"""The text that the console shows first of the cluster, in the pane Now."""
+"""The text by which the pane Now first shows that the cluster is known."""
 VISIBLE = 40
-"""The number of the second topic in the order of names; it has no overrides."""
+"""The number of the topic whose name is the second one in alphabetical order; it has no overrides."""
 
 
 COMMAND = b"set topic service-0000.events retention.ms=7d min.insync.replicas=2"
 EDITS = (b"\x7f",) * 5 + (b"\x1b[D",) * 5 + (b"x",) * 3 + (b"\x17",)
-"""Keys that edit the command: deletions to the left, moves, letters in the middle, and the deletion of a word."""
+"""Keys that edit a command: backspaces, moves to the left, letters in the middle, and the deletion of a word."""
 
 
 def topics(terminal: Terminal) -> float:
-    """Press the key of the topics' pane once the console knows topics. Return the seconds from process start until it
-    shows a topic's name.
+    """Open the pane of topics once the console knows topics. Return the seconds from process start until it shows a
+    topic's name.
     """
     terminal.until(HEADER, 60.0)
     terminal.press(b"2")
@@ -55,8 +55,8 @@ def topics(terminal: Terminal) -> float:
 
 
 def first_rows(command: list[str], shown: Callable[[Terminal], float] = topics) -> tuple[float, int]:
-    """Return the milliseconds from process start until a topic's name is on the screen, and the bytes written
-    before.
+    """Return the milliseconds from process start until a topic's name is on the screen, and the number of bytes written
+    until then. shown: waits for the name, and returns the seconds.
     """
     with Terminal(command, columns=100, rows=30) as terminal:
         seconds = shown(terminal)
@@ -64,8 +64,8 @@ def first_rows(command: list[str], shown: Callable[[Terminal], float] = topics) 
 
 
 def typed(terminal: Terminal, key: bytes) -> tuple[int, float]:
-    """Return the bytes that a key of the command bar writes, and the milliseconds until the last of them; 0 if it
-    writes none.
+    """Press a key in the command bar. Return the number of bytes that it writes, and the milliseconds until the last of
+    them; 0.0 ms if it writes none.
     """
     before, began = len(terminal.written), time.perf_counter()
     terminal.press(key)
@@ -80,7 +80,7 @@ def typed(terminal: Terminal, key: bytes) -> tuple[int, float]:
 
 
 def command_bar(terminal: Terminal) -> None:
-    """Type a command key by key with its candidates below, edit it, and print the figures."""
+    """Type a command key by key, with completions shown below it, edit it, and print the figures."""
     typed(terminal, b":")
     for what, keys in (("typed", [bytes((code,)) for code in COMMAND]), ("edited", EDITS)):
         figures = [typed(terminal, key) for key in keys]
@@ -91,7 +91,7 @@ def command_bar(terminal: Terminal) -> None:
 
 
 def alter(address: str, operation: ConfigOp) -> None:
-    """Change a topic on the screen as another client, so that it has one override more or less."""
+    """Change a config of a topic on the screen as another client, so that the topic gets or loses an override."""
     host, _, port = address.rpartition(":")
     client = AdminClient(ConnectionSettings(((host, int(port)),)))
     client.start()
@@ -101,8 +101,9 @@ def alter(address: str, operation: ConfigOp) -> None:
 
 
 def at_rest(command: list[str], address: str) -> None:
-    """Report the bytes that the console writes at rest, for a cursor key, for a key of the command bar and for a
-    changed value; and its memory in MiB. Raises RuntimeError if the changed value is not shown within 15 s.
+    """Report the bytes that the console writes while nothing changes, for a cursor key, for a key of the command bar
+    and for a changed value; and its memory in MiB. Raises RuntimeError if the changed value is not shown within 15
+    s.
     """
     with Terminal(command, columns=100, rows=30) as terminal:
         topics(terminal)

@@ -1,9 +1,9 @@
-"""The CPU seconds of a long script through `kac run` on an embedded cluster, including the cluster's.
+"""Measures the CPU seconds of a long script of `kac run` on an embedded cluster in the same process.
 
 ``python -m benchmarks.script [--lines 50000] [--only sets,quotas] [--profile]``
 
-Each line is a statement that stages; the last one drops the plan. Half of the lines are also run separately: if the
-cost of a line grew with the lines staged before, the ratio would be far above 2.
+Each line is a statement that stages an edit; the last one discards the plan. Half of the lines are also run separately:
+if the cost of a line grew with the lines staged before, the ratio would be far above 2.
 """
 
 from __future__ import annotations
@@ -38,11 +38,13 @@ LINES: Mapping[str, Callable[[int], str]] = {
     "creations": lambda number: f"create topic new{number} partitions=1 retention.ms={100_000 + number}",
     "groups": lambda number: f"set group g{number} consumer.session.timeout.ms=50s",
 }
-"""What the lines change -> the function that returns a line by its number."""
+"""Kind of change -> the function that returns a line by its number."""
 
 
 def run(bootstrap: str, text: str) -> float:
-    """Run a script, and return its CPU seconds. Raises RuntimeError if its exit code is not 0."""
+    """Run a script on a cluster, and return the CPU seconds of this process. Raises RuntimeError if its exit code is
+    not 0.
+    """
     folder = Path(os.environ["HOME"])
     found = load_contexts(os.environ, folder)
     context = resolve(found, name=None, bootstrap=bootstrap, command_config=None, environ={})

@@ -1,5 +1,5 @@
-"""Times from process start to the first screen about the cluster, and to the end of ``kac --help`` and of ``kac configs
---describe``.
+"""Measures the time from process start to the first screen about the cluster, and to the end of ``kac --help`` and of
+``kac configs --describe``.
 
 ``python -m benchmarks.start --kac PATH [--bundle PATH] [--kaskade PATH] [--kadm PATH] [HOST:PORT] [--rounds 9]``: PATH
 is an installed `kac` in an environment with only the run-time dependencies; the one-file kac; an installed kaskade;
@@ -28,9 +28,9 @@ from benchmarks.terminal import Terminal
 from tests.support import start_counts
 
 ROW = f"{TOPICS:,} topics; looking at what is wrong".encode()
-"""The text that the pane Now shows once it knows brokers and topics, before it has read more."""
+"""The text that the pane Now shows once brokers and topics are read, before the rest is read."""
 FRAME = b"Brokers"
-"""A text in the line of panes, which is in the first frame."""
+"""A text in the list of panes, which is in the first frame."""
 TICKS = os.sysconf("SC_CLK_TCK")
 LIMITS = {"screen": 0.38, "first frame": 0.25, "help": 0.045, "configs --describe": 0.18}
 """Measure -> maximum seconds of wall time on an otherwise idle machine, on which the import of Textual takes FLOOR."""
@@ -38,14 +38,14 @@ FLOOR = 0.17
 
 
 class Taken(NamedTuple):
-    """Seconds of a run: wall time, and CPU time (user and system, all threads)."""
+    """Seconds of a run: wall time, and CPU time (user and system, of all threads)."""
 
     wall: float
     processor: float
 
 
 def ended(command: Sequence[str]) -> Taken:
-    """Run a process to its end, and discard its output. Raises RuntimeError if it fails."""
+    """Run a command to its end, and discard its output. Return its times. Raises RuntimeError if it fails."""
     began = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     output = process.stdout.read() if process.stdout else b""
@@ -58,8 +58,8 @@ def ended(command: Sequence[str]) -> Taken:
 
 
 def first_rows(command: Sequence[str], text: bytes = ROW) -> Taken:
-    """Run the console until its screen shows this text, by default the one about the cluster. Return the wall
-    seconds until then, and the CPU seconds of the console. Raises TimeoutError if it takes longer than 60 s.
+    """Run the console until its screen shows `text`. Return the wall seconds until then, and the CPU seconds of the
+    console. Raises TimeoutError after 60 s.
     """
     with Terminal(command, columns=120, rows=40) as terminal:
         took = terminal.until(text, 60.0)
@@ -68,7 +68,9 @@ def first_rows(command: Sequence[str], text: bytes = ROW) -> Taken:
 
 
 def in_turn(measures: dict[str, Callable[[], Taken]], rounds: int) -> dict[str, Taken]:
-    """Return the medians of each measure, taken in turn, after an uncounted round."""
+    """Run all measures one after another, `rounds` times, after a round that is not counted. Return name -> the
+    medians.
+    """
     taken: dict[str, list[Taken]] = {name: [] for name in measures}
     for turn in range(rounds + 1):
         for name, measure in measures.items():
@@ -92,7 +94,7 @@ def in_turn(measures: dict[str, Callable[[], Taken]], rounds: int) -> dict[str, 
 
 
 def report_counts(what: str, found: start_counts.StartCounts) -> None:
-    """Print the numbers of modules and classes that a start of kac made."""
+    """Print the numbers of modules and classes that a start of kac loads."""
     report(
         what,
         modules=len(found.modules),

@@ -1,4 +1,4 @@
-"""A program in a pseudo-terminal, with the times and bytes of its output and its memory."""
+"""Runs a program in a pseudo-terminal, and measures times and bytes of its output, and its memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from types import TracebackType
 
 
 class Terminal:
-    """Runs `command` in a pseudo-terminal of `columns` × `rows` and keeps all bytes that it writes."""
+    """A program (`command`) in a pseudo-terminal of `columns` × `rows`, with all bytes that it has written."""
 
     def __init__(
         self, command: Sequence[str], *, columns: int, rows: int, environ: Mapping[str, str] | None = None
@@ -52,8 +52,8 @@ class Terminal:
         return bool(data)
 
     def until(self, text: bytes, timeout: float, *, since: int = 0) -> float:
-        """Read until `text` was written after byte `since`. Return the seconds since the start. Raises TimeoutError
-        after `timeout` seconds, or if the program ends first.
+        """Read until `text` occurs in the output after its first `since` bytes. Return the seconds since the program's
+        start. Raises TimeoutError after `timeout` seconds, or if the program ends first.
         """
         end = time.perf_counter() + timeout
         while self.written.find(text, since) < 0:
@@ -63,14 +63,14 @@ class Terminal:
         return time.perf_counter() - self.started
 
     def listen(self, seconds: float) -> bytes:
-        """Read for some seconds, and return the output of this time."""
+        """Read for `seconds` seconds, and return the output of this time."""
         before, end = len(self.written), time.perf_counter() + seconds
         while (left := end - time.perf_counter()) > 0:
             self._read(min(left, 0.05))
         return bytes(self.written[before:])
 
     def settle(self, quiet: float = 0.5, timeout: float = 20.0) -> None:
-        """Wait until nothing was written for `quiet` seconds, at most `timeout` seconds."""
+        """Read until the program has written nothing for `quiet` seconds, at most for `timeout` seconds."""
         end = time.perf_counter() + timeout
         while time.perf_counter() < end:
             if not self._read(quiet):
@@ -81,7 +81,7 @@ class Terminal:
         os.write(self._fd, keys)
 
     def memory(self) -> int:
-        """Return the resident bytes of the program; 0 if they are unknown."""
+        """Return the resident memory of the program in bytes; 0 if it is unknown."""
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024

@@ -1,4 +1,5 @@
-"""The precision, recall and times of triage over the faults of `benchmarks/faults`, made on three real brokers.
+"""Measures the precision, recall and times of triage over the faults of `benchmarks/faults`, made on three real
+brokers.
 
 ``python -m benchmarks.triage [--version 4.3.0] [--only NAME]… [--no-singles] [--pairs N] [--healthy MINUTES] [--keep
 FILE]``: each fault by itself, then N pairs, then a healthy cluster under load. FILE keeps the named causes of the
@@ -30,8 +31,8 @@ PRECISION, RECALL, SECONDS = 0.95, 0.9, 15.0
 
 
 async def run(options: argparse.Namespace) -> list[Trial]:
-    """Run the trials on one cluster, and return them. Report a trial that the laboratory could not make, and
-    omit it.
+    """Run the trials that the options choose on one cluster, and return them. A trial whose fault could not be made is
+    reported and left out.
     """
     chosen: list[tuple[Fault, ...]] = []
     if not options.no_singles:
@@ -87,7 +88,9 @@ def _told(told: Told) -> str:
 
 
 def report_score(done: Iterable[Trial]) -> None:
-    """Print the score of the trials for each version, with the targets for false alarms, missed causes and seconds."""
+    """Print the scores of the trials for each version, next to the limits for false alarms, missed causes and
+    seconds.
+    """
     by_version: dict[str, list[Judged]] = {}
     for trial in done:
         if FAULTS.keys() & set(trial.faults):  # a healthy cluster has no cause: its false alarms are reported

@@ -1,5 +1,5 @@
-"""The cost of triage for three real brokers with 40,000 partitions and 10,000 groups, and the response time of the
-screen meanwhile.
+"""Measures the cost of triage for three real brokers with 40,000 partitions and 10,000 groups, and the response time of
+the screen meanwhile.
 
 ``python -m benchmarks.triage_brokers [--seconds 120] [--partitions 40000] [--groups 10000]``: takes some minutes to
 fill the brokers, and needs Java 17 and about 6 GiB. Each group has committed in four partitions; a producer writes to
@@ -44,7 +44,7 @@ A_TOPIC, TOPICS_AT_ONCE, GROUPS_AT_ONCE = 100, 25, 100
 OF_A_GROUP = 4
 """Number of partitions in which a group has committed offsets."""
 HANDLERS = 8
-"""The brokers' default of num.io.threads."""
+"""Number of a broker's request handler threads: the default of num.io.threads."""
 SHARE, KEY_SECONDS = 0.01, 0.2
 JVM = ("-Xms512m", "-Xmx1500m", "-XX:+UseSerialGC")
 PROPERTIES = {"log.index.size.max.bytes": "4096", "offsets.topic.num.partitions": "50"}
@@ -56,11 +56,11 @@ write nothing.
 """
 FILL_SECONDS = 900.0
 SHOWN = b"looked at"
-"""A text in the pane Now."""
+"""A text that the pane Now always shows."""
 
 
 class Requests(NamedTuple):
-    """The number of requests of an API, and their milliseconds: in the queue, in handlers, and in total."""
+    """The number of requests of an API, and their milliseconds: in the request queue, in handlers, and in total."""
 
     requests: float
     queued: float
@@ -68,8 +68,8 @@ class Requests(NamedTuple):
     total: float
 
     def since(self, before: Requests, share: float = 1.0) -> Requests:
-        """Return the requests since an earlier count. share: the factor for the earlier count, for intervals of
-        different lengths.
+        """Return the difference to an earlier count. share: the factor by which the earlier count is multiplied, for
+        intervals of different lengths.
         """
         return Requests(*(now - share * then for now, then in zip(self, before, strict=True)))
 
@@ -79,7 +79,7 @@ Metrics = Mapping[str, Requests]
 
 
 class RequestTimes:
-    """Reads the metrics of running brokers, by process id."""
+    """A Java process that reads the request metrics of running brokers by their process ids."""
 
     def __init__(self) -> None:
         source = Path(__file__).parent / "peers" / "RequestTimes.java"
@@ -88,7 +88,7 @@ class RequestTimes:
         )
 
     def read(self, pid: int) -> Metrics:
-        """Return a broker's metrics by API since its start. Raises RuntimeError if they can't be read."""
+        """Return API -> the requests of a broker since its start. Raises RuntimeError if they can't be read."""
         assert self._reader.stdin is not None
         assert self._reader.stdout is not None
         self._reader.stdin.write(f"{pid}\n")
@@ -102,7 +102,7 @@ class RequestTimes:
         raise RuntimeError(f"the metrics of the broker with the process id {pid} could not be read")
 
     def close(self) -> None:
-        """End the process that reads the metrics."""
+        """End the Java process."""
         self._reader.kill()
         self._reader.wait()
 
@@ -113,8 +113,8 @@ def topic_name(number: int) -> str:
 
 
 def fill(cluster: KafkaCluster, partitions: int, groups: int) -> None:
-    """Create topics of 100 partitions over all brokers, and commit offsets of groups. Raises RuntimeError if a change
-    is refused.
+    """Create topics of 100 partitions, `partitions` in total, spread over all brokers, and commit offsets of `groups`
+    groups. Raises RuntimeError if a change is refused.
     """
     client = AdminClient(ConnectionSettings(cluster.addresses, request_timeout=FILL_SECONDS))
     client.start()
@@ -132,7 +132,9 @@ def fill(cluster: KafkaCluster, partitions: int, groups: int) -> None:
 
 
 def _await_coordinators(client: AdminClient, partitions: int) -> None:
-    """Commit until brokers have created the topic of offsets. Raises TimeoutError after `FILL_SECONDS` seconds."""
+    """Commit offsets repeatedly until brokers have created __consumer_offsets. Raises TimeoutError after `FILL_SECONDS`
+    seconds.
+    """
     end = time.monotonic() + FILL_SECONDS
     while time.monotonic() < end:
         try:
@@ -157,9 +159,7 @@ async def _sent(link: Link, requests: tuple[CreateTopics, ...] | list[CommitOffs
 
 @contextmanager
 def producer(bootstrap: str, partitions: int) -> Iterator[None]:
-    """Write a record every 2 s to each of half a percent of the partitions, other ones each time, until the end of the
-    block.
-    """
+    """Every 2 s, write a record to each of another half a percent of the partitions, until the end of the block."""
     ended = threading.Event()
 
     async def write() -> None:
@@ -196,7 +196,7 @@ def watching(bootstrap: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 class Taken(NamedTuple):
-    """The work of the brokers, by id, in some seconds: requests by API, and CPU seconds."""
+    """The work of the brokers in an interval: broker id -> requests by API, and broker id -> CPU seconds."""
 
     seconds: float
     requests: Mapping[int, Metrics]
@@ -204,7 +204,7 @@ class Taken(NamedTuple):
 
 
 def measured(times: RequestTimes, pids: Mapping[int, int], seconds: float) -> Taken:
-    """Return the work of the brokers in the next `seconds`."""
+    """Wait for `seconds` seconds, and return the work of the brokers meanwhile. pids: broker id -> process id."""
     began, used = time.monotonic(), {broker: processor_seconds(pid) for broker, pid in pids.items()}
     before = {broker: times.read(pid) for broker, pid in pids.items()}
     time.sleep(seconds)
@@ -243,7 +243,7 @@ def compare(without: Taken, with_triage: Taken) -> None:
 
 
 def screen(bootstrap: str) -> Terminal:
-    """Return a terminal with the console."""
+    """Return a terminal that runs the console."""
     return Terminal(
         [sys.executable, "-m", "console", "-b", bootstrap],
         columns=120,
@@ -253,7 +253,7 @@ def screen(bootstrap: str) -> Terminal:
 
 
 def keys(terminal: Terminal) -> None:
-    """Press keys while the console polls, and print the slowest and the median response."""
+    """Press keys while the console polls, and print the slowest and the median time until the screen changes."""
     taken: dict[str, float] = {}
     for number, key in enumerate(KEYS):
         if (seconds := answered(terminal, key)) is not None:

@@ -1,4 +1,5 @@
-"""The CPU time of a verdict at 40,000 partitions and 10,000 groups: a poll's observations and diagnosis.
+"""Measures the CPU time of a verdict at 40,000 partitions and 10,000 groups: the observations of a poll and their
+diagnosis.
 
 ``python -m benchmarks.triage_cost [--rounds 10]``: for a healthy cluster; a cluster with one of six brokers down; and a
 cluster on which all groups lag and each poll reads as many of them as triage does, also right after changes by other
@@ -112,7 +113,9 @@ def _replicas(topics: dict[str, model_cluster.Topic], broker: int) -> model_clus
 
 
 def without_broker(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Fence a broker from the second poll on, and move its leaders."""
+    """Return the snapshot of a poll in which a broker is fenced and its leaders are moved, from the second poll on.
+    tick: the poll's number.
+    """
     if not tick:
         return snapshot
     topics = {}
@@ -127,8 +130,8 @@ def without_broker(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 def lagging(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Let every group advance and lag more each time that it is read: all groups in the first polls, then as many as a
-    poll reads.
+    """Return the snapshot of a poll in which groups have advanced and lag more each time that they are read: all groups
+    in the first polls, then as many as triage reads in a poll. tick: the poll's number.
     """
     names = list(snapshot.lags)
     start = tick * MOST_GROUPS % len(names)
@@ -136,7 +139,7 @@ def lagging(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 def lagging_below_a_quota(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Change the snapshot as `lagging`, with a quota that no reader reaches."""
+    """Return the snapshot as `lagging` does, with a quota that no reader reaches."""
     if tick == 1:
         default = QuotaEntity.of({"client-id": None})
         snapshot = replace(snapshot, quotas={default: {"consumer_byte_rate": 1e9}})
@@ -144,7 +147,7 @@ def lagging_below_a_quota(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 def lagging_at_a_quota(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Change the snapshot as `lagging`, with more writes than a quota for all readers allows."""
+    """Return the snapshot as `lagging` does, with a quota for all readers that allows less than is written."""
     if tick == 1:
         default = QuotaEntity.of({"client-id": None})
         snapshot = replace(snapshot, quotas={default: {"consumer_byte_rate": 1e5}})
@@ -152,13 +155,13 @@ def lagging_at_a_quota(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 def lagging_at_once(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Change the snapshot as `lagging`, for all groups in each poll."""
+    """Return the snapshot as `lagging` does, with all groups read in each poll."""
     return _behind(snapshot, tick, snapshot.lags)
 
 
 def lagging_after_changes(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Change the snapshot as `lagging`, after another client changed the default of all brokers and a config of 100
-    topics.
+    """Return the snapshot as `lagging` does, after another client changed the default of all brokers and a config of
+    100 topics.
     """
     if tick == 1:
         own = ConfigSet((ConfigEntry("max.message.bytes", "500000", ConfigSource(1)),))
@@ -188,14 +191,16 @@ LAGGING = (lagging, lagging_at_once, lagging_after_changes, lagging_below_a_quot
 
 
 def facts(snapshot: Snapshot) -> Facts:
-    """Return the logs of all partitions, with their newest records."""
+    """Return facts with the logs of all partitions and their newest records."""
     places = [(name, each.number) for name, topic in snapshot.topics.items() for each in topic.partitions]
     logs = logs_after(ObservedLogs(), dict.fromkeys(places, LogOffsets(0, 1_000, 1_000)), START.timestamp())
     return Facts(logs, newest=dict.fromkeys(places, Newest(int(START.timestamp() * 1000), 999)))
 
 
 def measure(change: Change, rounds: int) -> list[float]:
-    """Return the CPU seconds of each poll after the third."""
+    """Return the CPU seconds of the verdict of each of `rounds` polls, after three polls that are not counted. change:
+    returns the snapshot of a poll.
+    """
     base = cluster()
     known = facts(base)
     trends: Mapping[str, LagTrend] = trends_after({}, base.lags, START)
@@ -223,7 +228,7 @@ def measure(change: Change, rounds: int) -> list[float]:
 
 
 def main() -> int:
-    """Measure and print the figures. Return 1 if one is above the limit."""
+    """Measure and print the figures. Return 1 if one is above its limit, else 0."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=10)
     rounds = parser.parse_args().rounds

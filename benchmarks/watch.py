@@ -29,7 +29,7 @@ Tell = Callable[[Verdict, Observations], None]
 
 
 class Watch:
-    """A new session with its own observations, as after opening the console. Use as an async context manager."""
+    """A new session of kac that polls a cluster, as if the console had just been opened; an async context manager."""
 
     def __init__(
         self,
@@ -43,16 +43,16 @@ class Watch:
         request_logs: Sequence[Path] = (),
         throttles: frozenset[ConfigPlace] = frozenset(),
     ) -> None:
-        """Open nothing yet.
+        """Keep the arguments; connections and files are opened when the context manager is entered.
 
         Args:
             name: of the session's context.
             tell: called with each verdict.
             lost: called at each poll that no broker answers.
-            expected: announced subjects.
+            expected: subjects whose trouble the context announces.
             record: a file for the brokers' responses, with the cluster's id and version; None to record nothing.
-            request_logs: request logs to read.
-            throttles: throttles that the context declares.
+            request_logs: paths of request logs to read.
+            throttles: throttles that the context declares as intended.
         """
         self._name, self._tell, self._lost, self._expected = name, tell, lost, expected
         self._recorder, self._record = Recorder(), record
@@ -77,13 +77,13 @@ class Watch:
         await asyncio.to_thread(self._recorder.close)
 
     async def poll_for(self, seconds: float) -> None:
-        """Poll for some seconds."""
+        """Poll for `seconds` seconds."""
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
             await self.poll_again()
 
     async def poll_during(self, work: Awaitable[object]) -> None:
-        """Poll while some work runs. Raises the work's exception."""
+        """Poll until `work` is done. Raises the exceptions of `work`."""
         working = asyncio.ensure_future(work)
         try:
             while not working.done():
@@ -92,8 +92,8 @@ class Watch:
             await working
 
     async def poll_again(self) -> None:
-        """Wait until a poll is due, and poll once. Give the verdict to `tell`, or the error to `lost` if no broker
-        answers.
+        """Wait until the next poll is due, and poll once. Call `tell` with the verdict, or `lost` with the error if no
+        broker answers.
         """
         if self._observations is not None:
             await self._poller.rest()
@@ -107,7 +107,7 @@ class Watch:
 
 
 def commit() -> str:
-    """Return the commit of this code; ``""`` if git does not know it."""
+    """Return the git commit of this code; ``""`` if it is unknown."""
     done = subprocess.run(
         ["git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"],
         cwd=Path(__file__).parent,

@@ -1,4 +1,4 @@
-"""One worker of a standalone Spark cluster compared with two, each on its own core: `update` by `spark-submit` with a
+"""Compares one worker of a standalone Spark cluster with two, each on its own core: `update` by `spark-submit` with a
 request log, and with a metadata log.
 
 ``python -m benchmarks.workers [--lines 8000000] [--megabytes 64] [--rounds 1] [--folder DIR]``: needs Java, and two
@@ -38,14 +38,14 @@ from tests.support.spark_cluster import SparkCluster, spark_cluster
 LEAST = {"request_log": 1.6, "kraft_log": 1.5}
 """Kind of log -> minimum factor by which two workers have to be faster than one."""
 _CHECK_SECONDS = 2.0
-"""Seconds between two checks of the CPU time. On two cores the checks take their time from the workers."""
+"""Seconds between two readings of the CPU time. On two cores the readings take their time from the workers."""
 
 
 @dataclass(frozen=True)
 class Stages:
     """The times of a run. longest: seconds of the stage whose tasks took the longest; tasks: the number of its tasks.
-    whole: seconds in which any stage ran. driver_cpu: the driver's CPU seconds. workers_cpu: CPU seconds of the workers
-    with all processes below them.
+    whole: seconds in which any stage ran. driver_cpu: the driver's CPU seconds. workers_cpu: CPU seconds of the
+    workers with all processes below them.
     """
 
     longest: float
@@ -62,7 +62,7 @@ def bind(pid: int, core: int) -> None:
 
 
 def run(inputs: Inputs, workers: int, folder: Path) -> Stages:
-    """Update a new lake with this many workers, and return the times."""
+    """Run `update` on a new lake with this many workers, and return the times of its stages."""
     package, script = write_package(folder / "kac-lake.zip")
     jars = spark_jars(os.environ, [Group.DELTA], find_java(os.environ).program)
     events, conf, place = folder / "events", folder / "conf", folder / "cluster"
@@ -101,7 +101,7 @@ def _submit(
 
 
 def stages(events: Path, driver_cpu: float, workers_cpu: float) -> Stages:
-    """Return the times of stages in the event log."""
+    """Return the times of the stages in Spark's event log; the CPU seconds are those given."""
     spans: dict[int, tuple[int, int]] = {}
     tasks: dict[int, list[int]] = {}
     for event in _events(events):

@@ -1,4 +1,4 @@
-"""All faults, and forty pairs of them."""
+"""All faults of the laboratory, and forty pairs of them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ FAULTS: dict[str, Fault] = {
 }
 
 CHOSEN = ("disk filled", "min ISR above replicas", "consumer stopped", "broker killed")
-"""The faults of `make test`: one of each kind, and only quick ones."""
+"""The faults that `make test` runs: one of each kind, and only quick ones."""
 
 PAIRS = 40
 
 
 def pairs(count: int = PAIRS) -> list[tuple[Fault, Fault]]:
-    """Return pairs of faults that can be made at once: always the same pairs, each fault about equally often."""
+    """Return `count` pairs of faults that can be made at once: always the same pairs, each fault about equally
+    often.
+    """
     paired = [fault for fault in FAULTS.values() if not fault.alone]
     possible = [(a, b) for a, b in combinations(paired, 2) if not a.takes & b.takes]
     random.Random(14).shuffle(possible)

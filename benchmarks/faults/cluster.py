@@ -51,7 +51,9 @@ PROPERTIES = {
 
 
 class FaultCluster(KafkaCluster):
-    """Brokers 1 to 3, each also a controller. Needs root to mount the brokers' filesystems."""
+    """Brokers 1 to 3, each also a controller, whose log directories are on small filesystems. Mounting these needs
+    root.
+    """
 
     def __init__(self, version: str) -> None:
         replication = free_ports(9)
@@ -84,11 +86,11 @@ class FaultCluster(KafkaCluster):
 
     @property
     def relayed_addresses(self) -> tuple[tuple[str, int], ...]:
-        """(host, port) of the relay before every broker, by id."""
+        """(host, port) of the relay in front of each broker, in the order of the broker ids."""
         return tuple((LOOPBACK, self._replication[node][0]) for node in self.broker_ids)
 
     def close(self) -> None:
-        """End every process, unmount the filesystems, and end the relays."""
+        """Kill every broker, unmount the filesystems, and end the relays."""
         self._end_all()
         for folder in (self._disks, self.spare_mount):
             if folder.is_mount():
@@ -112,14 +114,14 @@ class FaultCluster(KafkaCluster):
         self.await_brokers(self.broker_ids, timeout=START_SECONDS)
 
     def close_annex(self) -> None:
-        """Kill brokers 4 and 5; the cluster knows them until they are unregistered."""
+        """Kill brokers 4 and 5. They stay registered in the cluster until they are unregistered."""
         self.broker_ids = CORE
         for node in ANNEX:
             if node in self.running:
                 self.kill(node)
 
     def segment(self, broker: int, topic: str, partition: int) -> Path:
-        """Return the file of the first segment of a replica."""
+        """Return the path of a replica's first segment file."""
         (file,) = self._disks.glob(f"{broker}-*/{topic}-{partition}/{0:020}.log")
         return file
 

@@ -1,5 +1,5 @@
-"""The record of a fault: how it is made and undone, and the causes that triage has to name. The causes follow from the
-nature of the fault, never from triage's answers.
+"""Defines a fault: how it is made and undone, and the causes that triage has to name. The causes follow from the nature
+of the fault, never from triage's answers.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from benchmarks.faults.laboratory import Laboratory
 
 Begin = Callable[[], Awaitable[None]]
-"""Makes the fault in a cluster that is prepared for it."""
+"""Makes the fault in the cluster that `Fault.make` has prepared for it."""
 
 
 class Name(Struct, frozen=True):
     """A cause with its subject, as in the JSON of `kac triage`.
 
-    A subject fits if it has these fields with these values; ``dir`` is ``spare`` for the spare log directory.
+    A subject matches if it has these fields with these values; ``dir`` is ``spare`` for the spare log directory.
     """
 
     cause: str
     subject: Mapping[str, Any] = field(default_factory=dict)
 
     def fits(self, cause: str, subject: Mapping[str, Any]) -> bool:
-        """Return whether a cause that triage named is this one."""
+        """Return whether a cause and subject that triage named match this one."""
         return cause == self.cause and all(subject.get(key) == value for key, value in self.subject.items())
 
     def __str__(self) -> str:
@@ -35,21 +35,23 @@ class Name(Struct, frozen=True):
 
 
 class Beside(Struct, frozen=True):
-    """A further cause that triage may name, and the reason why it is true. All other causes are false alarms."""
+    """A further cause that triage may name for a fault, and the reason why it is true. All other causes are false
+    alarms.
+    """
 
     name: Name
     why: str
 
 
 class Fault(Struct, frozen=True, kw_only=True):
-    """A fault.
+    """A fault that the laboratory can make.
 
-    make: prepares the cluster, and yields a function that begins the fault; its end undoes the fault. named: the causes
-    that triage has to name. beside: further causes that it may name. within: seconds from the fault's beginning until
-    triage has to have named the causes. takes: resources that the fault uses alone: faults with a common resource can't
-    be made at once. stands: whether the fault is made before the console is opened, as leftovers are. alone: whether no
-    other fault can be made with it. user: the console's user, ``""`` for a super user. request_logs: whether the
-    console also reads the brokers' request logs.
+    make: prepares the cluster, and yields a function that makes the fault; its end undoes the fault. named: the causes
+    that triage has to name. beside: further causes that it may name. within: seconds from the making of the fault until
+    triage has to have named the causes. takes: resources that the fault needs for itself: faults with a common resource
+    can't be made at once. stands: whether the fault is made before the console is opened. alone: whether no other fault
+    can be made at the same time. user: the console's user, ``""`` for a super user. request_logs: whether the console
+    also reads the brokers' request logs.
     """
 
     name: str
@@ -71,5 +73,5 @@ def cause(name: str, **subject: Any) -> Name:
 
 
 def beside(why: str, name: str, **subject: Any) -> Beside:
-    """Return a further cause that may be named."""
+    """Return a further cause that triage may name, with the reason."""
     return Beside(Name(name, subject), why)

@@ -1,4 +1,4 @@
-"""Faults of groups and clients."""
+"""Faults of groups and clients: functions that make them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from console.model.quota import QuotaEntity
 async def _reading(
     lab: Laboratory, topic: str, rate: float = 40.0
 ) -> AsyncIterator[tuple[Consumer, asyncio.Task[None], Producer]]:
-    """Run a producer of a topic, and a group of one member without lag. Yield the member, its task and the producer.
+    """Run a producer of a topic, and a group of one member that keeps up, until the end of the block. Yield the member,
+    its task and the producer.
 
     rate: records per second.
     """
@@ -81,14 +82,18 @@ async def _rebalancing(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _out_of_range(lab: Laboratory) -> AsyncIterator[Begin]:
-    """A running member commits an offset beyond the end of the log, as in a manual reset with a wrong number."""
+    """Make the fault that a running member commits an offset beyond the end of the log, as in a manual reset with a
+    wrong number.
+    """
     async with _reading(lab, "beyond") as (reader, _, _producer):
         yield lambda: reader.commit_wrong(0, 10**7)
 
 
 @asynccontextmanager
 async def _above_quota(lab: Laboratory) -> AsyncIterator[Begin]:
-    """The quota is half of the bytes that are written to a broker, so the group lags, and its client is throttled."""
+    """Make the fault that a client's quota is half of the bytes that are written to a broker, so its group lags, and it
+    is throttled.
+    """
     entity = QuotaEntity.of({"client-id": "bounded-readers-reader"})
     async with _reading(lab, "bounded", rate=200.0):
 

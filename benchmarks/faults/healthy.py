@@ -1,5 +1,5 @@
-"""A healthy cluster under load: consumers are deployed, topics are created and deleted, brokers restart as
-announced.
+"""Trials on a healthy cluster under load: consumers are deployed, topics are created and deleted, brokers restart as
+announced. Triage should name no trouble.
 """
 
 from __future__ import annotations
@@ -19,12 +19,16 @@ _GROUP = "deployed-readers"
 
 
 async def quiet(lab: Laboratory, seconds: float) -> Trial:
-    """Watch the cluster under load, with deployments and short-lived topics. No trouble is announced."""
+    """Poll a cluster under load for `seconds` seconds, with deployments and short-lived topics. Return the trial, for
+    which no cause is expected.
+    """
     return await _watched(lab, QUIET, seconds, (), lambda: _busy(lab, seconds))
 
 
 async def rolling_restart(lab: Laboratory, seconds: float) -> Trial:
-    """Watch the cluster under load while each broker in turn is shut down and started again, as announced."""
+    """Poll a cluster under load for at least `seconds` seconds while each broker in turn is shut down and started
+    again. The console's context announces these restarts. Return the trial.
+    """
     announced = tuple(Subject(broker=broker) for broker in lab.cluster.broker_ids)
     return await _watched(lab, RESTART, seconds, announced, lambda: _restarts(lab))
 
@@ -54,7 +58,7 @@ async def _busy(lab: Laboratory, seconds: float) -> None:
 
 
 async def _deploy(lab: Laboratory) -> None:
-    """Replace the members of a group of two one after another, as a deployment does."""
+    """Replace the two members of a group one after another, as a deployment does."""
     async with running(*(lab.consumer(STEADY, _GROUP) for _ in range(2))) as old:
         await lab.committed(_GROUP, STEADY)
         await asyncio.sleep(10)

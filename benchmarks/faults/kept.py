@@ -1,5 +1,5 @@
-"""The stored results of trials: a file with the results, a flight record of each, and the causes that triage now names
-for the records.
+"""The stored results of trials: a file with the causes that triage named, a flight record of each trial, and the causes
+that triage names now for the records.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from console.triage.diagnosis import Verdict
 from console.triage.observations import Observations
 
 _KEPT = Path(__file__).resolve().parents[2] / "tests" / "faults"
-"""The folder of the kept results, which tests read."""
+"""The folder of the stored results, which tests read."""
 RESULTS = _KEPT / "results.json"
 NEIGHBOUR_RESULTS = _KEPT / "neighbours" / "results.json"
 REAL_NEIGHBOUR_RESULTS = _KEPT / "neighbours" / "real" / "results.json"
-"""The results of the neighbours on real brokers, by name and form."""
+"""The results of neighbours on real brokers, by the neighbour's name and form (well or ill)."""
 RECORDS = _KEPT / "records"
 RECORDED = RECORDS / "trials.json"
-"""The recorded trials; the trials in `RESULTS` may be newer."""
+"""The trials whose flight records are stored; the trials in `RESULTS` may be newer."""
 
 
 def trials(file: Path = RESULTS) -> list[Trial]:
@@ -32,20 +32,20 @@ def trials(file: Path = RESULTS) -> list[Trial]:
 
 
 def keep(file: Path, trial: Trial) -> None:
-    """Store a trial in a file, in place of the former one of the same faults and version."""
+    """Store a trial in a file; it replaces the stored trial with the same faults and version."""
     others = [each for each in trials(file) if (each.version, each.faults) != (trial.version, trial.faults)]
     every = sorted([*others, trial], key=lambda each: (each.version, len(each.faults), each.faults))
     kept.write(file, every)
 
 
 def record_name(version: str, faults: Sequence[str]) -> str:
-    """Return the name of a trial's record."""
+    """Return the file name of a trial's flight record."""
     return "+".join(name.replace(" ", "-") for name in faults) + f"-{version}.kacrec"
 
 
 def judged_again(trial: Trial, record: Path) -> Trial:
-    """Return a trial with the causes that the present rules name for the recorded responses. Fail if the record can't
-    be replayed.
+    """Return a trial with the causes that the present rules name for the recorded responses. Raises an exception if the
+    record can't be replayed.
     """
     names = Names()
 

@@ -1,4 +1,4 @@
-"""The laboratory: a cluster that is started once and on which faults are made and undone, and the console's polls of
+"""The laboratory: a cluster that is started once, faults that are made and undone on it, and the console's polls of
 it.
 """
 
@@ -32,16 +32,16 @@ from console.triage.observations import Observations
 from console.triage.symptoms import Subject
 
 PATIENCE = 90.0
-"""Maximum seconds until a cluster is healthy again."""
+"""Maximum seconds of each wait for the cluster, such as until it is healthy again."""
 WARM = 12.0
 """Seconds of polling before a fault begins."""
 AFTER = 6.0
-"""Seconds of polling after all causes were named; causes that are named in this time also count."""
+"""Seconds of polling after triage has named all causes; further causes named in this time also count."""
 STEADY, READERS = "steady", "steady-readers"
 
 
 class Laboratory:
-    """A cluster with load, on which faults are made one after another; use as an async context manager."""
+    """A cluster with clients, on which faults are made one after another; an async context manager."""
 
     def __init__(self, version: str) -> None:
         self.cluster = FaultCluster(version)
@@ -68,7 +68,7 @@ class Laboratory:
     # -- parts of faults -----------------------------------------------------------------------------------------------
 
     async def send(self, change: changes.ChangeRequest) -> tuple[changes.Outcome, ...]:
-        """Send a change. Raises RuntimeError if the cluster refuses a part of it."""
+        """Send a change request. Return the outcomes. Raises RuntimeError if one of them is a failure."""
         return await other_client.send(self.client, change)
 
     async def create(
@@ -79,12 +79,12 @@ class Laboratory:
         on: Sequence[Sequence[int]] = (),
         configs: Mapping[str, str] | None = None,
     ) -> None:
-        """Create a topic.
+        """Create a topic. Raises RuntimeError if the cluster refuses it.
 
         Args:
             partitions: number of partitions with three replicas each, spread over brokers 1 to 3.
-            on: the replicas of each partition, instead of `partitions`; empty for the spread ones.
-            configs: the topic's own configs; None for no configs.
+            on: the replicas (broker ids) of each partition; empty to use `partitions`.
+            configs: the topic's config overrides; None for no overrides.
         """
         assignments = tuple(map(tuple, on)) or tuple(
             tuple((first + k) % 3 + 1 for k in range(3)) for first in range(partitions)
@@ -95,7 +95,7 @@ class Laboratory:
 
     @contextlib.asynccontextmanager
     async def topic(self, name: str, partitions: int = 2, **options: Any) -> AsyncIterator[str]:
-        """Create a topic, and delete it at the end of the block."""
+        """Create a topic, yield its name, and delete it at the end of the block. options: as for `create`."""
         await self.create(name, partitions, **options)
         try:
             yield name
@@ -103,9 +103,11 @@ class Laboratory:
             await self.drop(name)
 
     async def drop(self, topic: str) -> None:
-        """Remove the configs that were set for a topic, and delete it. Repeat each request until the cluster carries it
-        out; raises TimeoutError after `PATIENCE` seconds. A 4.3.0 broker that restarts later would apply the configs to
-        a new topic of the same name.
+        """Remove the configs that `configure` set for a topic, and delete it; otherwise a 4.3.0 broker that restarts
+        later would apply the configs to a new topic of the same name. Repeat each request until the cluster has
+        applied it.
+
+        Raises TimeoutError after `PATIENCE` seconds.
         """
         resource = topic_resource(topic)
         if keys := self._configured.pop(resource, None):
@@ -114,7 +116,7 @@ class Laboratory:
         await self.until(lambda: self._sent(changes.DeleteTopics((topic,))), f"topic {topic} is deleted")
 
     async def drop_group(self, group: str) -> None:
-        """Delete a group, as soon as it has no members. Raises TimeoutError after `PATIENCE` seconds."""
+        """Delete a group, once it has no members. Raises TimeoutError after `PATIENCE` seconds."""
         await self.until(lambda: self._sent(changes.DeleteGroups((group,))), f"group {group} is deleted")
 
     async def _sent(self, change: changes.ChangeRequest) -> bool:
@@ -131,16 +133,16 @@ class Laboratory:
         await self.send(changes.AlterConfigs({resource: ops}, broker=_of_broker(resource)))
 
     async def unset(self, resource: ConfigResource, *keys: str) -> None:
-        """Remove configs of a resource."""
+        """Remove configs that the resource overrides."""
         ops = tuple(changes.ConfigOp(key, DELETE) for key in keys)
         await self.send(changes.AlterConfigs({resource: ops}, broker=_of_broker(resource)))
 
     async def elect(self, topic: str, *partitions: int) -> None:
-        """Elect the preferred leaders of partitions."""
+        """Elect the preferred replicas of these partitions as their leaders."""
         await self.send(changes.ElectLeaders(tuple(changes.PartitionTarget(topic, each) for each in partitions)))
 
     async def move(self, topic: str, partition: int, replicas: tuple[int, ...] | None) -> None:
-        """Begin a reassignment, or with None cancel it."""
+        """Begin a reassignment of a partition to these replicas (broker ids); None cancels a running reassignment."""
         await self.send(changes.AlterReassignments({changes.MoveTarget(topic, partition): replicas}))
 
     async def partitions(self, topic: str) -> tuple[Partition, ...]:
@@ -149,16 +151,16 @@ class Laboratory:
         return listing.topics[topic].partitions
 
     async def end_of(self, topic: str) -> int:
-        """Return the end of the log of partition 0."""
+        """Return the end offset of a topic's partition 0."""
         return (await self.range_of(topic)).end
 
     async def range_of(self, topic: str) -> LogRange:
-        """Return the start and the end of the log of partition 0."""
+        """Return the start and end offset of a topic's partition 0."""
         found, _ = await self.client.run(log_ranges, [(topic, 0)])
         return found[topic, 0]
 
     async def commit(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
-        """Commit offsets for a group without members, as a tool does."""
+        """Commit offsets for a group without members, as an admin tool does. offsets: (topic, partition) -> offset."""
         targets = {
             changes.GroupOffsetTarget(group, *place): CommittedOffset(offset) for place, offset in offsets.items()
         }
@@ -167,13 +169,17 @@ class Laboratory:
     async def write(
         self, topic: str, count: int, *, partition: int = 0, value: bytes = VALUE, timestamp_ms: int | None = None
     ) -> None:
-        """Write `count` records with one key to a partition, and wait until the broker has them."""
+        """Write `count` records to a partition, and wait until the broker has acknowledged them. timestamp_ms: ms since
+        1970; None for now.
+        """
         await other_client.write(
             self.cluster.bootstrap, topic, count, partition=partition, key=b"k", value=value, timestamp_ms=timestamp_ms
         )
 
     async def committed(self, group: str, topic: str) -> None:
-        """Wait until a group has committed an offset above 0 of a topic."""
+        """Wait until a group has committed an offset above 0 for a partition of the topic. Raises TimeoutError after
+        `PATIENCE` seconds.
+        """
 
         async def has_committed() -> bool:
             return await self.committed_sum(group, topic) > 0
@@ -181,17 +187,17 @@ class Laboratory:
         await self.until(has_committed, f"group {group} reads {topic}")
 
     async def committed_sum(self, group: str, topic: str) -> int:
-        """Return the sum of a group's committed offsets of a topic."""
+        """Return the sum of a group's committed offsets for all partitions of a topic."""
         return sum(await other_client.committed(self.client, group, topic))
 
     @staticmethod
     def now_ms() -> int:
-        """Return the current time in ms since 1970, for a record."""
+        """Return the current time in ms since 1970."""
         return now_ms()
 
     def producer(self, topic: str, partitions: int, rate: float, ahead_ms: int = 0, user: str = "") -> Producer:
-        """Return a producer that is not yet running. rate: records per second. ahead_ms: added to the timestamps of its
-        records. user: ``""`` for the super user.
+        """Return a producer that is not running yet. rate: records per second. ahead_ms: ms added to the timestamps of
+        its records. user: ``""`` for the super user.
         """
         options: dict[str, Any] = {}
         where = self.cluster.bootstrap
@@ -202,25 +208,27 @@ class Laboratory:
         return Producer(where, topic, partitions, rate, lambda: now_ms() + ahead_ms, **options)
 
     def consumer(self, topic: str, group: str, client_id: str | None = None, **options: Any) -> Consumer:
-        """Return a member of a group that is not yet running. options: of aiokafka's client."""
+        """Return a group's member that is not running yet. client_id: None for a default. options: of aiokafka's
+        consumer.
+        """
         return Consumer(self.cluster.bootstrap, topic, group, client_id, **options)
 
     async def kill(self, broker: int) -> None:
-        """Kill a broker."""
+        """Kill a broker's process by SIGKILL."""
         await asyncio.to_thread(self.cluster.kill, broker)
 
     async def bring_up(self) -> None:
-        """Start the brokers that are down."""
+        """Start the brokers that are down, and wait until all see each other."""
         await asyncio.to_thread(self.cluster.bring_up)
 
     # -- a healthy cluster ---------------------------------------------------------------------------------------------
 
     async def until(self, is_so: Any, what: str) -> None:
-        """Wait until a condition holds. Raises TimeoutError with `what` after `PATIENCE` seconds."""
+        """Await `is_so` until it returns True. Raises TimeoutError, which names `what`, after `PATIENCE` seconds."""
         await other_client.until(is_so, what, PATIENCE)
 
     async def green(self) -> None:
-        """Wait until every replica of every topic is in sync and led by its preferred replica."""
+        """Wait until every replica of every topic is in sync and every partition is led by its preferred replica."""
         await self.until(lambda: other_client.is_settled(self.client), "the cluster is well again")
 
     # -- trials --------------------------------------------------------------------------------------------------------
@@ -242,8 +250,10 @@ class Laboratory:
             yield
 
     async def trial(self, *faults: Fault, record: Path | None = None) -> Trial:
-        """Make faults at once in a healthy cluster, poll until triage has named all causes or the time is over, and
-        undo the faults. record: the file for the responses to the console; None for no file.
+        """Make these faults at once on the healthy cluster, poll until triage has named all causes or the time of the
+        faults is over, and undo the faults. Return the trial.
+
+        record: the file for the brokers' responses to the console; None to record nothing.
         """
         await self.green()
         async with self.load(), contextlib.AsyncExitStack() as stack:
@@ -256,7 +266,9 @@ class Laboratory:
                 await self.bring_up()
 
     async def _watched(self, begins: Sequence[tuple[Fault, Begin]], record: Path | None) -> Trial:
-        """Make faults that stand before the console is opened, and the others after it has polled for a while."""
+        """Make the faults with `Fault.stands`, open the console, poll for `WARM` seconds, make the other faults, and
+        poll until all causes are named or the time is over. Return the trial.
+        """
         faults = [fault for fault, _ in begins]
         wanted = [name for fault in faults for name in fault.named]
         within = max(fault.within for fault in faults)
@@ -278,12 +290,14 @@ class Laboratory:
 
 
 def _of_broker(resource: ConfigResource) -> int | None:
-    """Return the id of the broker that answers for a resource; None for any broker."""
+    """Return the id of the broker to which a change of this resource's configs must be sent; None if any broker can
+    apply it.
+    """
     return int(resource.name) if resource.type == BROKER and resource.name else None
 
 
 class Watch(watch.Watch):
-    """The console's polls of the laboratory, and the causes that they name."""
+    """The console's polls of the laboratory's cluster, and the causes that triage names in them."""
 
     def __init__(
         self,
@@ -294,11 +308,14 @@ class Watch(watch.Watch):
         request_logs: Sequence[Path] = (),
         throttles: frozenset[ConfigPlace] = frozenset(),
     ) -> None:
-        """Open nothing yet.
+        """Keep the arguments; connections and files are opened when the context manager is entered.
 
         Args:
+            expected: subjects whose trouble is announced.
             record: a file for the brokers' responses; None to record nothing.
             settings: for connecting; None for the super user.
+            request_logs: paths of the brokers' request logs that the console reads.
+            throttles: throttles that the console's context declares as intended.
         """
         self._names = Names()
         self._clock: float | None = None
@@ -318,7 +335,7 @@ class Watch(watch.Watch):
             self._names.add(verdict, time.monotonic() - self._clock)
 
     def start(self) -> float:
-        """Begin to collect the causes that triage names, each with the seconds since now. Return this beginning by the
+        """Start collecting the causes that triage names, with their seconds from now on. Return the current time of the
         monotonic clock, in seconds.
         """
         self._names = Names()
@@ -327,7 +344,7 @@ class Watch(watch.Watch):
         return self._clock
 
     async def poll_until(self, wanted: Iterable[Name], within: float, making: asyncio.Future[Any]) -> None:
-        """Poll until the faults are made and triage has named all of these causes, or until `within` seconds have
+        """Poll until `making` is done and triage has named all of these causes, or until `within` seconds have
         passed.
         """
         assert self._clock is not None
@@ -336,11 +353,11 @@ class Watch(watch.Watch):
             await self.poll_again()
 
     def has_all(self, wanted: Iterable[Name]) -> bool:
-        """Return whether triage has named each of these causes since the faults began."""
+        """Return whether triage has named each of these causes since `start`."""
         return all(any(name.fits(told.cause, told.subject) for told in self._names.told) for name in wanted)
 
     def trial(self, faults: tuple[str, ...], version: str) -> Trial:
-        """Return the trial, with the causes that triage has named since the faults began."""
+        """Return the trial, with the causes that triage has named since `start`. faults: their names."""
         assert self._clock is not None
         return Trial(
             faults=faults,

@@ -1,4 +1,4 @@
-"""Clients that make load: producers, and consumers that keep up, stop, are slow, or come and go."""
+"""Clients that put load on a cluster: producers, and consumers that keep up, stop, are slow, or come and go."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from aiokafka.errors import KafkaError  # type: ignore[import-untyped]
 VALUE = b"v" * 100
 _TICK = 0.25
 _LEAVE = 12.0
-"""Maximum seconds for a client to end: more than the client's own timeouts."""
+"""Maximum seconds for a client to end; longer than the client's own timeouts."""
 
 
 class Producer:
     """Writes records to the partitions of a topic in turn.
 
-    rate: records per second, can be changed. value: of each record. options: of aiokafka's client.
+    rate: records per second; may be changed while it runs. value: of each record. options: of aiokafka's producer.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Producer:
         )
 
     async def run(self) -> None:
-        """Write until cancelled. Records for a broker that is down are lost, without an error."""
+        """Write until cancelled. Records whose broker is down are dropped without an error."""
         sent, began = 0.0, time.monotonic()
         try:
             await _started(self._client.start)
@@ -75,9 +75,9 @@ class Producer:
 
 
 class Consumer:
-    """A member of a group that reads a topic and commits every 2 s. options: of aiokafka's client.
+    """A member of a group that reads a topic and commits every 2 s. options: of aiokafka's consumer.
 
-    stuck: partitions that it no longer reads. pause: seconds that it takes for ten records.
+    stuck: partitions that it does not read any more. pause: seconds of work for each ten records.
     """
 
     def __init__(self, bootstrap: str, topic: str, group: str, client_id: str | None = None, **options: Any) -> None:
@@ -96,14 +96,16 @@ class Consumer:
         )
 
     async def commit_wrong(self, partition: int, offset: int) -> None:
-        """Continue at an offset that is not in the log, without fetching from the partition."""
+        """Commit an offset that is not in the log, move the position of the partition there, and stop fetching from
+        it.
+        """
         place = TopicPartition(self._topic, partition)
         self._client.pause(place)
         self._client.seek(place, offset)
         await self._client.commit({place: offset})
 
     async def run(self) -> None:
-        """Read until cancelled."""
+        """Read and commit until cancelled."""
         try:
             await _started(self._client.start)
             while True:
@@ -120,7 +122,7 @@ class Consumer:
 
 
 def _forgotten(delivered: asyncio.Future[Any]) -> None:
-    """Ignore the error of a record that could not be delivered."""
+    """Retrieve the exception of a record that was not delivered, so that asyncio does not log it."""
     if not delivered.cancelled():
         delivered.exception()
 
@@ -137,7 +139,7 @@ async def _started(start: Callable[[], Awaitable[Any]]) -> None:
 
 @contextlib.asynccontextmanager
 async def running(*clients: Producer | Consumer) -> AsyncIterator[list[asyncio.Task[None]]]:
-    """Run clients until the end of the block, and yield their tasks; a client also ends with its task."""
+    """Run clients until the end of the block, and yield their tasks. Cancelling a task ends its client."""
     tasks = [asyncio.create_task(client.run()) for client in clients]
     try:
         yield tasks
@@ -146,8 +148,8 @@ async def running(*clients: Producer | Consumer) -> AsyncIterator[list[asyncio.T
 
 
 async def ended(*tasks: asyncio.Task[None]) -> None:
-    """End clients in order: consumers leave their groups. Cancel repeatedly, because a fetch that just gets its
-    response may swallow a cancellation.
+    """Cancel the tasks of clients and wait for their end; consumers leave their groups. The tasks are cancelled
+    repeatedly, because a fetch that just gets its response may swallow a cancellation.
     """
     left = set(tasks)
     while left:

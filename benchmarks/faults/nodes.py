@@ -1,4 +1,4 @@
-"""Faults of brokers, of the replication between them, and of the metadata quorum."""
+"""Faults of brokers, of the replication between them, and of the metadata quorum: functions that make them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VICTIM = 3
 NODE = frozenset({"a broker"})
 RELAY = frozenset({"a relay"})
 DELAY = 7.0
-"""Delay in seconds, above the laboratory's replica.lag.time.max.ms."""
+"""Seconds by which fetch responses are delayed; more than the laboratory's replica.lag.time.max.ms."""
 
 
 @asynccontextmanager
@@ -106,7 +106,7 @@ async def _majority_killed(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _skewed(lab: Laboratory) -> AsyncIterator[Begin]:
-    """A broker was restarted, and preferred leaders were not elected afterwards."""
+    """Make the fault that a broker was restarted, and preferred leaders were not elected afterwards."""
 
     async def begin() -> None:
         await asyncio.to_thread(lab.cluster.stop, VICTIM)
@@ -155,7 +155,9 @@ async def _pair_delayed(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _unclean(lab: Laboratory) -> AsyncIterator[Begin]:
-    """A follower is cut off, its leader alone gets the last records and dies, and the follower is elected."""
+    """Make the fault of an unclean election: a follower is cut off, its leader alone gets the last records and is
+    killed, and the follower is elected.
+    """
     configs = {"unclean.leader.election.enable": "true"}
     made = lab.topic("elected", on=[(VICTIM, 2)], configs=configs)
     async with made as topic, running(lab.producer("elected", 1, 20.0)):
@@ -186,7 +188,9 @@ async def _certificate_ends(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _rack_down(lab: Laboratory) -> AsyncIterator[Begin]:
-    """Two additional brokers in another rack are killed; the quorum needs the three others."""
+    """Make the fault that both brokers of a rack are killed. They are two additional brokers, because the quorum needs
+    the three others.
+    """
     await asyncio.to_thread(lab.cluster.open_annex)
     try:
         async with lab.topic("annexed", on=[(4, 1), (5, 2), (1, 4), (2, 5)]):
@@ -203,7 +207,9 @@ async def _rack_down(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _behind(lab: Laboratory) -> AsyncIterator[Begin]:
-    """A broker sends heartbeats, but does not apply the metadata log, because the thread that does so is stopped."""
+    """Make the fault that a broker sends heartbeats, but does not apply the metadata log, by stopping the thread that
+    applies it.
+    """
     before, after = (1, 2), (2, 1)
     stopped = ExitStack()
     # Move few leaders, among many that stay, so that broker 2 always leads more than nine tenths of the partitions

@@ -1,4 +1,6 @@
-"""Faults of topics and partitions: throttles, moves, min ISR, transactions, coordinators."""
+"""Faults of topics and partitions: throttles, reassignments, min ISR, transactions, coordinators; functions that make
+them.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,7 @@ async def _hanging_transaction(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _coordinator_gone(lab: Laboratory) -> AsyncIterator[Begin]:
-    """A partition of __consumer_offsets has its only replica on a broker that is killed."""
+    """Make the fault that a partition of __consumer_offsets has its only replica on a broker that is killed."""
     before = {each.number: each.replicas for each in await lab.partitions(OFFSETS)}
     await lab.move(OFFSETS, 0, (VICTIM,))
     await lab.until(lambda: _offsets_on(lab, (VICTIM,)), "it is moved")

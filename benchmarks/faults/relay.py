@@ -1,4 +1,6 @@
-"""TCP relays before the brokers' inter-broker listeners. They cut or delay a follower's connections to a leader."""
+"""TCP relays in front of the brokers' inter-broker listeners, which can cut or delay a follower's connections to a
+leader.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,10 @@ _FRAME = 4
 
 
 class Relays:
-    """A relay for each broker, on a separate thread, so that no blocking test holds up replication.
+    """A relay for each broker, in a thread of their own, so that a test that blocks does not hold up replication.
 
-    ports: broker -> (the relay's port, the broker's port). A follower is recognised by the client id of a connection's
-    first request, ``broker-2-fetcher-0`` (kafka.server.BrokerBlockingSender).
+    ports: broker id -> (the relay's port, the broker's port). A follower is recognised by the client id of a
+    connection's first request, ``broker-2-fetcher-0`` (kafka.server.BrokerBlockingSender).
     """
 
     def __init__(self, ports: Mapping[int, tuple[int, int]]) -> None:
@@ -45,20 +47,20 @@ class Relays:
         self._loop.close()
 
     def cut(self, leader: int, *followers: int) -> None:
-        """Close the connections on which these followers fetch from a leader, and accept no new ones."""
+        """Close the connections on which these followers fetch from a leader, and refuse new ones until `heal`."""
         pairs = {(leader, follower) for follower in followers}
         self._loop.call_soon_threadsafe(self._cut_now, pairs)
 
     def delay(self, leader: int, follower: int, seconds: float) -> None:
-        """Delay each part of the leader's responses to a follower by these seconds."""
+        """Delay each piece of the leader's responses to a follower by `seconds` seconds, until `heal`."""
         self._loop.call_soon_threadsafe(self._delays.__setitem__, (leader, follower), seconds)
 
     def delay_hello(self, seconds: float) -> None:
-        """Delay the first response on each connection that is not a follower's by these seconds."""
+        """Delay the first response on each connection that is not a follower's by `seconds` seconds, until `heal`."""
         self._loop.call_soon_threadsafe(setattr, self, "_hello", seconds)
 
     def heal(self) -> None:
-        """Let everything pass without delay."""
+        """End all cuts and delays."""
         self._loop.call_soon_threadsafe(setattr, self, "_hello", 0.0)
         self._loop.call_soon_threadsafe(self._cut.clear)
         self._loop.call_soon_threadsafe(self._delays.clear)

@@ -1,4 +1,4 @@
-"""Faults of rights: the console's own user may read little."""
+"""Faults of rights: the console's own user may read only a few things."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def _few_rights(lab: Laboratory) -> AsyncIterator[Begin]:
 
 
 def acl(permission: str, type_: str, name: str, operation: str) -> Acl:
-    """Return an ACL of the user, for all hosts."""
+    """Return an ACL for the console's user, on all hosts."""
     return Acl(
         AclResourceType.parse(type_),
         name,

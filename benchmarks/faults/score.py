@@ -16,8 +16,9 @@ _POSSIBLE, _INFO = Certainty.POSSIBLE.value, Severity.INFO.value
 
 
 class Judged(Struct, frozen=True):
-    """The judgement of a trial. named: the causes of its faults that triage named. missed: those that it did not name.
-    alarms: false causes above `possible`. guesses: false causes that are `possible`.
+    """The judgement of a trial. named: the causes of its faults that triage named. missed: the causes of its faults
+    that triage did not name. alarms: false causes with a certainty above `possible`. guesses: false causes that are
+    `possible`.
     """
 
     trial: Trial
@@ -28,7 +29,7 @@ class Judged(Struct, frozen=True):
 
 
 def judge(trial: Trial) -> Judged:
-    """Return the named, missed and false causes of a trial."""
+    """Return the causes of a trial that triage named, missed, or named falsely."""
     faults = [FAULTS[name] for name in trial.faults if name in FAULTS]  # a trial of a healthy cluster has no fault
     wanted = [name for fault in faults for name in fault.named]
     unique = list({str(name): name for name in wanted}.values())
@@ -51,9 +52,9 @@ def _is_one(told: Told, names: Iterable[Name]) -> bool:
 class Score(Struct, frozen=True):
     """The figures over all trials, counted by (cause, subject).
 
-    precision, strict: the share of true causes among those that triage named, without and with those that are only
-    `possible`. recall: the share of causes that triage named among those that it had to name. median, worst: seconds
-    until triage named a cause, for single faults.
+    precision, strict: the share (0 to 1) of true causes among those that triage named, leaving out or including causes
+    that are only `possible`. recall: the share of causes that triage named among those that it had to name. median,
+    worst: seconds until triage named a cause, for single faults.
     """
 
     wanted: int

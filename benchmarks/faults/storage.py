@@ -1,4 +1,4 @@
-"""Faults of disks, of logs and of records."""
+"""Faults of disks, of logs and of records: functions that make them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ from console.model.config import topic_resource
 
 SPARE = frozenset({"the spare directory"})
 LEFT = 0.05
-"""The share of the small filesystem that stays usable."""
+"""The share (0 to 1) of the small filesystem that stays usable."""
 DAYS_MS = 86_400_000
 CORRUPT_ON = 3
 SEGMENT = 1 << 20
 """Segment size in bytes: the smallest that Kafka 4 accepts."""
 MAGIC_AT = 16
-"""The position of the magic byte in a batch: after its offset, length and leader epoch."""
+"""The position of the magic byte in a record batch, in bytes: after base offset, length and leader epoch."""
 
 
 @asynccontextmanager
 async def _unreadable(lab: Laboratory) -> AsyncIterator[Begin]:
-    """The directory is renamed. Within 5 s, the broker fails to write its next checkpoint of high watermarks there."""
+    """Make the fault that a log directory fails: it is renamed, and within 5 s the broker fails to write its next
+    checkpoint of high watermarks there.
+    """
     spare = lab.cluster.spare_dir
     away = spare.with_name("away")
 
@@ -61,7 +63,9 @@ async def _filled(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _retention_cut(lab: Laboratory) -> AsyncIterator[Begin]:
-    """A topic's retention is cut after its last write, because brokers do not delete a segment with new records."""
+    """Make the fault that a topic's retention is shortened, after its last write, because brokers do not delete a
+    segment with new records.
+    """
     async with lab.topic("short-lived") as topic:
         async with running(lab.producer(topic, 2, 200.0)):
             await lab.until(lambda: _has_records(lab, topic), "records that can be deleted")
@@ -74,7 +78,9 @@ async def _retention_cut(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _unread(lab: Laboratory, topic: str) -> AsyncIterator[None]:
-    """Run a group that has not read all of a topic. Nothing more is written, so that it has no trouble yet."""
+    """Run a group that has not read all records of a topic, until the end of the block. Nothing more is written, so
+    that it counts as no trouble yet.
+    """
     group = f"{topic}-readers"
     async with lab.topic(topic, partitions=1):
         producer, reader = lab.producer(topic, 1, 200.0), lab.consumer(topic, group)
@@ -107,8 +113,8 @@ async def _unread_cut(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _uncleanable(lab: Laboratory) -> AsyncIterator[Begin]:
-    """Overwrite the magic byte of the first batch on a follower. Its cleaner stops cleaning the log (LogCleaner marks
-    the partition uncleanable), and the log grows. No other thread reads the batch there.
+    """Make the fault that a partition is uncleanable on a follower: the magic byte of its first batch is overwritten,
+    the log cleaner marks the partition uncleanable, and the log grows. No other thread reads the batch there.
     """
     configs = {"cleanup.policy": "compact", "segment.bytes": str(SEGMENT)}
     async with lab.topic("compacted", on=[(1, CORRUPT_ON)], configs=configs) as topic:

@@ -1,4 +1,6 @@
-"""The laboratory's table in docs/triage-measured.md, from the stored results: ``python -m benchmarks.faults.table``."""
+"""Writes the laboratory's table in docs/triage-measured.md from the stored results: ``python -m
+benchmarks.faults.table``.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,10 @@ VERSIONS = {"4.3": "4.3.0", "3.9": "3.9.1"}
 
 
 def table(done: Sequence[Trial], beside: Sequence[Trial] = (), real: Sequence[Trial] = ()) -> str:
-    """Return the section: how each fault is made and which causes triage named on each version, scores, missed causes,
-    and the causes that triage named for neighbours.
+    """Return the section in Markdown: how each fault is made, which causes triage named on each version, scores, missed
+    causes, and the causes that triage named for neighbours.
 
-    beside: trials of neighbours. real: trials of neighbours on real brokers.
+    beside: trials of neighbours in models. real: trials of neighbours on real brokers.
     """
     judged = [judge(trial) for trial in done]
     single = {(each.trial.faults[0], each.trial.version): each for each in judged if len(each.trial.faults) == 1}
@@ -85,7 +87,7 @@ def _scores(judged: Sequence[Judged]) -> list[str]:
 
 
 def _rules(done: Iterable[Trial]) -> str:
-    """Return the commits whose rules judged these trials."""
+    """Return the commits of the rules by which these trials were judged, as text."""
     commits = sorted({trial.commit or "unknown" for trial in done})
     return f"by the rules of commit{'s' if commits[1:] else ''} {', '.join(commits)}"
 
@@ -106,7 +108,7 @@ def _short(trial: Trial) -> str:
 
 
 def _wrong(judged: Sequence[Judged]) -> list[str]:
-    """Return lines about missed and false causes."""
+    """Return lines about the causes that triage missed or named falsely."""
     lines = []
     for each in judged:
         wrong = [f"{name} not recognised" for name in each.missed] + [f"{_told(told)} named" for told in each.alarms]
@@ -116,8 +118,8 @@ def _wrong(judged: Sequence[Judged]) -> list[str]:
 
 
 def _neighbours(beside: Sequence[Trial], real: Sequence[Trial]) -> list[str]:
-    """Return the tables of healthy clusters that resemble a fault, and the precision over them: of models, and on real
-    brokers.
+    """Return the table of the neighbours (healthy clusters that resemble a fault) and the precision over them: in
+    models, and on real brokers.
     """
     done = {(trial.faults[0], trial.version): trial for trial in beside}
     releases = [short for short, version in RELEASES.items() if any(trial.version == version for trial in real)]
@@ -159,7 +161,7 @@ def _score_on_brokers(short: str, mine: Sequence[Trial]) -> str:
 
 
 def _on_brokers(each: Neighbour, real: Sequence[Trial], releases: Sequence[str]) -> str:
-    """Return the cells of a neighbour, one for each release."""
+    """Return the table cells of a neighbour, one for each release."""
     done = {(*trial.faults, trial.version): trial for trial in real}
     cells = []
     for short in releases:
@@ -213,12 +215,12 @@ The seconds are the time until triage names the cause, with the highest certaint
 
 
 def kept() -> str:
-    """Return the section with the stored results."""
+    """Return the section for the stored results."""
     return table(trials(), trials(NEIGHBOUR_RESULTS), trials(REAL_NEIGHBOUR_RESULTS))
 
 
 def main() -> int:
-    """Write the section about the stored results into the page."""
+    """Write the section for the stored results into the page. Return 0."""
     PAGE.write_text(written(PAGE.read_text(), kept()))
     return 0
 

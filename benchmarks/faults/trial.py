@@ -1,4 +1,4 @@
-"""The causes that triage named in a trial of faults, with their subjects, the time of their first naming, and their
+"""The result of a trial: the causes that triage named, with their subjects, the time when each was first named, and its
 highest certainty.
 """
 
@@ -19,8 +19,8 @@ _CERTAINTIES = [each.value for each in Certainty]
 
 
 class Told(Struct, frozen=True):
-    """A named cause. after: seconds from the beginning of the fault until it was first named. certainty: the
-    highest.
+    """A cause that triage named. after: seconds from the beginning of the fault until it was first named. certainty:
+    the highest with which it was named.
     """
 
     cause: str
@@ -33,8 +33,8 @@ class Told(Struct, frozen=True):
 class Trial(Struct, frozen=True, kw_only=True):
     """The causes that triage named while faults were present.
 
-    load: the load average at the end. seconds: the duration. began_ms: the time at which the faults began, in ms since
-    1970. commit: of the rules, with ``+`` if files had changed since.
+    load: the machine's load average at the end. seconds: the duration. began_ms: the time at which the faults began, in
+    ms since 1970. commit: of the rules, with ``+`` if files differed from it.
     """
 
     faults: tuple[str, ...]
@@ -48,14 +48,14 @@ class Trial(Struct, frozen=True, kw_only=True):
 
 
 class Names:
-    """All causes that the verdicts of a trial named, at any time."""
+    """Collects all causes that the verdicts of a trial name, at any time."""
 
     def __init__(self) -> None:
         self._told: dict[tuple[str, str], Told] = {}
         self._unexplained: set[str] = set()
 
     def add(self, verdict: Verdict, after: float) -> None:
-        """Add the causes of a verdict. after: seconds since the beginning."""
+        """Add the causes of a verdict. after: seconds from the beginning of the faults to the verdict."""
         self._unexplained |= {each.symptom for each in verdict.unexplained}
         for named in verdict.causes:
             claim = named.claim
@@ -70,7 +70,7 @@ class Names:
 
     @property
     def told(self) -> tuple[Told, ...]:
-        """Every cause that a verdict named."""
+        """Every cause that a verdict named, with subject, first time and highest certainty."""
         return tuple(self._told.values())
 
     @property

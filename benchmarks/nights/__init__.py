@@ -1,1 +1,3 @@
-"""Nights: published troubles of others' clusters, made on real brokers, and the console's rows about them."""
+"""Nights: troubles that operators of other clusters published, made again on real brokers, and the rows that the
+console shows about them.
+"""

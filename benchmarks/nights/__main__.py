@@ -1,11 +1,11 @@
-"""Nights: published troubles of others' clusters, made on real brokers, and the console's rows about each night and its
-healthy twin.
+"""Makes nights (troubles that operators of other clusters published) on real brokers, and collects the rows that the
+console shows about each night and its twin, a healthy cluster that resembles it.
 
 ``python -m benchmarks.nights [--only NAME]… [--from NAME] [--version 4.3] [--twins-only | --no-twins]`` makes each
 night and its twin on three brokers while the console watches, and stores its rows, a flight record and the scores in
 `tests/nights`. Without ``--only`` it continues with those that were not made yet. ``--make-only`` makes them without
-the console. ``--again`` judges the records with the present code, without brokers; its exit code is 1 if a night
-scores less than stored, and ``--keep`` stores the new scores. ``--table`` writes the stored results into
+the console. ``--again`` judges the records with the present code, without brokers; its exit code is 1 if a night scores
+less than stored, and ``--keep`` stores the new scores. ``--table`` writes the stored results into
 docs/triage-measured.md.
 """
 
@@ -29,7 +29,7 @@ from benchmarks.nights.score import average, worse
 from tests.support.kafka_jars import RELEASES
 
 LONGEST = 300
-"""Maximum characters of the reason why a night could not be made."""
+"""Maximum number of characters printed of the reason why a night could not be made."""
 
 
 def _halves(night: Night, options: argparse.Namespace) -> Iterator[str]:
@@ -42,7 +42,7 @@ def _halves(night: Night, options: argparse.Namespace) -> Iterator[str]:
 
 
 async def make_all(nights: dict[str, Night], options: argparse.Namespace) -> int:
-    """Make nights without the console. Return the number of halves that could not be made."""
+    """Make nights and twins without the console. Return the number of nights and twins that could not be made."""
     failed = 0
     for slug, night in nights.items():
         for half in _halves(night, options):
@@ -56,7 +56,9 @@ async def make_all(nights: dict[str, Night], options: argparse.Namespace) -> int
 
 
 async def watch_all(nights: dict[str, Night], options: argparse.Namespace) -> int:
-    """Make nights while the console watches, and store its rows. Return the number of halves that could not be made."""
+    """Make nights and twins while the console watches, and store its rows. Return the number of nights and twins that
+    could not be made.
+    """
     version, failed = RELEASES[options.release], 0
     for slug, night in nights.items():
         there = {each.half for each in _kept(slug, version)}
@@ -73,7 +75,9 @@ async def watch_all(nights: dict[str, Night], options: argparse.Namespace) -> in
 
 
 async def _watch(slug: str, night: Night, half: str, version: str) -> None:
-    """Make a night or its twin while the console watches. Store the record only together with the console's rows."""
+    """Make a night or its twin (`half`) while the console watches. Store the flight record and the console's rows, both
+    or neither.
+    """
     record = kept.record_of(slug, half, version)
     part = record.with_suffix(".part")
     try:
@@ -85,8 +89,8 @@ async def _watch(slug: str, night: Night, half: str, version: str) -> None:
 
 
 def _scored(night: Night, live: list[Half]) -> str:
-    """Store the scores that a night's records give. Return the night's line in the output, with each score that differs
-    between the console's live rows and the records.
+    """Store the scores that a night's flight records give. Return the night's line for the output, with each score that
+    differs between the console's live rows and the records.
     """
     (score,) = kept.judged({live[0].slug: night}, live)
     (of_records,) = kept.judged({live[0].slug: night}, [kept.again(each) for each in live])
@@ -104,8 +108,8 @@ def _not_made(error: Exception) -> str:
 
 
 def judge_again(nights: dict[str, Night], options: argparse.Namespace) -> int:
-    """Judge the records of nights. Return the number of nights that score less than stored; 0 if the new scores are
-    stored.
+    """Judge the flight records of nights with the present code. Return the number of nights that score less than
+    stored; with `--keep`, store the new scores and return 0.
     """
     version = RELEASES[options.version] if options.version else None
     there = [each for each in kept.halves() if each.slug in nights and version in (None, each.version)]

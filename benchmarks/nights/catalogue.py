@@ -1,4 +1,4 @@
-"""All written nights, by their slugs: the names of their modules."""
+"""All nights by their slugs; a slug is the name of the night's module."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from benchmarks.nights.night import Night
 
 
 def nights() -> dict[str, Night]:
-    """Return all nights by their slugs, in the order of the slugs."""
+    """Return slug -> night, in the order of the slugs."""
     names = sorted(each.name for each in pkgutil.iter_modules(written.__path__))
     return {name: importlib.import_module(f"{written.__name__}.{name}").NIGHT for name in names}
 
 
 def chosen(only: list[str], first: str | None = None) -> dict[str, Night]:
-    """Return the nights that the options name.
+    """Return slug -> night for the nights that the options name.
 
     Args:
-        only: slugs, or names of nights, or parts of slugs; empty for all nights.
-        first: the slug to begin with; None for the first one.
+        only: slugs, names of nights, or parts of slugs; empty for all nights.
+        first: the slug to begin with, in the order of the slugs; None for the first night.
 
     Raises:
-        LookupError: one of `only` fits no night.
+        LookupError: an element of `only` matches no night.
     """
     every = nights()
     for word in only:

@@ -1,8 +1,8 @@
 """A client of a night: a process that produces or consumes with librdkafka, and continues after any refusal.
 
-The first line on its standard input is its order (JSON): produce or consume, its topic, its settings. Each further line
-is an object with settings to change while it runs. It ends in order at the end of the input. It prints ``ready`` once,
-and writes its errors and assignments into a file, as an object on each line.
+The first line on its standard input is its order as JSON: produce or consume, its topic, its settings. Each further
+line is a JSON object with settings to change while it runs. At the end of the input it ends; a consumer first leaves
+its group. It prints ``ready`` once, and writes its errors and assignments into a file, as an object on each line.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 TICK = 0.05
 """Seconds between two batches of a producer."""
 AGAIN = 1.0
-"""Seconds until a new client replaces one that failed for good, as with a restarted service."""
+"""Seconds until a new client replaces one with a fatal error, as if its service restarted."""
 TRANSACTION = 1.0
-"""Seconds for which a transaction is open."""
+"""Seconds after which a producer ends its transaction and begins the next one."""
 HOT = b"hot"
 
 
 class Life:
-    """The orders of the parent process: the client's settings, which may change, and its end."""
+    """The settings of the client, which the parent process may change by further lines, and whether the input has
+    ended.
+    """
 
     def __init__(self, order: dict[str, Any]) -> None:
         self.order = order
@@ -43,22 +45,22 @@ class Life:
         self.ended.set()
 
     def note(self, **what: Any) -> None:
-        """Write a line of the output."""
+        """Write an object with these fields as a line of the output file."""
         self._notes.write(json.dumps({"at": round(time.time(), 3), **what}) + "\n")
 
     def failed(self, error: KafkaError) -> None:
-        """Note an error, and remember for `fatal` whether it ends its client."""
+        """Note an error in the output file, and remember whether it is fatal, for `fatal`."""
         self._fatal |= error.fatal() or error.code() == KafkaError._FATAL
         self.note(error=error.name(), text=error.str())
 
     def fatal(self) -> bool:
-        """Return whether an error since the last call ends the client."""
+        """Return whether a fatal error occurred since the last call."""
         was, self._fatal = self._fatal, False
         return was
 
 
 def produce(life: Life) -> None:
-    """Write at the current rate until the parent process ends this. After an error, begin again with a new producer."""
+    """Write records at the current rate until the input ends. After a fatal error, continue with a new producer."""
     settings = life.order["settings"] | {"error_cb": life.failed}
     while not life.ended.is_set():
         client = Producer(settings)
@@ -113,7 +115,7 @@ def _produce(client: Producer, life: Life, number: int, delivered: Any) -> None:
 
 
 def _commit(client: Producer, life: Life) -> None:
-    """End a transaction: commit it, or abort it if the broker requires that. Raises KafkaException if neither works."""
+    """Commit the transaction, or abort it if the broker requires that. Raises KafkaException if neither is possible."""
     try:
         client.commit_transaction(30)
     except KafkaException as error:
@@ -124,8 +126,8 @@ def _commit(client: Producer, life: Life) -> None:
 
 
 def consume(life: Life) -> None:
-    """Read as a member of a group that commits processed records, until the parent process ends this. After an error,
-    join again.
+    """Read as a member of a group and commit processed records, until the input ends. After a fatal error, join again
+    with a new consumer.
     """
     settings = life.order["settings"] | {"error_cb": life.failed, "on_commit": lambda error, _: _note(life, error)}
     while not life.ended.is_set():
@@ -181,8 +183,9 @@ def _read(client: Consumer, life: Life) -> None:
 
 
 def _is_stuck(life: Life, partition: int, offset: int) -> bool:
-    """Return whether a record can't be processed: its offset is `stuck_at` or higher. `stuck_at` is an offset for every
-    partition, offsets by partition, or ``next`` for the next record that is read; None if all records can be processed.
+    """Return whether the record at an offset can't be processed, because the offset is at or above the setting
+    `stuck_at`. The setting is an offset for every partition, offsets by partition, ``next`` for the next record that
+    is read, or None if all records can be processed.
     """
     at = life.told["stuck_at"]
     if at == "next":
@@ -193,7 +196,7 @@ def _is_stuck(life: Life, partition: int, offset: int) -> bool:
 
 
 def main() -> None:
-    """Carry out the order in the first line of the input."""
+    """Read the order in the first line of the input, and produce or consume."""
     life = Life(json.loads(sys.stdin.readline()))
     print("ready", flush=True)
     {"produce": produce, "consume": consume}[life.order["do"]](life)

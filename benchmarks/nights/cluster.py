@@ -1,4 +1,4 @@
-"""The brokers of a night, and the commands that Kafka ships for them."""
+"""The brokers of a night, and the command lines of Kafka's own commands for them."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ _COMMANDS = {
 }
 _OF_KAFKA_3 = {"kafka-acls": "kafka.admin.AclCommand", "kafka-console-producer": "kafka.tools.ConsoleProducer"}
 _AFTER_A_WORD = frozenset({"kafka-cluster"})
-"""Commands whose first argument is a verb, which has to be before the options."""
+"""Commands whose first argument is a subcommand, which has to precede the options."""
 _WITHOUT_BOOTSTRAP = frozenset({"kafka-producer-perf-test"})
 
 
 class NightCluster(KafkaCluster):
     """Brokers 1…n, each also a controller.
 
-    Everyone on the plain listener is a super user: the other brokers, the console, the commands. With ``logins`` or
+    Every client of the plain listener is a super user: the other brokers, the console, the commands. With ``logins`` or
     ``acls`` there is a second listener for the users admin (super), alice and bob with PLAIN, and for SCRAM users.
     """
 
@@ -101,8 +101,8 @@ class NightCluster(KafkaCluster):
         return self.tool_command(main_class, *both, version=tools_version(self.version))
 
     def change_properties(self, broker: int, changed: Mapping[str, str | None]) -> None:
-        """Change a broker's server.properties, which the broker reads at its next start. changed: None removes a
-        property.
+        """Change a broker's server.properties; the broker reads it at its next start. changed: property -> its value;
+        None removes the property.
         """
         file = self._folder(broker) / "server.properties"
         wanted = {**properties_of(file), **changed}

@@ -1,7 +1,7 @@
-"""The parts of which nights are made: brokers, the commands that Kafka ships, topics, and clients as separate
+"""The means by which nights act on a cluster: brokers, the commands that Kafka ships, topics, and clients as separate
 processes.
 
-They act for another operator and other services, so the console that watches knows nothing about them.
+They act as another operator and other services would, so the console that watches has no information about them.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ from tests.support.patience import PATIENCE
 
 Key = Literal["spread", "one"] | None
 IN_ORDER = 10.0
-"""Maximum seconds for a process to end in order; after that, it is killed."""
+"""Seconds that a process gets to end by itself after SIGTERM; then it is killed."""
 
 
 class Client:
-    """A process of a night. Use `Field.producer`, `Field.consumer` and `Field.program`, which end the process.
+    """A client process of a night. Made by `Field.producer`, `Field.consumer` and `Field.program`, which also end the
+    process.
 
     Attributes:
         output: the file with the client's errors as an object on each line, or with the output of a program.
@@ -52,7 +53,7 @@ class Client:
 
     @property
     def what(self) -> str:
-        """The client's task, in a few words."""
+        """The client's task as text of a few words, for messages."""
         if self._order is None:
             return " ".join(self._argv)[-40:]
         return f"{self._order['do']} {self._order['topic']} as {self._order['settings']['client.id']}"
@@ -68,8 +69,8 @@ class Client:
         return self._process is not None and self._process.returncode is None
 
     async def start(self, environment: Mapping[str, str] | None = None) -> None:
-        """Start the client, or start it again after `stop` or `kill`, with its latest settings. Raises RuntimeError if
-        a client that takes settings ends before it is ready.
+        """Start the client, or start it again after `stop` or `kill`, with its newest settings. Raises RuntimeError if
+        a producer or consumer ends before it is ready.
         """
         self._environment = environment or self._environment
         orders = self._order is not None
@@ -94,9 +95,10 @@ class Client:
         """Change settings of a running client.
 
         Args:
-            settings: of a producer rate (records per second), key, value_bytes, partition, ahead_ms, hold (whether its
-                transactions stay open); of a consumer work_ms (for each record), stuck_at (the offset of a record in
-                every partition that it retries for ever; or offsets by partition; "next"; None).
+            settings: of a producer: rate (records per second), key, value_bytes, partition, ahead_ms, hold (whether its
+                transactions stay open); of a consumer: work_ms (milliseconds for each record), stuck_at (the offset
+                from which on it can't process the records of a partition: one for all partitions, offsets by partition,
+                "next", or None).
 
         Raises:
             RuntimeError: the client is a program.
@@ -121,11 +123,11 @@ class Client:
         self._is_paused = False
 
     async def kill(self) -> None:
-        """Kill the process (SIGKILL), like a crash."""
+        """Kill the process by SIGKILL."""
         await self._end(0)
 
     async def stop(self) -> None:
-        """End the process in order: a consumer leaves its group."""
+        """End the process; a consumer leaves its group first."""
         await self._end(IN_ORDER)
 
     async def _end(self, within: float) -> None:
@@ -147,7 +149,9 @@ class Client:
         self._process = None
 
     def errors(self) -> list[dict[str, Any]]:
-        """Return the client's notes so far: errors, and partitions that it was assigned and lost."""
+        """Return the objects in the client's output so far: errors, and partitions that it was assigned and that it
+        lost.
+        """
         return [json.loads(line) for line in self.output.read_text().splitlines() if line.startswith("{")]
 
     def _running(self) -> asyncio.subprocess.Process:
@@ -167,7 +171,7 @@ class Client:
 
 
 class Field:
-    """A night's cluster, and the means to act on it.
+    """A night's cluster, and functions to act on it.
 
     Attributes:
         cluster: its brokers.
@@ -228,9 +232,10 @@ class Field:
         """Create a topic, and wait until its partitions have leaders. Raises TimeoutError after `PATIENCE` seconds.
 
         Args:
-            partitions: the number of partitions. Their replicas are spread evenly.
-            replicas: the number of replicas of each partition; one on each broker if there are fewer brokers.
-            on: the brokers of each partition, the preferred leader first, instead of `partitions` and `replicas`.
+            partitions: the number of partitions, whose replicas are spread evenly.
+            replicas: the number of replicas of each partition; if there are fewer brokers, one replica on each.
+            on: the brokers of each partition, the preferred leader first; empty to use `partitions` and `replicas`.
+            configs: the topic's config overrides.
         """
         brokers = self.cluster.broker_ids
         count = min(replicas, len(brokers))
@@ -264,7 +269,9 @@ class Field:
         value: bytes | None = b"v" * 100,
         timestamp_ms: int | None = None,
     ) -> None:
-        """Write records, and wait until they are acknowledged. Raises KafkaError (aiokafka's) if they are not."""
+        """Write `count` records, and wait until they are acknowledged. Raises KafkaError (aiokafka's) if they are not.
+        partition: None to choose it by key. timestamp_ms: ms since 1970; None for now.
+        """
         key_bytes = key.encode() if key is not None else None
         await other_client.write(
             self.cluster.bootstrap,
@@ -280,7 +287,7 @@ class Field:
         """Create a SCRAM-SHA-256 user, or set the user's password. Clients with ``user=`` of this name log in with it.
 
         Args:
-            password: by default a random one.
+            password: ``""`` for a random one.
 
         Returns:
             The password.
@@ -311,17 +318,17 @@ class Field:
         ahead_ms: float = 0.0,
         **librdkafka: Any,
     ) -> AsyncIterator[Client]:
-        """Run a process that writes to a topic, until the end of the block.
+        """Run a process that writes to a topic, until the end of the block. Yield the process.
 
         Args:
             rate: records per second.
-            key: "spread" for many keys, "one" for one key, None for none.
-            value_bytes: size of each value.
+            key: "spread" for many different keys, "one" for one key, None for records without keys.
+            value_bytes: size of each value in bytes.
             partition: the partition of all records; None to choose it by key, as Java's client does.
-            name: the client id; by default ``TOPIC-writer``.
+            name: the client id; None for ``TOPIC-writer``.
             user: the login, with SCRAM if `scram` created the user, else with PLAIN; None for the plain listener.
             ahead_ms: milliseconds by which timestamps are ahead of the clock.
-            librdkafka: its settings, with ``_`` for dots, such as ``acks="1"``.
+            librdkafka: further settings of librdkafka, with ``_`` for dots, such as ``acks="1"``.
         """
         told = {
             "rate": rate,
@@ -351,14 +358,16 @@ class Field:
         **librdkafka: Any,
     ) -> AsyncIterator[Client]:
         """Run a process that reads a topic as a member of a group and commits processed records, until the end of the
-        block.
+        block. Yield the process.
 
         Args:
-            name: the client id; by default ``GROUP-reader``.
+            name: the client id; None for ``GROUP-reader``.
             instance: its ``group.instance.id``; None for a dynamic member.
             work_ms: milliseconds of work for each record.
             user, librdkafka: as for `producer`.
-            batch: most records between two polls; 500 in Java's client. They are committed once all are processed.
+            protocol: the group protocol.
+            batch: maximum number of records between two polls; 500 in Java's client. They are committed once all are
+                processed.
         """
         settings = self._settings(name or f"{group}-reader", user) | {
             "group.id": group,
@@ -375,15 +384,15 @@ class Field:
 
     @contextlib.asynccontextmanager
     async def program(self, *argv: str, env: Mapping[str, str] | None = None) -> AsyncIterator[Client]:
-        """Run any other process until the end of the block, which ends it by SIGTERM. The client's `output` is the file
-        with the program's output.
+        """Run another program until the end of the block, which ends it by SIGTERM. Yield the process; its `output` is
+        the file with the program's output.
         """
         async with self._ended(Client(self.cluster, argv, self._next_output(), None)) as client:
             await client.start(env)
             yield client
 
     def java(self, command: str, *arguments: str) -> contextlib.AbstractAsyncContextManager[Client]:
-        """Run one of Kafka's own clients, such as ``kafka-verifiable-consumer``, with Java's client."""
+        """Run one of Kafka's own Java clients, such as ``kafka-verifiable-consumer``, as `program` does."""
         return self.program(*self.cluster.command(command, *arguments))
 
     @contextlib.asynccontextmanager
@@ -431,24 +440,24 @@ class Field:
     # -- brokers -------------------------------------------------------------------------------------------------------
 
     async def stop(self, broker: int) -> None:
-        """Shut a broker down in order."""
+        """Shut a broker down with a controlled shutdown, and wait for its end."""
         await asyncio.to_thread(self.cluster.stop, broker)
 
     async def kill(self, broker: int) -> None:
-        """Kill a broker."""
+        """Kill a broker by SIGKILL."""
         await asyncio.to_thread(self.cluster.kill, broker)
 
     async def restart(self, broker: int) -> None:
-        """Shut a broker down in order, start it, and wait until the others see it."""
+        """Shut a broker down with a controlled shutdown, start it, and wait until the other brokers see it."""
         await asyncio.to_thread(self.cluster.restart, broker)
 
     async def start(self, broker: int) -> None:
-        """Start a broker that is down, and wait until the others see it."""
+        """Start a broker that is down, and wait until the other brokers see it."""
         await asyncio.to_thread(self.cluster.restart, broker)
 
     @contextlib.asynccontextmanager
     async def hanging(self, broker: int) -> AsyncIterator[None]:
-        """Stop all threads of a broker inside the block: it keeps its connections."""
+        """Stop all threads of a broker inside the block: it keeps its connections, but does nothing."""
         hanging = self.cluster.hanging(broker)
         await asyncio.to_thread(hanging.__enter__)
         try:
@@ -462,10 +471,10 @@ class Field:
         properties: Mapping[str, str | None] = {},
         **named: str | None,
     ) -> None:
-        """Change the server.properties of a broker, which it reads at its next start.
+        """Change the server.properties of a broker; the broker reads it at its next start.
 
         Args:
-            properties: None removes a property.
+            properties: property -> its value; None removes the property.
             named: further properties, with ``_`` for dots.
         """
         self.cluster.change_properties(broker, dict(properties) | _dotted(named))
@@ -475,14 +484,14 @@ class Field:
     # -- waiting -------------------------------------------------------------------------------------------------------
 
     async def settled(self) -> None:
-        """Wait until every replica is in sync and led by its preferred replica, electing leaders if necessary. Raises
-        TimeoutError after `PATIENCE` (120 s).
+        """Wait until every replica is in sync and every partition is led by its preferred replica; elect preferred
+        leaders if necessary. Raises TimeoutError after `PATIENCE` (120 s).
         """
 
         await self.until(lambda: other_client.is_settled(self._admin), "the cluster is settled", PATIENCE)
 
     async def until(self, is_so: Callable[[], Awaitable[bool]], what: str, within: float = 60) -> None:
-        """Wait until a condition holds. Raises TimeoutError after `within` seconds."""
+        """Await `is_so` until it returns True. Raises TimeoutError, which names `what`, after `within` seconds."""
         await other_client.until(is_so, what, within)
 
     async def _send(self, change: changes.ChangeRequest) -> None:
@@ -492,7 +501,7 @@ class Field:
         return (await self._admin.run(describe_topics)).topics
 
     def close(self) -> None:
-        """Close the field's own client; the clients of a night end with their context managers."""
+        """Close the connections of this object; the client processes end with their context managers."""
         self._admin.close()
 
 

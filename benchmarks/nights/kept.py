@@ -1,4 +1,6 @@
-"""The stored results of nights: the console's rows, a flight record of each half, and the scores of the records."""
+"""The stored results of nights: the console's rows, a flight record of each night and twin, and the scores that the
+records give.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +21,17 @@ from console.triage.diagnosis import diagnose
 from console.triage.observations import after, begin
 
 FOLDER = Path(__file__).resolve().parents[2] / "tests" / "nights"
-"""The folder with the kept results, which tests read."""
+"""The folder of the stored results, which tests read."""
 RESULTS, SCORES, RECORDS = FOLDER / "results.json", FOLDER / "scores.json", FOLDER / "records"
 
 
 def halves(file: Path = RESULTS) -> list[Half]:
-    """Return the latest rows of each night, half and version."""
+    """Return the stored rows of each night and twin on each version."""
     return kept.read(file, Half)
 
 
 def keep(half: Half, file: Path = RESULTS) -> None:
-    """Store the rows of a night or its twin, in place of the former ones of the same version."""
+    """Store the rows of a night or its twin; they replace those of the same night or twin on the same version."""
     every = {_key(each): each for each in (*halves(file), half)}
     kept.write(file, [every[key] for key in sorted(every)])
 
@@ -39,23 +41,23 @@ def _key(half: Half) -> tuple[str, str, str]:
 
 
 def scores(file: Path = SCORES) -> list[Score]:
-    """Return the stored scores, which the records gave last."""
+    """Return the stored scores; empty if there is no file."""
     return kept.read(file, Score)
 
 
 def keep_scores(found: Iterable[Score], file: Path = SCORES) -> None:
-    """Store scores in place of the former ones of the same nights."""
+    """Store scores; they replace those of the same nights."""
     every = {(each.version, each.slug): each for each in (*scores(file), *found)}
     kept.write(file, [every[key] for key in sorted(every)])
 
 
 def record_of(slug: str, half: str, version: str, folder: Path = RECORDS) -> Path:
-    """Return the path of a record."""
+    """Return the path of the flight record of a night or its twin (`half`) on a version."""
     return folder / f"{slug}-{half}-{version}.kacrec"
 
 
 def judged(nights: dict[str, Night], found: Sequence[Half]) -> list[Score]:
-    """Return the scores of those halves that belong to these nights, by version and slug."""
+    """Return the scores of the rows `found`, in the order of version and slug; rows of other nights are left out."""
     by_key = {_key(each): each for each in found if each.slug in nights}
     pairs = dict.fromkeys((version, slug) for version, slug, _ in sorted(by_key))
     return [
@@ -65,7 +67,8 @@ def judged(nights: dict[str, Night], found: Sequence[Half]) -> list[Score]:
 
 
 def again(half: Half, record: Path | None = None) -> Half:
-    """Return the half with the rows that the present code makes from its record.
+    """Return the night or twin with the rows that the present code makes from its flight record. record: the file; None
+    for the stored one.
 
     Raises:
         OSError: the record can't be read.

@@ -19,14 +19,15 @@ from console.admin.errors import AdminError
 from console.admin.settings import ConnectionSettings
 
 WARM = 12.0
-"""Seconds of polls before `Begin`."""
+"""Seconds for which the console polls before `Begin` is called."""
 LOOKS_ON = 10.0
-"""Seconds from `Begin` until a night without the console ends."""
+"""Seconds from the end of `Begin` until a night without the console ends."""
 
 
 @asynccontextmanager
 async def prepared(night: Night, half: str, version: str) -> AsyncIterator[tuple[Field, Begin]]:
-    """Run a new cluster, prepared for a night or its twin, and settled if possible. Yield its field and its `Begin`.
+    """Run a new cluster, prepare it for a night or its twin, and wait until it is healthy, if that is possible. Yield
+    the `Field` and the `Begin`.
 
     Args:
         half: `NIGHT` or `TWIN`.
@@ -50,10 +51,10 @@ async def prepared(night: Night, half: str, version: str) -> AsyncIterator[tuple
 
 
 async def make_only(night: Night, half: str, version: str) -> str:
-    """Make a night or its twin, and end it.
+    """Make a night or its twin without the console, and end it.
 
     Returns:
-        The durations of its parts, and its clients' notes, as text.
+        The durations of its steps, and its clients' errors, as text.
     """
     at = [time.monotonic()]
     async with prepared(night, half, version) as (field, begin):
@@ -69,7 +70,7 @@ async def make_only(night: Night, half: str, version: str) -> str:
 
 
 async def watched(slug: str, night: Night, half: str, version: str, record: Path) -> Half:
-    """Make a night or its twin while the console watches.
+    """Make a night or its twin while the console watches. Return the console's rows.
 
     Args:
         half: `NIGHT` or `TWIN`.
@@ -105,7 +106,7 @@ async def watched(slug: str, night: Night, half: str, version: str, record: Path
 
 
 async def _timed(begin: Begin) -> tuple[float, float]:
-    """Run `Begin`. Return its start, seconds since 1970, and its duration in seconds."""
+    """Await `Begin`. Return the time at which it was called, in seconds since 1970, and its duration in seconds."""
     began = time.time()
     await begin()
     return began, time.time() - began

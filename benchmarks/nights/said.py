@@ -1,4 +1,4 @@
-"""The console's rows during a night or its twin, collected from the verdicts of all polls."""
+"""The rows that the console showed during a night or its twin, collected from the verdicts of all polls."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from console.triage.diagnosis import Verdict
 INFO, POSSIBLE = Severity.INFO.value, Certainty.POSSIBLE.value
 NIGHT, TWIN = "night", "twin"
 LONGEST = 1200
-"""Maximum characters of a stored row."""
+"""Maximum number of characters stored of a row."""
 MOST_PROPOSALS = 12
 MOST_LINES = 100
 _NUMBER = re.compile(r"\d[\d.,:]*")
 
 
 class Proposal(Struct, frozen=True, array_like=True):
-    """A next step of a row. statement: the statement that F or a later key stages or shows; ``""`` for a step outside
-    of Kafka.
+    """A step that a row proposes. statement: kac's statement that the key F, or a later key, stages or shows; ``""``
+    for a step outside of Kafka.
     """
 
     text: str
@@ -40,13 +40,13 @@ class Proposal(Struct, frozen=True, array_like=True):
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A row of the verdict, as a person reads it.
+    """A row of the verdict, as the console shows it.
 
     Attributes:
-        text: title, subject and evidence, from the last poll with the row.
-        first, last: seconds from the beginning of `Begin` to the first and the last poll with the row. A row with other
-            numbers, or that explains more, is the same row; a row with another severity, certainty, evidence or step is
-            another.
+        text: title, subject and evidence, as in the last poll with the row.
+        first, last: seconds from the call of `Begin` to the first and the last poll with the row. If only numbers
+        change, or the row explains more symptoms, it stays the same row; with another severity, certainty, evidence or
+        step it is a new row.
         polls: the number of polls with the row.
     """
 
@@ -66,23 +66,23 @@ class Row(Struct, frozen=True, kw_only=True):
 
     @property
     def whole(self) -> str:
-        """The text with its advice and statements."""
+        """The text followed by the row's advice and statements."""
         return "\n".join([self.text, *map(str, self.proposals)])
 
     @property
     def is_trouble(self) -> bool:
-        """Whether the row counts: its severity is above info."""
+        """Whether the row's severity is above info, so that it counts for the score."""
         return self.severity != INFO
 
     @property
     def is_sure(self) -> bool:
-        """Whether the certainty is above possible."""
+        """Whether the row's certainty is above possible."""
         return self.certainty != POSSIBLE
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """A line of the verdict about a fact that can't be known, with the place to look, or that could not be read. first,
-    last: as in `Row`.
+    """A line of the verdict about a fact that can't be known or could not be read, with the place to look. first, last:
+    as in `Row`.
     """
 
     text: str
@@ -91,12 +91,12 @@ class Line(Struct, frozen=True, kw_only=True):
 
 
 class Half(Struct, frozen=True, kw_only=True):
-    """The console's rows during a night or its twin.
+    """The rows and lines that the console showed during a night or its twin.
 
     Attributes:
-        slug: of the night's module. half: ``night`` or ``twin``. version: of the brokers, such as ``4.3.0``.
-        until: seconds from the beginning of `Begin` to the last poll. begun: seconds to the end of `Begin`.
-        began_ms: the beginning of `Begin` in milliseconds since 1970.
+        slug: name of the night's module. half: ``night`` or ``twin``. version: of the brokers, such as ``4.3.0``.
+        until: seconds from the call of `Begin` to the last poll. begun: seconds from the call of `Begin` to its return.
+        began_ms: the time of the call of `Begin`, in ms since 1970.
         load: the load average at the end. commit: of the rules.
     """
 
@@ -112,16 +112,16 @@ class Half(Struct, frozen=True, kw_only=True):
     commit: str = ""
 
     def standing(self) -> Iterator[Row]:
-        """Return the rows that the last poll has."""
+        """Yield the rows of the last poll."""
         return (row for row in self.rows if row.last >= self.until)
 
     def standing_lines(self) -> Iterator[str]:
-        """Return the texts of the lines that the last poll has."""
+        """Yield the texts of the lines of the last poll."""
         return (line.text for line in self.lines if line.last >= self.until)
 
 
 class Said:
-    """Collects rows and lines. Their times are seconds since 1970 until `half` is called."""
+    """Collects the rows and lines of verdicts. Their times are seconds since 1970 here; `half` makes them relative."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, ...], Row] = {}
@@ -139,7 +139,7 @@ class Said:
             self._add_line(f"unknown: {part_names(verdict.blind)} could not be read", at)
 
     def lose(self, error: AdminError | Refused, at: float) -> None:
-        """Add the row that the console shows if no broker answers."""
+        """Add the row that the console shows if no broker answers. at: seconds since 1970."""
         self.until = at
         text = f"no broker answers\n{error.failure}"
         certain, critical = Certainty.CERTAIN.value, Severity.CRITICAL.value
@@ -148,8 +148,8 @@ class Said:
         self._add_row(row, None)
 
     def half(self, began_ms: int, **more: Any) -> Half:
-        """Return the collected rows and lines, with times as seconds from `began_ms`. more: the other attributes of a
-        `Half`.
+        """Return the collected rows and lines, with times as seconds from `began_ms` (ms since 1970). more: the other
+        attributes of a `Half`.
         """
         began = began_ms / 1000
 

@@ -35,13 +35,13 @@ NAMED, TWINS, FIRST_ROW = 1.5, 1.9, 20.0
 
 
 class Score(Struct, frozen=True, kw_only=True):
-    """The points. None: that half was not made.
+    """The points of a night and its twin; None for points of a half that was not made.
 
     Attributes:
-        first: seconds to the first row; None if none came.
+        first: seconds from the end of `Begin` to the first right row; None if there was no such row.
         instead: titles of the wrong diagnoses.
-        harmful: the statements that fit `wrong`.
-        alarms: the titles of the twin's rows.
+        harmful: the proposed statements that match `Night.wrong`.
+        alarms: the titles of the twin's rows that are false alarms.
     """
 
     slug: str
@@ -56,7 +56,7 @@ class Score(Struct, frozen=True, kw_only=True):
 
 
 def judge(night: Night, made: Half | None, twin: Half | None) -> Score:
-    """Return the score of a night and its twin, or of one of them."""
+    """Return the score of a night and its twin; None as argument for the one that was not made."""
     either = made or twin
     assert either is not None
     known: dict[str, object] = {"slug": either.slug, "version": either.version}
@@ -88,8 +88,9 @@ def named(night: Night, made: Half) -> int:
 
 
 def step(night: Night, made: Half) -> int:
-    """Return the points for the proposed step: 2 if one helps, or if the console can do nothing; 1 if rows stand, but
-    none has such a step; 0 without a row, or if a proposed statement would make the situation worse.
+    """Return the points for the proposed step: 2 if a proposed step helps, or if no step in the console can help; 1 if
+    there are rows, but none has a step that helps; 0 if there is no row, or if a proposed statement would make the
+    situation worse.
     """
     if any(_harmful(night, made)):
         return 0
@@ -102,7 +103,7 @@ def step(night: Night, made: Half) -> int:
 
 
 def silence(night: Night, twin: Half) -> int:
-    """Return the points for the silence about the twin: 2 without an alarm, 1 if no alarm is sure, else 0."""
+    """Return the points for the twin: 2 if there is no false alarm, 1 if all false alarms are only possible, else 0."""
     alarms = list(_alarms(night, twin))
     if not alarms:
         return 2
@@ -110,8 +111,8 @@ def silence(night: Night, twin: Half) -> int:
 
 
 def first_row(night: Night, made: Half) -> float | None:
-    """Return the seconds from the end of `Begin` to the first row that names the cause or its symptom, 0 if the row
-    came before; None if no such row came.
+    """Return the seconds from the end of `Begin` to the first row that names the cause or its symptom; 0 if it came
+    before that; None if there was no such row.
     """
     right = [row.first for row in made.rows if row.is_trouble and row.last >= 0 and _is_right(night, row)]
     return round(max(0.0, min(right) - made.begun), 1) if right else None
@@ -152,8 +153,8 @@ def _titles(rows: Iterable[Row]) -> tuple[str, ...]:
 
 
 class Average(Struct, frozen=True):
-    """The figures over several nights. named, step, twin: mean points. harmful: the number of nights with a wrong step.
-    first: the median of the seconds to the first row; None if no night has one.
+    """The figures over several nights. named, step, twin: mean points, 0 to 2. harmful: the number of nights with a
+    harmful step. first: the median of `Score.first` in seconds; None if no night has one.
     """
 
     nights: int
@@ -165,7 +166,9 @@ class Average(Struct, frozen=True):
 
 
 def average(scores: Sequence[Score]) -> Average:
-    """Return the figures over those halves that were made. A mean is 0.0, and the median None, without values."""
+    """Return the figures over those nights and twins that were made. If there are none, the means are 0.0, and the
+    median is None.
+    """
 
     def mean(points: Iterable[int | None]) -> float:
         known = [each for each in points if each is not None]
@@ -183,7 +186,7 @@ def average(scores: Sequence[Score]) -> Average:
 
 
 def worse(now: Score, then: Score) -> list[str]:
-    """Return the matters in which a score is lower than an earlier one."""
+    """Return the names of the points that are lower in `now` than in `then`."""
     pairs = {name: (getattr(now, name), getattr(then, name)) for name in ("named", "step", "twin")}
     return [
         f"{name} {after}, was {before}"

@@ -1,4 +1,4 @@
-"""Scores of nights as lines, and as a table in docs/triage-measured.md."""
+"""Prints scores of nights as lines, and as a table in docs/triage-measured.md."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def line(score: Score) -> str:
 
 
 def summary(figures: Average) -> str:
-    """Return the averages, with the required ones."""
+    """Return the average figures as text, next to the required ones."""
     return (
         f"{figures.nights} nights: named {figures.named} (wanted {NAMED}), step {figures.step}, "
         f"{figures.harmful} with a harmful step (wanted 0), twins {figures.twin} (wanted {TWINS}), "
@@ -34,11 +34,11 @@ def summary(figures: Average) -> str:
 
 
 def written(page: str, nights: Mapping[str, Night], scores: Sequence[Score], live: Sequence[Score]) -> str:
-    """Return the page with the table between its marks.
+    """Return the page's text with the table of scores between its marks.
 
     Args:
-        scores: of the records, judged by the present rules.
-        live: of the console's rows while it watched.
+        scores: of the flight records, judged by the present rules.
+        live: of the rows that the console showed while it watched.
     """
     block = f"{BEGIN}\n{_section(nights, scores, live)}\n{END}"
     return re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: block, page, flags=re.DOTALL)

@@ -1,5 +1,5 @@
-"""The program for comparison with `benchmarks.requests` that only uses Spark: `from_json` of each line of a request
-log, to Parquet with rows of requests per second.
+"""A program that `benchmarks.requests` is compared with, of Spark alone: it parses each line of a request log by
+`from_json`, and writes rows of requests per second as Parquet.
 
 ``python -m benchmarks.peers.request_log_spark LOG OUT``, in a session like that of `kac lake`.
 """

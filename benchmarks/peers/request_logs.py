@@ -1,10 +1,10 @@
-"""Programs for comparison with `benchmarks.requests`: they make rows of requests per second from a request log, with
-nothing but DuckDB or Polars.
+"""Programs that `benchmarks.requests` is compared with, of DuckDB or Polars alone: they make rows of requests per
+second from a request log.
 
 ``PYTHON request_logs.py duckdb|polars LOG OUT pattern|json|container``: each needs only its own library, so PYTHON may
 be of an environment with that library only. pattern: Kafka's own layout; json: objects (ECS); container: another layout
-after the timestamp of a container's runtime. Only DuckDB reads the last two here. Both write Parquet of (second since
-1970, principal, client_id, api, and the sums).
+after the timestamp of a container's runtime. Only DuckDB reads json and container here. Both write Parquet of (second
+since 1970, principal, client_id, api, and the sums).
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ FROM counted GROUP BY ALL
 
 
 def duckdb_alone(log: str, out: str, layout: str) -> None:
-    """Use DuckDB: a typed `from_json` of each line. Keep rows without an API: to leave them out, DuckDB would read the
-    JSON twice.
+    """Write the rows of requests per second with DuckDB, by a typed `from_json` of each line. Rows without an API are
+    kept: to leave them out, DuckDB would read the JSON twice.
     """
     import duckdb
 
@@ -89,7 +89,7 @@ def duckdb_alone(log: str, out: str, layout: str) -> None:
 
 
 def polars_alone(log: str, out: str, _: str) -> None:
-    """Use Polars: a typed `json_decode` of each line, streamed."""
+    """Write the rows of requests per second with Polars, by a typed `json_decode` of each line, streamed."""
     # Import it by name: polars is in a separate environment, so its types are missing when this file is checked.
     pl: Any = import_module("polars")
 

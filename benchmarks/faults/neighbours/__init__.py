@@ -1,9 +1,9 @@
-"""Neighbours: healthy clusters that resemble a cluster with a fault. Each has the fault's symptom, and differs in the
-deciding fact. They follow from clusters of operators, never from triage's answers.
+"""Neighbours: healthy clusters that resemble a cluster with a fault. Each has the fault's symptom, but differs in one
+deciding fact. They are taken from operators' clusters, never from triage's answers.
 
-A neighbour consists of polls, from a model (`modelled`) or from the embedded cluster (`embedded`), in two forms: well,
-and ill, in which the deciding fact is that of the fault. Triage must name no trouble of the well form at any poll. It
-must name the fault of the ill form, which shows that nothing else keeps the well form quiet.
+A neighbour is given as polls, of a model (`modelled`) or of the embedded cluster (`embedded`), in two forms: well, and
+ill, in which the deciding fact is that of the fault. Triage must name no trouble for any poll of the well form. It must
+name the fault for the ill form, which shows that only the deciding fact keeps it silent about the well form.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from console.triage.symptoms import Poll
 from tests.unit.test_triage import START, TICK, fresh, healthy
 
 Polls = Callable[[bool], AsyncIterator[Poll]]
-"""Returns the polls of a cluster: with True of the ill cluster, with False of the healthy one."""
+"""Returns the polls of a cluster: with True those of the ill form, with False those of the well form."""
 
 WELL, ILL = "well", "ill"
 
@@ -45,8 +45,8 @@ class Neighbour(Struct, frozen=True, kw_only=True):
     """A healthy cluster that resembles a fault.
 
     name: of the neighbour. fault: the name of the fault in `benchmarks.faults.catalogue`, or of the cause if there is
-    no such fault. how: a description of the cluster. decides: the deciding fact of the ill form. ill: the cause to name
-    for the ill form. told: informative causes (`info`) that triage has to name for the well form.
+    no such fault. how: a description of the cluster. decides: the deciding fact of the ill form. ill: the cause that
+    triage has to name for the ill form. told: causes of severity `info` that triage has to name for the well form.
     """
 
     name: str
@@ -59,8 +59,8 @@ class Neighbour(Struct, frozen=True, kw_only=True):
 
 
 async def tried(neighbour: Neighbour, *, ill: bool) -> Trial:
-    """Poll a neighbour, the ill form only until triage has named its cause. Return the trial, with all causes that
-    triage named.
+    """Poll a neighbour in one form; the ill form only until triage has named its cause. Return the trial, with all
+    causes that triage named.
     """
     names, observations, first = Names(), None, None
     polls = neighbour.polls(ill)
@@ -86,7 +86,9 @@ async def tried(neighbour: Neighbour, *, ill: bool) -> Trial:
 
 
 def troubles(trial: Trial) -> tuple[str, ...]:
-    """Return the troubles of a trial: causes above `info`, including possible ones, and symptoms without a cause."""
+    """Return the troubles that triage named in a trial: causes above `info`, including possible ones, and symptoms
+    without a cause.
+    """
     alarms = [str(Name(told.cause, told.subject)) for told in trial.told if told.severity != Severity.INFO.value]
     return (*alarms, *(f"unexplained {symptom}" for symptom in trial.unexplained))
 
@@ -102,8 +104,10 @@ def modelled(
     facts: Callable[[int, bool], Facts] = lambda _tick, _ill: Facts(),
     before: Callable[[], Snapshot] = healthy,
 ) -> Polls:
-    """Return the polls of a model: `change` makes a snapshot from that of `before` at each tick, including the first.
-    Trends of groups follow from the lags.
+    """Return the polls of a model cluster: at each tick, from tick 0 on, `change` makes the snapshot from that of
+    `before`. Trends of groups follow from their lags.
+
+    ticks: number of polls. tick: time between two. facts: returns the facts outside of the snapshot.
     """
 
     async def polls(ill: bool) -> AsyncIterator[Poll]:
@@ -119,7 +123,7 @@ def modelled(
 
 
 async def _seen(poller: Poller) -> Poll:
-    """Return the next poll. Repeat it at most twice if no broker answered in time, as on a busy machine; the console
+    """Return the next poll. If no broker answers in time, as on a busy machine, poll again, at most twice; the console
     also tries again.
     """
     for _ in range(2):
@@ -139,10 +143,11 @@ def embedded(
     settings: Callable[[str], ConnectionSettings] = lambda at: ConnectionSettings(parse_bootstrap(at)),
     meant: frozenset[ConfigPlace] = frozenset(),
 ) -> Polls:
-    """Return the console's polls of the embedded cluster.
+    """Return the console's polls of an embedded cluster.
 
-    seed: fills the cluster at the start. step: called before each poll with its number. Either may be a coroutine.
-    settings: returns the settings for the addresses. meant: throttles that the context of the well form declares.
+    seed: fills the cluster at the start. step: called before each poll with the poll's number. Both may be coroutine
+    functions. settings: returns the connection settings for the addresses. meant: throttles that the console's context
+    declares as intended in the well form.
     """
 
     async def taken(ill: bool) -> AsyncIterator[Poll]:

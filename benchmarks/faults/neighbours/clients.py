@@ -1,4 +1,6 @@
-"""Neighbours of faults of clients: transactions, quotas, rights, and the coordinators of groups."""
+"""Neighbours of faults of clients: transactions, quotas, rights, and the coordinators of groups. Each function makes
+the well form or, with `ill`, the ill form.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def _logs(tick: int, stable: int, end: int, grows: int) -> ObservedLogs:
 
 
 def _long_transaction(tick: int, ill: bool) -> Facts:
-    """A job writes for an hour in one transaction, which its timeout allows. No coordinator knows the ill one."""
+    """Return facts with a transaction in which a job writes for an hour, as its timeout allows. If ill, no coordinator
+    knows the transaction.
+    """
     producer = Producer(77, 3, 9, now_ms(0) - 3_600_000 if ill else now_ms(tick), 2, 100)
     open_ = OpenTransaction(*PLACE, producer, confirmed=True)
     known = Transaction("export", 77, "Ongoing", 1, 3, 7_200_000, now_ms(0) - 3_000_000, frozenset({PLACE}))
@@ -60,9 +64,9 @@ def _committed_reader(snapshot: Snapshot, tick: int, _ill: bool) -> Snapshot:
 
 
 def _idle_transactional(cluster: EmbeddedCluster, ill: bool) -> None:
-    """A group has read all records, but its offset is before the marker that ended the last transaction.
+    """Add a group that has read all records; its offset is before the marker that ended the last transaction.
 
-    In the ill form, the last transaction has no marker, and no coordinator knows it.
+    If ill, the last transaction has no marker, and no coordinator knows it.
     """
     state, now = cluster.state, int(cluster.clock.time() * 1000)
     for name in (GROUP_TOPIC, TRANSACTION_TOPIC):
@@ -84,8 +88,8 @@ def _idle_transactional(cluster: EmbeddedCluster, ill: bool) -> None:
 
 
 def _at_its_limit(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """A client reads nearly as much as its quota allows, which is everything that is written. In the ill form, more is
-    written.
+    """Return the snapshot at a tick: a client reads nearly as much as its quota allows, which is all that is written.
+    If ill, more is written.
     """
     written, read = (100, 45) if ill else (45, 45)
     sizes = ReplicaSizes([ReplicaSize("orders", 0, 10_000, 0, False)])
@@ -105,7 +109,7 @@ def _hundred_records(tick: int, _ill: bool) -> Facts:
 
 
 def _throttled(_tick: int, ill: bool) -> Facts:
-    """A request log has throttled requests of clients: a few in a burst; in the ill form most."""
+    """Return facts of a request log with throttled requests of clients: a few in a burst; if ill, most requests."""
     few, some = (Client(name, "User:app", "FETCH") for name in ("c", "d"))
     much = {few: Throttled(50, 40 if ill else 2, 900), some: Throttled(120, 6, 2_000)}
     return Facts(request_logs=RequestLogs(much, ("kafka-request.log",)))
@@ -117,7 +121,9 @@ PASSWORD = Secret("of alice")
 
 
 def _few_rights(cluster: EmbeddedCluster, ill: bool) -> None:
-    """A principal may describe everything that triage reads, and nothing else; in the ill form not the cluster."""
+    """Let a principal describe everything that triage reads, and do nothing else; if ill, it may not describe the
+    cluster.
+    """
     state = cluster.state
     state.put_topic(new_topic("orders", striped([1, 2, 3], 3, 3), [1, 2, 3]))
     for type_, name in (("TOPIC", "*"), ("GROUP", "*"), ("TRANSACTIONAL_ID", "*")):
@@ -144,8 +150,8 @@ DENIED = Acl(
 
 
 def _denied(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """A deny ACL is added when a job has just finished: in the ill form for the topic that the job wrote, in the well
-    form for another topic.
+    """Return the snapshot at a tick: an ACL with DENY is added when a job has just finished. If ill, it is for the
+    topic that the job wrote, otherwise for another topic.
     """
     at = {**snapshot.read_at, "acls": START + tick * TICK}
     acl = DENIED if ill else DENIED._replace(resource_name="invoices")
@@ -164,8 +170,8 @@ def _written_until_then(tick: int, _ill: bool) -> Facts:
 
 
 def _coordinators_move(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """The leaders of the offsets' topic change from poll to poll, as in a rolling restart. In the ill form the topic's
-    partition has no leader.
+    """Return the snapshot at a tick: the leaders of __consumer_offsets change from poll to poll, as in a rolling
+    restart. If ill, its partition has no leader.
     """
     leader = -1 if ill else 1 + tick % 3
     ids = (leader, *(each for each in (1, 2, 3) if each != leader)) if leader > 0 else (1, 2, 3)
@@ -187,8 +193,8 @@ def _no_group_yet(cluster: EmbeddedCluster, _ill: bool) -> None:
 
 
 def _hundreds_of_dead_groups(cluster: EmbeddedCluster, ill: bool) -> None:
-    """Hundreds of groups have no members, and retention deleted the records that they had not read. In the ill form,
-    one more group has a member.
+    """Add hundreds of groups without members whose unread records retention has deleted. If ill, one more such group
+    has a member.
     """
     state = cluster.state
     ensure_topic(state)
@@ -212,8 +218,8 @@ _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 
 
 def _tokens(cluster: EmbeddedCluster, *tokens: tuple[int, int, int], renewers: tuple[str, ...] = ()) -> None:
-    """Add tokens of alice. tokens: for each, the milliseconds since its issue, until its expiry, and until its maximum
-    lifetime ends.
+    """Add delegation tokens of alice. tokens: for each, the milliseconds since it was issued, until it expires, and
+    until its maximum lifetime ends.
     """
     now = int(cluster.clock.time() * 1000)
     for number, (age, left, at_most) in enumerate(tokens):
@@ -223,7 +229,9 @@ def _tokens(cluster: EmbeddedCluster, *tokens: tuple[int, int, int], renewers: t
 
 
 def _renewed_token(cluster: EmbeddedCluster, ill: bool) -> None:
-    """A token is six days old, and renewed every twelve hours. In the ill form it expires in ten minutes."""
+    """Add a delegation token that is six days old, and renewed every twelve hours. If ill, it expires in ten
+    minutes.
+    """
     _tokens(cluster, (6 * _DAY_MS, _HOUR_MS // 6 if ill else 10 * _HOUR_MS, _DAY_MS), renewers=("User:flink",))
 
 

@@ -1,4 +1,6 @@
-"""Neighbours of faults of brokers and controllers."""
+"""Neighbours of faults of brokers and controllers. Each function makes the well form or, with `ill`, the ill form; a
+tick is the number of a poll.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from tests.unit.test_triage import START, TICK, healthy, set_by, without_broker
 
 
 def _on(snapshot: Snapshot, *replicas: int) -> Snapshot:
-    """Return the snapshot with the topic on these brokers only, which lead its partitions in turn."""
+    """Return the snapshot with all replicas of the topic on these brokers, which lead its partitions in turn."""
     topic = snapshot.topics["orders"]
     lists = [tuple(replicas[(n + k) % len(replicas)] for k in range(len(replicas))) for n in range(6)]
     partitions = tuple(Partition(n, mine[0], mine, mine) for n, mine in enumerate(lists))
@@ -38,12 +40,14 @@ def _without(snapshot: Snapshot, *gone: int) -> Snapshot:
 
 
 def _removed(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Broker 3 is removed for good. In the ill form it still has replicas."""
+    """Return the snapshot at a tick: broker 3 is removed for good. If ill, it still has replicas."""
     return _without(snapshot if ill else _on(snapshot, 1, 2), *((3,) if tick >= 2 else ()))
 
 
 def _scaled(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Broker 4 comes and goes, as part of a group that is scaled. In the ill form it has replicas."""
+    """Return the snapshot at a tick: broker 4 comes and goes, as one of the brokers that are scaled. If ill, it has
+    replicas.
+    """
     snapshot = _on(snapshot, 1, 2, 4) if ill else snapshot
     there = (*snapshot.cluster.brokers, Broker(4, "127.0.0.1", 9004, "rack-1"))
     snapshot = replace(snapshot, cluster=replace(snapshot.cluster, brokers=there))
@@ -51,7 +55,9 @@ def _scaled(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _handed_over(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Another controller leads after a restart. In the ill form, the leader changes at each poll."""
+    """Return the snapshot at a tick: another controller leads after a restart. If ill, the leader changes at each
+    poll.
+    """
     assert snapshot.quorum is not None
     times = tick if ill else int(tick >= 3)
     quorum = replace(snapshot.quorum, leader_id=1 + times % 3, leader_epoch=7 + times)
@@ -59,15 +65,15 @@ def _handed_over(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _on_zookeeper(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """No controller leads a metadata log, because the cluster runs on ZooKeeper. In the ill form there is a metadata
-    log without a leader.
+    """Return the snapshot: no controller leads a metadata log, because the cluster uses ZooKeeper. If ill, there is a
+    metadata log without a leader.
     """
     assert snapshot.quorum is not None
     return replace(snapshot, quorum=replace(snapshot.quorum, leader_id=-1) if ill else None)
 
 
 def _rack_given_up(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """All brokers of a rack are removed. In the ill form they have replicas."""
+    """Return the snapshot at a tick: all brokers of a rack are removed. If ill, they have replicas."""
     racks = {each.id: each.rack for each in snapshot.cluster.brokers}
     mine = [broker for broker, rack in racks.items() if rack == "rack-1"]
     if not ill:
@@ -78,8 +84,8 @@ def _rack_given_up(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _led_elsewhere(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Another broker than the preferred one leads one of the partitions. In the ill form this is so for all partitions
-    whose preferred leader is broker 3.
+    """Return the snapshot: one partition is not led by its preferred leader, broker 3. If ill, broker 3 leads none of
+    the partitions that prefer it.
     """
     topic = snapshot.topics["orders"]
     mine = [each.number for each in topic.partitions if each.leader == 3][: None if ill else 1]
@@ -88,7 +94,7 @@ def _led_elsewhere(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
 
 
 def _observed(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Broker 3 is in no ISR. In the well form, the topic's placement makes it an observer."""
+    """Return the snapshot: broker 3 is in no ISR. If well, the topic's placement makes it an observer."""
     topic = snapshot.topics["orders"]
     out = tuple(each._replace(replicas=(1, 2, 3) if each.number % 2 else (2, 1, 3)) for each in topic.partitions)
     out = tuple(each._replace(leader=each.replicas[0], isr=each.replicas[:2]) for each in out)
@@ -100,7 +106,7 @@ def _observed(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
 
 
 def _single(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """A leader is alone in the ISR of its partitions. In the well form it has their only replica."""
+    """Return the snapshot: a leader is alone in the ISR of its partitions. If well, it has their only replica."""
     topic = snapshot.topics["orders"]
     alone = tuple(
         each._replace(replicas=each.replicas if ill else each.replicas[:1], isr=each.replicas[:1])
@@ -112,7 +118,9 @@ def _single(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
 
 
 def _fewer_fetchers(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Broker 2 has one fetcher, the others have four. In the ill form broker 2 does not keep up."""
+    """Return the snapshot: broker 2 has one replica fetcher, the others have four. If ill, broker 2 does not keep
+    up.
+    """
     snapshot = set_by(snapshot, **{"num.replica.fetchers": "1"})
     if not ill:
         return snapshot
@@ -125,7 +133,7 @@ def _fewer_fetchers(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
 
 
 def _clean_election(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Another replica leads after a few polls. In the well form it was in sync."""
+    """Return the snapshot at a tick: another replica leads after a few polls. If well, it was in sync."""
     topic = snapshot.topics["orders"]
     first, *rest = topic.partitions
     brokers = snapshot.cluster.brokers
@@ -143,7 +151,7 @@ def _clean_election(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _late_answers(tick: int, ill: bool) -> Facts:
-    """Broker 2 answers with former leaders. In the well form it does so for one poll."""
+    """Return facts at a tick: broker 2 answers with former leaders. If well, it does so in one poll only."""
     topic = Topic("orders", (Partition(0, 1, (1, 2, 3), (1, 2, 3), leader_epoch=6),), topic_id="id")
     old = replace(topic, partitions=(topic.partitions[0]._replace(leader_epoch=5),))
     views = Views()
@@ -161,7 +169,7 @@ def _late_answers(tick: int, ill: bool) -> Facts:
 
 
 def _certificates(_tick: int, ill: bool) -> Facts:
-    """A certificate ends within a day. In the well form it is valid for a day in total, and renewed."""
+    """Return facts: a certificate expires within a day. If well, it was issued for only one day, and is renewed."""
     lives = timedelta(days=365 if ill else 1)
     ends = START + timedelta(hours=16)
     listener = Listener(1, "127.0.0.1", 9001)
@@ -169,7 +177,7 @@ def _certificates(_tick: int, ill: bool) -> Facts:
 
 
 def _slow_hello(running: EmbeddedCluster, ill: bool) -> None:
-    """Every broker is slow to answer on a new connection. In the ill form broker 3 never answers."""
+    """Make every broker slow to answer the first request on a new connection. If ill, broker 3 never answers."""
     running.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3]))
     running.faults.add(Fault(Delay(0.4), api="api_versions"))
     if ill:

@@ -1,4 +1,6 @@
-"""Neighbours of faults of partitions: throttles, moves, min ISR."""
+"""Neighbours of faults of partitions: throttles, reassignments, min ISR. Each function returns the snapshot at a tick
+(the number of the poll) in the well form or, with `ill`, in the ill form.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ DYNAMIC_BROKER = ConfigSource(2)
 
 
 def _copying(snapshot: Snapshot, tick: int, to: int = 4) -> Snapshot:
-    """Return the snapshot with a move of orders/0 from broker 3 to another broker, with the bytes that have arrived by
-    a tick.
+    """Return the snapshot with a reassignment of orders/0 from broker 3 to another broker, which has received more
+    bytes with each tick.
     """
     topic = snapshot.topics["orders"]
     first, *rest = topic.partitions
@@ -40,7 +42,9 @@ def _copying(snapshot: Snapshot, tick: int, to: int = 4) -> Snapshot:
 
 
 def _throttled(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Replication is throttled. In the well form this is for a running move."""
+    """Return the snapshot at a tick: replication is throttled. If well, there is a running reassignment for which it is
+    throttled.
+    """
     snapshot = snapshot if ill else _copying(snapshot, tick)
     rates = ("follower.replication.throttled.rate", "leader.replication.throttled.rate")
     replicas = ("follower.replication.throttled.replicas", "leader.replication.throttled.replicas")
@@ -56,7 +60,7 @@ def _throttled(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 KEPT = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
-"""The configs of a permanent throttle, which keeps moves from using the whole network."""
+"""The configs of a throttle that is always set, so that reassignments never use the whole network."""
 
 
 def _kept_throttle(cluster: EmbeddedCluster, _ill: bool) -> None:
@@ -67,20 +71,20 @@ def _kept_throttle(cluster: EmbeddedCluster, _ill: bool) -> None:
 
 
 def _moved(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """A partition moves to broker 4. In the ill form broker 4 is down."""
+    """Return the snapshot at a tick: a partition is reassigned to broker 4. If ill, broker 4 is down."""
     snapshot = _copying(snapshot, 0 if ill else tick)
     return without_broker(snapshot, [4]) if ill else snapshot
 
 
 def _all_wanted(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Every replica has to be in sync for a write. In the ill form, more replicas have to be than exist."""
+    """Return the snapshot: min.insync.replicas equals the number of replicas. If ill, it is higher."""
     wanted = "4" if ill else "3"
     return replace(snapshot, configs={topic_resource("orders"): config("min.insync.replicas", wanted, 1)})
 
 
 def _one_fewer(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """A broker is removed after its replicas were moved away. In the ill form it still has replicas, and all have to be
-    in sync.
+    """Return the snapshot at a tick: a broker is removed after its replicas were moved away. If ill, it still has
+    replicas, and all replicas have to be in sync for a write.
     """
     configs = {topic_resource("orders"): config("min.insync.replicas", "3" if ill else "2", 1)}
     snapshot = replace(snapshot, configs=configs)

@@ -1,4 +1,6 @@
-"""Neighbours of faults of disks and their content."""
+"""Neighbours of faults of disks and of logs. Each function returns the snapshot at a tick (the number of the poll) in
+the well form or, with `ill`, in the ill form.
+"""
 
 from __future__ import annotations
 
@@ -27,19 +29,23 @@ def _with_dir(snapshot: Snapshot, broker: int, log_dir: LogDir) -> Snapshot:
 
 
 def _cordoned(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """A directory takes no new replicas. In the ill form the reason is a failed disk."""
+    """Return the snapshot: a log directory is cordoned and takes no new replicas. If ill, its disk has failed."""
     failure = Failure("KAFKA_STORAGE_ERROR", "disk error") if ill else None
     return _with_dir(snapshot, 2, LogDir("/data", NO_SIZES, 1_000, 900, failure, cordoned=not ill))
 
 
 def _saw(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Usable bytes fall, and rise again when segments are deleted. In the ill form they only fall."""
+    """Return the snapshot at a tick: usable bytes fall, and rise again when segments are deleted. If ill, they only
+    fall.
+    """
     falls = 25 * (tick if ill else tick % 4)
     return _with_dir(snapshot, 2, LogDir("/data", NO_SIZES, 1_000, 600 - falls))
 
 
 def _came_back(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Usable bytes fall, nearly all of them come back, and they fall as far again. In the ill form none come back."""
+    """Return the snapshot at a tick: usable bytes fall, rise again nearly as far, and fall as far again. If ill, they
+    do not rise.
+    """
     falls = 25 * tick if ill or tick < 6 else 10 + 19 * (tick - 6)
     return _with_dir(snapshot, 2, LogDir("/data", NO_SIZES, 1_000, 600 - falls))
 
@@ -49,13 +55,17 @@ OWN: Own = {ORDERS: {"retention.ms": str(DAY_MS)}}
 
 
 def _default_cut(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """The default retention of all brokers is cut. In the well form the topic has its own."""
+    """Return the snapshot at a tick: the default retention of all brokers is shortened. If well, the topic has a
+    retention of its own.
+    """
     own: Own = {} if ill else OWN
     return configured(snapshot, {**own, **CUT} if tick >= 3 else own)
 
 
 def _cut_and_mended(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """A topic's retention is cut. In the well form it is restored before the broker deletes records."""
+    """Return the snapshot at a tick: a topic's retention is shortened. If well, it is restored before the broker
+    deletes records.
+    """
     cut: Own = {ORDERS: {"retention.ms": "60000"}}
     return configured(snapshot, cut if tick >= 2 and (ill or tick < 4) else {})
 
@@ -65,7 +75,7 @@ def _deletes_at(when: int) -> Callable[[int, bool], Facts]:
 
 
 def _read(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """A program deletes the records that it has read. In the ill form its group has not read that far."""
+    """Return the snapshot: a program deletes the records that it has read. If ill, its group has not read that far."""
     committed = 40 if ill else 95
     lag = GroupLag((PartitionLag("orders", 0, committed, 100, 100 - committed, "m1"),))
     return replace(kept_for(snapshot, DAY_MS), lags={"billing": lag})
@@ -77,8 +87,8 @@ def _deleted(tick: int, _ill: bool) -> Facts:
 
 
 def _compacted(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """A replica of a compacted partition is several times as large as the others; in the well form by less than two
-    segments, which no cleaner handles yet.
+    """Return the snapshot: a replica of a compacted partition is several times as large as the others. If well, the
+    difference is less than two segments, which the cleaner does not clean yet.
     """
     entries = (("cleanup.policy", "compact"), ("segment.bytes", "1000000"))
     values = tuple(ConfigEntry(key, value, ConfigSource(1)) for key, value in entries)
@@ -91,7 +101,7 @@ def _compacted(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
 
 
 def _ahead(tick: int, ill: bool) -> Facts:
-    """The clock of a producer is ahead; in the well form by half an hour, in the ill form by two days."""
+    """Return facts at a tick: the clock of a producer is ahead: by half an hour, or if ill by two days."""
     minutes = 2 * 24 * 60 if ill else 30
     newest = {("orders", 0): Newest(now_ms(0) + minutes * 60_000, 7)}
     return Facts(logs_at(tick, {0: LogOffsets(0, 100, 100)}), newest=newest)

@@ -1,4 +1,4 @@
-"""A reader that commits and waits for the commit, for each record or once in a while.
+"""A consumer that commits and waits for the commit, after each record or at intervals.
 
 ``python -m benchmarks.nights.programs.careful_reader BOOTSTRAP TOPIC GROUP SECONDS`` with the seconds between two
 commits: 0 for a commit for each record.
@@ -13,8 +13,8 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 
 def main() -> None:
-    """Read a topic, and commit at the first record that comes SECONDS after the last commit, until the process is
-    ended.
+    """Read a topic until the process is killed. Commit at the first record that comes SECONDS or more after the last
+    commit.
     """
     bootstrap, topic, group, seconds = sys.argv[1:5]
     consumer = Consumer(

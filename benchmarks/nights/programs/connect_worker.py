@@ -1,7 +1,8 @@
-"""A worker like that of Connect with one sink: it starts only if the topic of its configurations has one partition.
+"""Imitates a Connect worker with one sink: it starts only if the topic of the connectors' configurations has one
+partition.
 
-``python -m benchmarks.nights.programs.connect_worker BOOTSTRAP CONFIGS STATUS TOPIC GROUP`` with the topics of its
-configurations and its status, and the topic and the group of the sink.
+``python -m benchmarks.nights.programs.connect_worker BOOTSTRAP CONFIGS STATUS TOPIC GROUP``: CONFIGS and STATUS are
+Connect's internal topics, TOPIC and GROUP those of the sink.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 _AGAIN = 4.0
-"""Seconds until the worker is started again, like a container."""
+"""Seconds until the worker is started again after an error, as a container would be."""
 
 
 class BadConfigError(RuntimeError):
-    """The worker can't start."""
+    """The worker can't start, because its internal topic is wrong."""
 
 
 def _work(bootstrap: str, configs: str, status: str, topic: str, group: str) -> None:
-    """Run the sink until an error. Raises BadConfigError and KafkaException."""
+    """Check the internal topic, then run the sink until an error. Raises BadConfigError and KafkaException."""
     settings: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, "client.id": f"{group}-worker"}
     found = len(AdminClient(settings).list_topics(configs, timeout=10).topics[configs].partitions)
     if found != 1:
@@ -48,7 +49,7 @@ def _end(*_: object) -> None:
 
 
 def main() -> None:
-    """Work until the process is ended."""
+    """Run the worker until the process is killed; after an error, start it again."""
     bootstrap, configs, status, topic, group = sys.argv[1:6]
     signal.signal(signal.SIGTERM, _end)
     while True:

@@ -17,7 +17,9 @@ _WORK = 0.004
 
 
 def main() -> None:
-    """Read topics, and write bad records to the topic of dead letters, until the process is ended."""
+    """Read topics, and write records that begin with `BAD` to the topic of dead letters, until the process is
+    killed.
+    """
     bootstrap, pattern, group, dead_letters = sys.argv[1:5]
     settings: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, "client.id": f"{group}-service"}
     producer = Producer(settings)

@@ -1,4 +1,5 @@
-"""An exporter of metrics that requests metadata of a topic that it once saw, by name.
+"""An exporter of metrics that requests the metadata of a topic again and again by name, even after the topic was
+deleted.
 
 ``python -m benchmarks.nights.programs.exporter BOOTSTRAP TOPIC``
 """
@@ -12,7 +13,7 @@ import time
 from benchmarks.nights.programs.raw import Connection, address
 
 EVERY = 2.0
-"""Seconds between two scrapes; usually 15 to 60."""
+"""Seconds between two requests; in real exporters 15 to 60."""
 
 
 def main() -> None:

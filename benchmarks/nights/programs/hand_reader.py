@@ -1,4 +1,5 @@
-"""A reader that chooses its partitions itself, without being a member of its group, and commits its offsets.
+"""A consumer that chooses its partitions itself (assign, not subscribe), so that it is no member of its group, and
+commits offsets for the group.
 
 ``python -m benchmarks.nights.programs.hand_reader BOOTSTRAP TOPIC GROUP PARTITIONS RECORDS_PER_SECOND [--from-first]``
 with partitions such as ``0,1,2``.

@@ -1,5 +1,5 @@
 """A service that joins two topics by key, partition by partition. If their numbers of partitions differ, it fails and
-is started again, like a container.
+is started again, as a container would be.
 
 ``python -m benchmarks.nights.programs.joiner BOOTSTRAP GROUP LEFT RIGHT``
 """
@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaException
 _AGAIN = 4.0
 """Seconds until the service is started again."""
 _REFRESH_MS = 5_000
-"""Milliseconds between two looks for new partitions; the default is five minutes."""
+"""Milliseconds between two requests for the topics' numbers of partitions; the default is five minutes."""
 
 
 class NotJoinableError(RuntimeError):

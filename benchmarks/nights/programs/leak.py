@@ -1,4 +1,4 @@
-"""A log shipper that makes an idempotent producer for every chunk and never uses it again.
+"""A log shipper that makes a new idempotent producer for every chunk of records, and never uses it again.
 
 ``python -m benchmarks.nights.programs.leak BOOTSTRAP TOPIC CHUNKS_PER_SECOND``
 """
@@ -13,9 +13,10 @@ from benchmarks.nights.programs.raw import Connection, address, batch
 
 
 def ship(broker: tuple[str, int], topic: str, partitions: list[int], rate: float) -> None:
-    """Write chunks to the partitions that one broker leads, each by a new producer, until the process ends.
+    """Write chunks to the partitions that one broker leads, each with a new producer, until the process is killed.
 
     Args:
+        broker: host and port.
         rate: chunks per second.
     """
     with Connection(broker, "log-shipper") as connection:

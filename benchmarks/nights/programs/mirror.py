@@ -1,7 +1,7 @@
-"""A mirror between two clusters, like MirrorMaker 2, with this cluster at both ends.
+"""Imitates a mirror between two clusters, like MirrorMaker 2, whose source and target are the same cluster.
 
-It creates topic ``ALIAS.name`` for each topic ``name`` that has none, and copies records into it. It keeps no offsets
-in a group. ``python -m benchmarks.nights.programs.mirror BOOTSTRAP ALIAS SECONDS [--knows-its-own]``
+It creates topic ``ALIAS.name`` for each topic ``name`` that has no such copy, and copies records into it. It commits no
+offsets. ``python -m benchmarks.nights.programs.mirror BOOTSTRAP ALIAS SECONDS [--knows-its-own]``
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ HEARTBEATS = "heartbeats"
 
 
 class Mirror:
-    """Copies topics under another name.
+    """Copies topics to topics with the alias before their names.
 
     Attributes:
-        knows_its_own: whether it leaves out topics with its own alias, as a mirror does to prevent cycles.
+        knows_its_own: whether it does not copy topics that begin with its own alias, as a mirror does to prevent
+            cycles.
     """
 
     def __init__(self, bootstrap: str, alias: str, *, knows_its_own: bool) -> None:
@@ -33,7 +34,7 @@ class Mirror:
         self._places: set[tuple[str, int]] = set()
 
     def refresh(self) -> None:
-        """Create missing topics of the other end, and begin to copy new partitions."""
+        """Create copies of topics that have none, and begin to copy new partitions."""
         found = self._admin.list_topics(timeout=10).topics
         if HEARTBEATS not in found:
             self._create(HEARTBEATS, 1)
@@ -50,7 +51,7 @@ class Mirror:
                 self._consumer.incremental_assign([TopicPartition(*place, OFFSET_BEGINNING) for place in new])
 
     def copy(self, seconds: float) -> None:
-        """Copy new records for some seconds, with a heartbeat each second."""
+        """Copy new records for `seconds` seconds, and write a heartbeat each second."""
         until = time.monotonic() + seconds
         beat = 0.0
         while (now := time.monotonic()) < until:

@@ -1,4 +1,4 @@
-"""An appliance's agent that writes metrics with the protocol of its year, and retries after any error.
+"""An appliance's agent that writes metrics with Kafka's protocol of 2013, and retries after any error.
 
 ``python -m benchmarks.nights.programs.old_agent BOOTSTRAP TOPIC``
 """

@@ -1,4 +1,6 @@
-"""Kafka's protocol by hand, for clients that are older or more careless than any available library."""
+"""Encodes and decodes a few messages of Kafka's protocol by hand, for clients that are older or more careless than any
+available library.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ PATIENCE = 10.0
 
 
 def text(value: str | None) -> bytes:
-    """Encode a string with its length, or null."""
+    """Encode a string with its length in two bytes; None as the null string."""
     return struct.pack(">h", -1) if value is None else struct.pack(">h", len(value)) + value.encode()
 
 
@@ -40,20 +42,20 @@ def batch(value: bytes, producer: int, epoch: int = 0, sequence: int = 0) -> byt
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic in a Metadata response: an error code, and the leader of each partition."""
+    """A topic in a Metadata response: its error code, and partition -> the broker id of its leader."""
 
     error: int
     leaders: dict[int, int]
 
 
 class Reader:
-    """Reads a response from its beginning on."""
+    """Decodes the values of a response one after another."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
 
     def take(self, code: str) -> int:
-        """Return the next number, for a `struct` code."""
+        """Return the next number. code: its format in the module `struct`."""
         (value,) = struct.unpack_from(f">{code}", self._data, self._at)
         self._at += struct.calcsize(f">{code}")
         return int(value)
@@ -66,7 +68,7 @@ class Reader:
 
 
 class Connection:
-    """A connection to a broker, with one request at a time."""
+    """A connection to a broker, on which each request waits for its response."""
 
     def __init__(self, address: tuple[str, int], client: str) -> None:
         self._socket = socket.create_connection(address, timeout=PATIENCE)
@@ -79,7 +81,7 @@ class Connection:
         self._socket.close()
 
     def ask(self, api: int, version: int, body: bytes) -> Reader:
-        """Send a request and wait for its response. Raises OSError if the broker closes the connection."""
+        """Send a request and return its response. api: API key. Raises OSError if the broker closes the connection."""
         self._number += 1
         request = struct.pack(">hhi", api, version, self._number) + text(self._client) + body
         self._socket.sendall(struct.pack(">i", len(request)) + request)
@@ -97,10 +99,11 @@ class Connection:
         return data
 
     def metadata(self, topics: Sequence[str]) -> tuple[dict[int, tuple[str, int]], dict[str, Topic]]:
-        """Request topics by name with version 1, with which brokers create missing topics if they may.
+        """Request topics by name with Metadata version 1; a broker creates missing topics if auto.create.topics.enable
+        is true.
 
         Returns:
-            The address of each broker, and the answer for each topic.
+            Broker id -> (host, port), and topic name -> the broker's answer.
         """
         body = struct.pack(">i", len(topics)) + b"".join(map(text, topics))
         answer = self.ask(METADATA, 1, body)
@@ -134,8 +137,8 @@ class Connection:
         return answer.take("q"), answer.take("h")
 
     def produce(self, topic: str, batches: dict[int, bytes]) -> None:
-        """Write a batch to each of these partitions, acknowledged by all in-sync replicas. Raises OSError if one is
-        refused.
+        """Write a batch to each partition, acknowledged by all in-sync replicas. batches: partition -> encoded batch.
+        Raises OSError if a batch is refused.
         """
         parts = b"".join(struct.pack(">ii", number, len(data)) + data for number, data in batches.items())
         head = text(None) + struct.pack(">hii", -1, 30_000, 1) + text(topic) + struct.pack(">i", len(batches))
@@ -159,6 +162,6 @@ class Connection:
 
 
 def address(bootstrap: str) -> tuple[str, int]:
-    """Return the first address of ``host:port,…``."""
+    """Return host and port of the first address in ``host:port,…``."""
     host, _, port = bootstrap.split(",")[0].rpartition(":")
     return host, int(port)

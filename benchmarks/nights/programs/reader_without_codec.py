@@ -15,7 +15,7 @@ AGAIN = 2.0
 
 
 async def _read(bootstrap: str, topic: str, group: str) -> None:
-    """Read as a member of a group. Raises what the client raises."""
+    """Read as a member of a group, without end. Raises the client's exceptions."""
     consumer = AIOKafkaConsumer(
         topic,
         bootstrap_servers=bootstrap,

@@ -1,7 +1,7 @@
-"""A service that reads a topic and writes a record for each of its records to another one, in transactions.
+"""A service that reads a topic and writes a record to another topic for each record that it reads, in transactions.
 
-``python -m benchmarks.nights.programs.settler BOOTSTRAP FROM TO GROUP TRANSACTIONAL_ID [--starts-again]`` with
-``--starts-again`` if it makes a new producer after a failed transaction, as it should.
+``python -m benchmarks.nights.programs.settler BOOTSTRAP FROM TO GROUP TRANSACTIONAL_ID [--starts-again]``: with
+``--starts-again`` it makes a new producer after a failed transaction, as it should.
 """
 
 from __future__ import annotations
@@ -15,18 +15,22 @@ _BATCH = 100
 _AGAIN = 1.0
 """Seconds until a failed transaction is tried again."""
 _PATIENCE = 20.0
-"""Maximum seconds for a transaction."""
+"""Maximum seconds for each call of the transaction API."""
 
 
 def _producer(bootstrap: str, identity: str) -> Producer:
-    """Return a producer that may begin a transaction. Raises KafkaException."""
+    """Return a producer that has initialized its transactions. identity: its transactional id. Raises
+    KafkaException.
+    """
     producer = Producer({"bootstrap.servers": bootstrap, "client.id": "settler", "transactional.id": identity})
     producer.init_transactions(_PATIENCE)
     return producer
 
 
 def _settle(consumer: Consumer, producer: Producer, topic: str, taken: list[Message]) -> None:
-    """Write records and commit their offsets in one transaction. Raises KafkaException."""
+    """Write a record for each record of `taken`, and commit the offsets of these, in one transaction. Raises
+    KafkaException.
+    """
     done: dict[tuple[str, int], int] = {}
     producer.begin_transaction()
     for each in taken:
@@ -42,7 +46,7 @@ def _settle(consumer: Consumer, producer: Producer, topic: str, taken: list[Mess
 
 
 def main() -> None:
-    """Work until the process is ended."""
+    """Read and settle records until the process is killed."""
     bootstrap, source, topic, group, identity = sys.argv[1:6]
     starts_again = "--starts-again" in sys.argv
     consumer = Consumer(

@@ -1,8 +1,8 @@
-"""A worker of a share group that takes some jobs, works on all of them for some time, and takes the next, which
-acknowledges the former ones.
+"""A member of a share group that polls some records (jobs), works on all of them for some time, and polls again, which
+acknowledges them.
 
-``python -m benchmarks.nights.programs.share_job_worker BOOTSTRAP TOPIC GROUP NAME JOBS SECONDS``: the number of jobs at
-a time, and the seconds for them.
+``python -m benchmarks.nights.programs.share_job_worker BOOTSTRAP TOPIC GROUP NAME JOBS SECONDS``: JOBS is the number of
+records for each poll, SECONDS the time of work for them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from confluent_kafka import KafkaException, ShareConsumer
 
 
 def main() -> None:
-    """Poll at most JOBS jobs, print them, and work on them for SECONDS, again and again until the process is ended."""
+    """Poll at most JOBS records, print their partitions and offsets, and work on them for SECONDS, again and again
+    until the process is killed.
+    """
     bootstrap, topic, group, name, jobs, seconds = sys.argv[1:7]
     consumer = ShareConsumer(
         {"bootstrap.servers": bootstrap, "group.id": group, "client.id": name, "max.poll.records": int(jobs)}

@@ -1,4 +1,4 @@
-"""A worker of a share group that is started again whenever it fails, like a container.
+"""A member of a share group that is started again whenever it fails, as a container would be.
 
 ``python -m benchmarks.nights.programs.share_worker BOOTSTRAP TOPIC GROUP NAME``
 """
@@ -11,11 +11,11 @@ import time
 from confluent_kafka import KafkaException, ShareConsumer
 
 _AGAIN = 2.0
-"""Seconds until the worker is started again."""
+"""Seconds until the member is started again after an error."""
 
 
 def _work(bootstrap: str, topic: str, group: str, name: str) -> None:
-    """Do jobs until an error. Raises KafkaException."""
+    """Read and acknowledge records until an error. Raises KafkaException."""
     consumer = ShareConsumer({"bootstrap.servers": bootstrap, "group.id": group, "client.id": name})
     try:
         consumer.subscribe([topic])
@@ -28,7 +28,9 @@ def _work(bootstrap: str, topic: str, group: str, name: str) -> None:
 
 
 def main() -> None:
-    """Do jobs until the process is ended. Two seconds after an error, begin again with a new consumer."""
+    """Read and acknowledge records until the process is killed. `_AGAIN` seconds after an error, begin again with a new
+    consumer.
+    """
     bootstrap, topic, group, name = sys.argv[1:5]
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The ACLs of a new user begin with user: in place of User:, which brokers accept, and which fits nobody."""
+"""The ACLs of a new user begin with user: in place of User:. Brokers accept such ACLs, but they match no user."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ if TYPE_CHECKING:
 
 
 async def _allow(field: Field, principal: str) -> None:
-    """Let a principal read parcels as group shipping."""
+    """Add ACLs that let a principal read topic parcels as group shipping."""
     for resource in (("--topic", "parcels"), ("--group", "shipping")):
         await field.tool("kafka-acls", "--add", "--allow-principal", principal, "--operation", "Read", *resource)
 
 
 @asynccontextmanager
 async def _moved(field: Field, principal: str) -> AsyncIterator[Begin]:
-    """A service logged in as alice, as others do. It gets a user of its own, and is deployed with it.
+    """Run a service that logs in as alice, as other services do. The yielded function creates a user for it, with ACLs,
+    and deploys the service with this user.
 
     Args:
         principal: the principal of the ACLs for the new user.
@@ -50,14 +51,14 @@ async def _moved(field: Field, principal: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The type of the principal is in lower case."""
+    """Make the trouble: the type of the principal in the ACLs is in lower case."""
     async with _moved(field, "user:courier") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The type of the principal is right."""
+    """Make the healthy twin: the type of the principal in the ACLs is right."""
     async with _moved(field, "User:courier") as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""ACLs are restricted to one host, but the service runs on another: its next request is refused."""
+"""A user's ACLs are restricted to one host, but the service runs on another host: its next request is refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def _allow(field: Field, host: str) -> None:
 
 @asynccontextmanager
 async def _tightened(field: Field, host: str) -> AsyncIterator[Begin]:
-    """Alice's services may work from every host, until the ACLs are restricted to one."""
+    """Run alice's services, which ACLs allow from every host. The yielded function restricts the ACLs to one host."""
     await field.topic("payments", partitions=3)
     await field.topic("orders", partitions=3)
     await _allow(field, "*")
@@ -66,14 +66,14 @@ async def _tightened(field: Field, host: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Alice's services do not run on the allowed host."""
+    """Make the trouble: alice's services do not run on the allowed host."""
     async with _tightened(field, ELSEWHERE) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Alice's services run on the allowed host."""
+    """Make the healthy twin: alice's services run on the allowed host."""
     async with _tightened(field, HERE) as begin:
         yield begin
 

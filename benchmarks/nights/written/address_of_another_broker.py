@@ -26,7 +26,7 @@ async def _clients(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Broker 3 gets the addresses from broker 2's file."""
+    """Make the trouble: broker 3 is restarted with the advertised addresses from broker 2's file."""
     async with _clients(field):
 
         async def begin() -> None:
@@ -42,7 +42,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Broker 3 gets a harmless setting, and is also restarted."""
+    """Make the healthy twin: broker 3 is restarted with a harmless setting."""
     async with _clients(field):
 
         async def begin() -> None:

@@ -1,4 +1,6 @@
-"""An appliance's agent speaks a protocol that brokers of Kafka 4 no longer know: its topic falls silent."""
+"""An appliance's agent uses a protocol version that brokers of Kafka 4 no longer support: its topic gets no more
+records.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """An agent that the brokers understand is replaced by an older one that they refuse.
+    """Make the trouble: an agent that the brokers understand is replaced by an older one that they refuse.
 
     In the report the brokers were upgraded under an old agent; for the brokers both look the same.
     """
@@ -56,7 +58,7 @@ async def _in_bursts(writer: Client) -> None:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """An agent collects for a while and then writes: most of the time it is silent."""
+    """Make the healthy twin: an agent collects for a while and then writes, so most of the time it sends nothing."""
     await field.topic("adc.metrics", partitions=2)
     async with (
         field.producer("adc.metrics", rate=50, name="adc-agent") as agent,

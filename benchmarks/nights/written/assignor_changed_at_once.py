@@ -17,7 +17,8 @@ WORK_MS = 25.0
 
 @asynccontextmanager
 async def _rolled(field: Field, assignor: str) -> AsyncIterator[Begin]:
-    """Two pods use the range assignor. One of them is replaced, and the update waits until the new pod is ready.
+    """Run two pods with the range assignor. The yielded function replaces one of them, and waits until the new pod is
+    ready.
 
     Args:
         assignor: the new pod's assignor.
@@ -44,14 +45,14 @@ async def _rolled(field: Field, assignor: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The new pod only knows another assignor."""
+    """Make the trouble: the new pod supports only another assignor."""
     async with _rolled(field, "cooperative-sticky") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The new pod has the same assignor as the old pods."""
+    """Make the healthy twin: the new pod has the same assignor as the old pods."""
     async with _rolled(field, "range") as begin:
         yield begin
 

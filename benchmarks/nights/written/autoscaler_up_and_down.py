@@ -1,5 +1,6 @@
-"""An autoscaler starts members when the lag grows and stops them when it falls: the group shares out its partitions
-again and again, instead of working."""
+"""An autoscaler starts members when the lag grows and stops them when it falls: the group reassigns its partitions
+again and again, instead of working.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +22,10 @@ EVERY = 4.0
 
 @asynccontextmanager
 async def _scaling(field: Field, *, settles: bool) -> AsyncIterator[Begin]:
-    """Two members that can do the work, and two more that come.
+    """Run two members that can process all records. The yielded function starts two additional members.
 
     Args:
-        settles: whether these stay.
+        settles: whether the additional members stay; otherwise they stop and start again and again.
     """
     rounds: set[asyncio.Task[None]] = set()
     await field.topic("images", partitions=6)
@@ -69,20 +70,20 @@ async def _scaling(field: Field, *, settles: bool) -> AsyncIterator[Begin]:
 
 
 def _given(member: Client) -> int:
-    """How often a member was given partitions."""
+    """Return how often a member was assigned partitions."""
     return sum("assigned" in each for each in member.errors())
 
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The two more members come and go."""
+    """Make the trouble: the two additional members come and go."""
     async with _scaling(field, settles=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The two more members come once, and stay."""
+    """Make the healthy twin: the two additional members come once, and stay."""
     async with _scaling(field, settles=True) as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""A batch on the leader's disk is damaged: a follower that comes back cannot pass it."""
+"""A batch on the leader's disk is damaged: a follower that was restarted can't fetch beyond it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def _segment(field: Field, broker: int) -> Path:
 
 
 def _damage(file: Path, start: int) -> None:
-    """Overwrite four bytes of the first value after a position. Raises LookupError if no value follows."""
+    """Overwrite four bytes of the first record value after a position in the file. start: in bytes. Raises LookupError
+    if no value follows.
+    """
     with file.open("r+b") as log:
         log.seek(start)
         at = log.read().find(b"v" * 50)
@@ -37,7 +39,7 @@ def _damage(file: Path, start: int) -> None:
 
 @asynccontextmanager
 async def _services(field: Field) -> AsyncIterator[None]:
-    """Run writers to topics of three replicas, and a reader without lag."""
+    """Run producers to topics of three replicas, and a consumer that keeps up."""
     await field.topic("ledger", on=[(1, 2, 3)])
     await field.topic("orders", partitions=3)
     async with (
@@ -52,7 +54,7 @@ async def _services(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """While a follower restarts, bytes that it does not have yet are damaged on the leader's disk."""
+    """Make the trouble: while a follower restarts, bytes that it does not have yet are damaged on the leader's disk."""
     async with _services(field):
 
         async def begin() -> None:
@@ -67,7 +69,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The follower restarts, and catches up."""
+    """Make the healthy twin: the follower restarts, and catches up."""
     async with _services(field):
 
         async def begin() -> None:

@@ -21,7 +21,8 @@ BETWEEN = 22.0
 
 @asynccontextmanager
 async def _hosted(field: Field, seconds: float) -> AsyncIterator[Begin]:
-    """Clients use topics on all brokers. The host of one broker begins to freeze it.
+    """Run clients of topics on all brokers. The yielded function begins to stop all threads of one broker again and
+    again.
 
     Args:
         seconds: how long each freeze lasts.
@@ -62,14 +63,16 @@ async def _hosted(field: Field, seconds: float) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Each freeze is so long that the broker is fenced, and its leaders move."""
+    """Make the trouble: each freeze is so long that the broker is fenced, and its leaders move."""
     async with _hosted(field, LONG) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Each freeze is much shorter than the session of a broker: clients wait for two seconds, and nothing moves."""
+    """Make the healthy twin: each freeze is much shorter than the broker's session timeout: clients wait for two
+    seconds, and no leader moves.
+    """
     async with _hosted(field, SHORT) as begin:
         yield begin
 

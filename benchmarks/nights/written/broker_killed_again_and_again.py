@@ -1,4 +1,6 @@
-"""A broker is killed again and again soon after each start: each look at the cluster only finds it up or down."""
+"""A broker is killed again and again soon after each start; each poll of the cluster only shows whether it is up or
+down at that moment.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ async def _serving(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The broker is killed, started, killed again, until the night ends."""
+    """Make the trouble: the broker is killed and started in turns until the night ends."""
     ended = asyncio.Event()
     rounds: set[asyncio.Task[None]] = set()
 
@@ -64,7 +66,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """An operator restarts the broker in order for a new setting, and again to correct the setting."""
+    """Make the healthy twin: an operator restarts the broker with a controlled shutdown for a new setting, and again to
+    correct the setting.
+    """
     async with _serving(field):
 
         async def begin() -> None:

@@ -49,7 +49,8 @@ async def _listen(field: Field, certificate: Path) -> str:
 
 @asynccontextmanager
 async def _renewing(field: Field, *, same_authority: bool) -> AsyncIterator[Begin]:
-    """Services trust the current authority. The brokers' certificates are renewed, and the services restarted.
+    """Run services that trust the current authority. The yielded function renews the brokers' certificates, and
+    restarts the services.
 
     Args:
         same_authority: whether the same authority signs the new certificates.
@@ -96,14 +97,14 @@ async def _renewing(field: Field, *, same_authority: bool) -> AsyncIterator[Begi
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A new authority signs, which no trust store has yet."""
+    """Make the trouble: a new authority signs the certificates, which is in no client's trust store yet."""
     async with _renewing(field, same_authority=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The authority that everybody trusts also signs the new certificates."""
+    """Make the healthy twin: the authority that all clients trust also signs the new certificates."""
     async with _renewing(field, same_authority=True) as begin:
         yield begin
 

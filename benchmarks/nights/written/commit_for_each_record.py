@@ -21,7 +21,7 @@ OFFSETS = "__consumer_offsets"
 
 @asynccontextmanager
 async def _released(field: Field, seconds: float) -> AsyncIterator[Begin]:
-    """A busy topic, and a reader that is replaced by its next release.
+    """Run a busy topic and its reader. The yielded function replaces the reader by its next release.
 
     Args:
         seconds: between two commits of the next release; 0 for a commit for each record.
@@ -49,21 +49,21 @@ async def _released(field: Field, seconds: float) -> AsyncIterator[Begin]:
 
 
 async def _end_of_commits(field: Field) -> int:
-    """How many records the offsets topic has had."""
+    """Return the sum of the end offsets of __consumer_offsets."""
     ends = await field.tool("kafka-get-offsets", "--topic", OFFSETS)
     return sum(int(line.rsplit(":", 1)[1]) for line in ends.splitlines() if line.startswith(OFFSETS))
 
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The next release commits each record."""
+    """Make the trouble: the next release commits after each record."""
     async with _released(field, 0) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The next release commits every two seconds, and waits for it too."""
+    """Make the healthy twin: the next release commits every two seconds, and also waits for each commit."""
     async with _released(field, 2) as begin:
         yield begin
 

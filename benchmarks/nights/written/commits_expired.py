@@ -1,4 +1,4 @@
-"""The commits of a job that rarely runs expire between two runs."""
+"""The committed offsets of a job that rarely runs expire between two runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ them for a day.
 
 @asynccontextmanager
 async def _away_for(field: Field, seconds: float) -> AsyncIterator[Begin]:
-    """A job ends, and is started again after some time; another group reads all the time."""
+    """Run a job and another group that reads all the time. The yielded function ends the job and starts it again
+    `seconds` seconds later.
+    """
     await field.topic("invoices", partitions=3)
     async with (
         field.producer("invoices", rate=40),
@@ -40,14 +42,14 @@ async def _away_for(field: Field, seconds: float) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The job is away for longer than brokers keep its commits."""
+    """Make the trouble: the job is away for longer than brokers keep its committed offsets."""
     async with _away_for(field, TOO_LONG) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The job is back in time, and reads the records that were written meanwhile."""
+    """Make the healthy twin: the job is back in time, and reads the records that were written meanwhile."""
     async with _away_for(field, SHORT) as begin:
         yield begin
 

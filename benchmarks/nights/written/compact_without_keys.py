@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _compacting(field: Field, key: Key) -> AsyncIterator[Begin]:
-    """A topic with a writer and a reader becomes compacted."""
+    """Run a producer and a reader of a topic. The yielded function sets its cleanup.policy to compact. key: of the
+    producer's records.
+    """
     await field.topic("sessions", partitions=3)
     await field.topic("orders", partitions=3)
     async with (
@@ -41,14 +43,14 @@ async def _compacting(field: Field, key: Key) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The producer writes without keys."""
+    """Make the trouble: the producer writes without keys."""
     async with _compacting(field, None) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The producer writes with keys."""
+    """Make the healthy twin: the producer writes with keys."""
     async with _compacting(field, "spread") as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""A tool gives the topic of Connect's configurations more partitions: no worker starts with it any more."""
+"""A tool adds partitions to the topic of Connect's configurations: no worker starts with it any more."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _connected(field: Field, grown: str, printed: str, times: int) -> AsyncIterator[Begin]:
-    """A worker of Connect runs a sink. A topic with one partition gets two more, and the worker is restarted.
+    """Run a worker like Connect's with a sink. The yielded function adds two partitions to a topic that has one,
+    restarts the worker, and waits for its output.
 
     Args:
-        grown: the topic.
-        printed: what the worker prints at its next start.
-        times: how often it has printed that by then.
+        grown: the topic that gets partitions.
+        printed: the line that the worker prints at its next start.
+        times: how often it has to have printed the line.
     """
     for name, partitions in (("connect-configs", 1), ("connect-offsets", 3), ("connect-status", 1)):
         await field.topic(name, partitions, configs={"cleanup.policy": "compact"})
@@ -54,14 +55,14 @@ async def _connected(field: Field, grown: str, printed: str, times: int) -> Asyn
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The topic is the one with the configurations of all connectors."""
+    """Make the trouble: partitions are added to the topic with the configurations of all connectors."""
     async with _connected(field, "connect-configs", "has to have one partition", 1) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The topic is an ordinary one, and the worker starts again."""
+    """Make the healthy twin: partitions are added to another topic, and the worker starts again."""
     async with _connected(field, "audit", "started", 2) as begin:
         yield begin
 

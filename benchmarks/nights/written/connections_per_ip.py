@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _limiting(field: Field, limit: int) -> AsyncIterator[Begin]:
-    """Broker 2 gets a limit of connections; afterwards the clients are deployed again.
+    """Run clients. The yielded function sets a limit of connections on broker 2, and deploys the clients again.
 
     Args:
-        limit: number of connections from an address. All clients have the same address, as behind a proxy.
+        limit: maximum number of connections from one address. All clients have the same address, as behind a proxy.
     """
     await field.topic("orders", partitions=6)
     async with (
@@ -46,14 +46,14 @@ async def _limiting(field: Field, limit: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The limit is smaller than the number of connections from the other brokers."""
+    """Make the trouble: the limit is smaller than the number of connections from the other brokers."""
     async with _limiting(field, 2) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The limit is larger than the number of connections will ever be."""
+    """Make the healthy twin: the limit is larger than the number of connections will ever be."""
     async with _limiting(field, 1000) as begin:
         yield begin
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 LIMIT = 12
-"""Maximum number of connections of a broker's listener; thousands elsewhere."""
+"""Maximum number of connections of a broker's listener; real clusters allow thousands."""
 LEAK = """
 import socket, sys, time
 held = []
@@ -24,16 +24,16 @@ for port in sys.argv[2:]:
 time.sleep(3600)
 """
 TAKES = 4.0
-"""Seconds until the program has opened its connections."""
+"""Seconds within which the program has opened its connections."""
 
 
 @asynccontextmanager
 async def _deployed(field: Field, leaked: int) -> AsyncIterator[Begin]:
-    """Run a service that writes and one that reads. A probe opens connections and never closes them, then the reader is
-    restarted.
+    """Run a service that writes and one that reads. The yielded function starts a program that opens connections and
+    never closes them, then restarts the reader.
 
     Args:
-        leaked: number of connections to each broker.
+        leaked: number of connections that the program opens to each broker.
     """
     await field.topic("orders", partitions=3)
     async with AsyncExitStack() as later, field.producer("orders", rate=50, user="alice"):
@@ -54,14 +54,14 @@ async def _deployed(field: Field, leaked: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The probe takes all connections of the listener."""
+    """Make the trouble: the program opens as many connections as the listener allows."""
     async with _deployed(field, 2 * LIMIT) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The probe takes two connections to each broker, and the service is also restarted."""
+    """Make the healthy twin: the program opens two connections to each broker, and the reader is also restarted."""
     async with _deployed(field, 2) as begin:
         yield begin
 

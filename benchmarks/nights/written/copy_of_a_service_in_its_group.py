@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _joined(field: Field, name: str, work_ms: float) -> AsyncIterator[Begin]:
-    """Two pods of a service are at work, and a third member joins their group.
+    """Run two pods of a service. The yielded function adds a third member to their group.
 
     Args:
         name: the client id of the third member.
@@ -46,14 +46,14 @@ async def _joined(field: Field, name: str, work_ms: float) -> AsyncIterator[Begi
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The third member is the copy, with a small database."""
+    """Make the trouble: the third member is a copy of the service for another environment, which is slow."""
     async with _joined(field, "billing-staging-0", 300.0) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The third member is one more pod of the service."""
+    """Make the healthy twin: the third member is one more pod of the service."""
     async with _joined(field, "billing-prod-2", 0.0) as begin:
         yield begin
 

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 BAD = 12
-"""Number of records that no service can process."""
+"""Number of records that the service can't process."""
 
 
 @asynccontextmanager
 async def _serving(field: Field, pattern: str) -> AsyncIterator[Begin]:
-    """A service processes orders without failures.
+    """Run a service that processes orders without failures. The yielded function writes a few records that it can't
+    parse.
 
     Args:
         pattern: of the topics that the service reads.
@@ -43,14 +44,18 @@ async def _serving(field: Field, pattern: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The operator wants the orders of all countries, but the pattern also matches the topic of dead letters."""
+    """Make the trouble: the pattern is meant for the orders of all countries, but also matches the topic of dead
+    letters.
+    """
     async with _serving(field, "^orders.*") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The pattern only matches orders: the dead letters stay in their topic until an operator looks at them."""
+    """Make the healthy twin: the pattern only matches orders; dead letters stay in their topic until an operator looks
+    at them.
+    """
     async with _serving(field, "^orders$") as begin:
         yield begin
 

@@ -37,7 +37,7 @@ async def _services(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The operator sets the default in bytes per second, but means kilobytes."""
+    """Make the trouble: the operator sets the default quota in bytes per second, but means kilobytes."""
     async with _services(field):
 
         async def begin() -> None:
@@ -48,7 +48,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The default is far above the rate of any client."""
+    """Make the healthy twin: the default quota is far above the rate of any client."""
     async with _services(field):
 
         async def begin() -> None:

@@ -18,7 +18,9 @@ _TOPIC = "legacy.audit"
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """An operator deletes a topic twice; it is back within seconds, with one partition on one broker."""
+    """Make the trouble: an operator deletes a topic twice; within seconds it exists again, with one partition on one
+    broker.
+    """
     await field.topic(_TOPIC, partitions=6)
     await field.topic("orders", partitions=3)
     async with (
@@ -40,7 +42,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """An unused topic is deleted, and does not come back."""
+    """Make the healthy twin: an unused topic is deleted, and is not created again."""
     await field.topic(_TOPIC, partitions=6)
     await field.topic("orders", partitions=3)
     async with (

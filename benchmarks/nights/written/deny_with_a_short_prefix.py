@@ -1,4 +1,6 @@
-"""A DENY for the topics of one team has a prefix that also matches another team's topic: no ALLOW helps against it."""
+"""An ACL that denies one team's topics has a prefix that also matches another team's topic; DENY overrides every
+ALLOW.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,11 @@ _PATIENCE_MS = 10_000
 
 @asynccontextmanager
 async def _shutting_out(field: Field, prefix: str) -> AsyncIterator[Begin]:
-    """Bob writes and reads payroll, to which another user also writes; Alice uses pay.transfers. Then an ACL denies Bob
-    all topics with a prefix.
+    """Run bob's clients, which write and read payroll, another user's writer to payroll, and alice's clients of
+    pay.transfers. The yielded function denies bob all topics with a prefix.
 
     Args:
-        prefix: of the topics that are denied to Bob.
+        prefix: of the topics that are denied to bob.
     """
     for topic, user in (("payroll", "bob"), ("pay.transfers", "alice")):
         await field.topic(topic, partitions=3)
@@ -48,14 +50,14 @@ async def _shutting_out(field: Field, prefix: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The prefix lacks its dot, so it also matches payroll."""
+    """Make the trouble: the prefix lacks its dot, so it also matches payroll."""
     async with _shutting_out(field, "pay") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The prefix has its dot: it matches no topic that Bob uses."""
+    """Make the healthy twin: the prefix has its dot, so it matches no topic that bob uses."""
     async with _shutting_out(field, "pay.") as begin:
         yield begin
 

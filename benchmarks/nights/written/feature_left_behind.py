@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _release(field: Field, protocol: Literal["classic", "consumer"]) -> AsyncIterator[Begin]:
-    """The brokers run a new release, but group.version is 0. A new release of the reading service is deployed.
+    """Run brokers of a new release with group.version 0, and a reading service. The yielded function deploys a new
+    release of the service.
 
     Args:
         protocol: the group protocol of the service's new release.
@@ -39,14 +40,14 @@ async def _release(field: Field, protocol: Literal["classic", "consumer"]) -> As
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The service's new release uses the new protocol."""
+    """Make the trouble: the service's new release uses the new group protocol."""
     async with _release(field, "consumer") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The service's new release uses the classic protocol, as the former one."""
+    """Make the healthy twin: the service's new release uses the classic protocol, like the former release."""
     async with _release(field, "classic") as begin:
         yield begin
 

@@ -1,4 +1,6 @@
-"""The first ACL of a topic locks its clients out, on a cluster that allows everything without ACLs."""
+"""The first ACL of a topic locks its clients out, on a cluster that allows every operation on resources without
+ACLs.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _open_cluster(field: Field) -> AsyncIterator[None]:
-    """No topic has an ACL, so every user may do everything: alice's service writes and reads, another service also
-    writes.
+    """Run clients of a topic on a cluster without ACLs, where every user may do everything: alice's service writes and
+    reads, another service also writes.
     """
     await field.topic("orders", partitions=3)
     async with (
@@ -28,13 +30,15 @@ async def _open_cluster(field: Field) -> AsyncIterator[None]:
 
 
 async def _allow_bob(field: Field) -> None:
-    """Let the new audit service read the topic."""
+    """Add an ACL that lets bob, the new audit service, read the topic."""
     await field.tool("kafka-acls", "--add", "--allow-principal", "User:bob", "--operation", "Read", "--topic", "orders")
 
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """An operator grants a new reader a right that it has already, and thereby takes it from all others."""
+    """Make the trouble: an operator grants a new reader a right that it already had, and so takes it from all other
+    users.
+    """
     async with _open_cluster(field):
 
         async def begin() -> None:
@@ -45,7 +49,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The users of the topic get their own ACL first."""
+    """Make the healthy twin: the users of the topic get their own ACLs first."""
     async with _open_cluster(field):
 
         async def begin() -> None:

@@ -26,7 +26,8 @@ async def _acl(field: Field, verb: str, user: str, operation: str, *resource: st
 
 @asynccontextmanager
 async def _applied(field: Field, user: str, group: str) -> AsyncIterator[Begin]:
-    """Two teams and a former user have ACLs. A file with all ACLs but one is applied.
+    """Run the clients of two teams with ACLs; a former user has ACLs, too. The yielded function deletes the ACL that a
+    tool's file lacks.
 
     Args:
         user: the user whose ACL is not in the file.
@@ -59,14 +60,14 @@ async def _applied(field: Field, user: str, group: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The file has alice's topic; the right for her group was once granted by a command."""
+    """Make the trouble: the file has alice's topic, but lacks the right for her group, which a command once granted."""
     async with _applied(field, "alice", "booking") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The file lacks a user who left, and whose group no longer exists."""
+    """Make the healthy twin: the file lacks a former user, whose group no longer exists."""
     async with _applied(field, "carol", "audit-2019") as begin:
         yield begin
 

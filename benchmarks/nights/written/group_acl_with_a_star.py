@@ -1,5 +1,5 @@
-"""The ACL for all groups is replaced by a prefixed ACL with a star, which is a plain character there: no group begins
-with it.
+"""The ACL for all groups is replaced by a prefixed ACL with a star. There the star is a plain character, and no group's
+name begins with it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OF_ALICE = ("--allow-principal", "User:alice")
 
 @asynccontextmanager
 async def _prefix_of_groups(field: Field, prefix: str) -> AsyncIterator[Begin]:
-    """Alice's services may use every group, until a tool replaces her ACL by a prefixed one.
+    """Run alice's services, which may use every group. The yielded function replaces that ACL by a prefixed one.
 
     Args:
         prefix: of the groups that she may use afterwards.
@@ -47,14 +47,14 @@ async def _prefix_of_groups(field: Field, prefix: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The tool takes the star for a pattern."""
+    """Make the trouble: the prefix is a star."""
     async with _prefix_of_groups(field, "*") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The prefix is that of her groups' names."""
+    """Make the healthy twin: the prefix is that of her groups' names."""
     async with _prefix_of_groups(field, "bill") as begin:
         yield begin
 

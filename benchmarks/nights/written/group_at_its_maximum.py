@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 MOST = 3
-"""Maximum members of a group, by the properties of the brokers."""
+"""Maximum number of members of a group (group.max.size of the brokers)."""
 WORK_MS = 25
-"""Milliseconds for each record: a member works on less than 40 in a second."""
+"""Milliseconds of work for each record: a member processes less than 40 records per second."""
 
 
 @asynccontextmanager
 async def _scaled(field: Field, members: int, more: int, rates: tuple[float, float]) -> AsyncIterator[Begin]:
-    """A service reads parcels. There are more of them, and it gets more pods.
+    """Run pods that read parcels. The yielded function raises the rate of parcels, and starts more pods.
 
     Args:
         members: the number of pods at the beginning.
@@ -54,14 +54,14 @@ async def _scaled(field: Field, members: int, more: int, rates: tuple[float, flo
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The group has its maximum of members already."""
+    """Make the trouble: the group already has its maximum of members."""
     async with _scaled(field, MOST, 3, (60.0, 220.0)) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """With the further pod the group has just its maximum of members."""
+    """Make the healthy twin: the further pod brings the group just to its maximum of members."""
     async with _scaled(field, MOST - 1, 1, (30.0, 55.0)) as begin:
         yield begin
 

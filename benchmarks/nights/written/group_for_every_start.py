@@ -1,4 +1,4 @@
-"""A service invents its group's name at each start: each start reads all records, and leaves a group behind."""
+"""A service uses a new group name at each start: each start reads all records again, and leaves a group behind."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ STARTS = (
     "search-index-c41e7d06-58b9",
     "search-index-9a2f60cb-d317",
 )
-"""The group of each start; the last one keeps running."""
+"""The service's group at each start; the service of the last start keeps running."""
 BY_HAND = ("search-index-eu", "search-index-us", "search-index-asia")
 
 
 @asynccontextmanager
 async def _articles(field: Field) -> AsyncIterator[None]:
-    """Several regions read a topic, each in its own group."""
+    """Run the readers of a topic in several regions, each in its own group."""
     await field.topic("articles", partitions=3)
     await field.writes("articles", 6_000)
     async with AsyncExitStack() as regions, field.producer("articles", rate=40):
@@ -37,7 +37,7 @@ async def _articles(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _started(field: Field, groups: Sequence[str]) -> AsyncIterator[Begin]:
-    """A service is deployed again and again.
+    """Prepare the cluster; the yielded function deploys a service again and again.
 
     Args:
         groups: the service's group at each start.
@@ -62,14 +62,14 @@ async def _started(field: Field, groups: Sequence[str]) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The service's library adds a different random part to the name each time."""
+    """Make the trouble: the service's library adds a random part to the group's name at each start."""
     async with _started(field, STARTS) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The name is always the same, and the service continues from its offsets."""
+    """Make the healthy twin: the group's name is always the same, and the service continues from its offsets."""
     async with _started(field, ("search-index-all",) * len(STARTS)) as begin:
         yield begin
 

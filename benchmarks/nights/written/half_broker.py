@@ -20,8 +20,8 @@ CHUNK = 65_536
 
 
 class Firewall:
-    """Stands before a broker's listener, at the address that the broker advertises. Connections that the broker itself
-    opens do not pass through it.
+    """A relay in front of a broker's listener, at the address that the broker advertises. Connections that the broker
+    itself opens do not pass through it.
     """
 
     def __init__(self, outside: int, inside: int) -> None:
@@ -33,7 +33,7 @@ class Firewall:
 
     @asynccontextmanager
     async def standing(self) -> AsyncIterator[None]:
-        """Let connections pass until the end of the block."""
+        """Run the firewall, which lets connections pass, until the end of the block."""
         server = await asyncio.start_server(self._serve, LOOPBACK, self._outside)
         try:
             yield
@@ -44,11 +44,11 @@ class Firewall:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def drop(self) -> None:
-        """Drop everything from now on, without a sign to either side."""
+        """Discard all bytes of old and new connections from now on, without closing them."""
         self._lets_pass.clear()
 
     def cut(self) -> None:
-        """Close the current connections; new ones pass."""
+        """Close the current connections; new connections pass."""
         for writer in list(self._writers):
             writer.close()
 
@@ -104,7 +104,9 @@ async def _behind_firewall(field: Field) -> AsyncIterator[Firewall]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A rule of the firewall changes: connections to broker 2 fail, connections from it work."""
+    """Make the trouble: a rule of the firewall changes, so that connections to broker 2 fail, and connections from it
+    work.
+    """
     async with _behind_firewall(field) as firewall:
 
         async def begin() -> None:
@@ -115,7 +117,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The firewall fails over to its spare: all connections to broker 2 end, and are opened again."""
+    """Make the healthy twin: the firewall fails over to its spare: all connections to broker 2 end, and are opened
+    again.
+    """
     async with _behind_firewall(field) as firewall:
 
         async def begin() -> None:

@@ -18,7 +18,7 @@ _WORK_MS = 25.0
 
 @asynccontextmanager
 async def _settling(field: Field) -> AsyncIterator[None]:
-    """Run three members with a partition each."""
+    """Run a group of three members with one partition each."""
     await field.topic("payments", partitions=3)
     async with AsyncExitStack() as members:
         for name in ("settling-a", "settling-b", "settling-c"):
@@ -30,8 +30,8 @@ async def _settling(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A producer writes sixty records per second under many keys; then the same number, nearly all of them under one
-    key.
+    """Make the trouble: a producer writes sixty records per second with many keys, then the same number, nearly all of
+    them with one key.
     """
     async with (
         _settling(field),
@@ -50,7 +50,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A producer without keys fills a partition for some seconds, then another; each gets a third of the records."""
+    """Make the healthy twin: a producer without keys writes to one partition for some seconds, then to another; each
+    gets a third of the records.
+    """
     # The sticky partitioner keeps a partition for a batch or for this time; seconds instead of milliseconds make that
     # visible.
     async with (

@@ -18,7 +18,9 @@ _SESSION_MS = 180_000
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A deployment starts its new pod before the old one has ended; both have the instance id of the deployment."""
+    """Make the trouble: a deployment starts its new pod before the old one has ended; both have the same
+    group.instance.id.
+    """
     await field.topic("requests", partitions=4)
     async with (
         AsyncExitStack() as later,
@@ -42,7 +44,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Each static member is restarted once, the second after the first is back."""
+    """Make the healthy twin: each static member is restarted once, the second after the first is back."""
     await field.topic("requests", partitions=4)
     async with (
         field.producer("requests", rate=80),

@@ -1,4 +1,6 @@
-"""A broker wants its followers to fetch more often than they do: its in-sync replicas flap."""
+"""A broker's replica.lag.time.max.ms is shorter than the time that its followers' fetches wait: replicas leave and join
+the ISR again and again.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +18,25 @@ BROKER = 1
 
 @asynccontextmanager
 async def _tuned(field: Field, properties: dict[str, str | None], *, flaps: bool) -> AsyncIterator[Begin]:
-    """Followers wait 1.5 seconds for data, to fetch more at once. One broker is restarted with new properties.
+    """Run brokers whose followers wait 1.5 seconds for data, to fetch more at once. The yielded function restarts one
+    broker with new properties.
 
     Args:
-        properties: the new properties.
-        flaps: whether the followers of this broker fall out of sync with them.
+        properties: the new properties; None removes a property.
+        flaps: whether the followers of this broker then fall out of sync.
     """
     await field.topic("orders", on=[(1, 2, 3), (2, 3, 1), (3, 1, 2)], configs={"min.insync.replicas": "2"})
     await field.topic("visits", on=[(1, 3, 2), (2, 1, 3), (3, 2, 1)])
 
     async def led() -> list[str]:
-        """What the tool prints of the partition of orders that the broker should lead."""
+        """Return the lines that kafka-topics prints about the partition of orders whose preferred leader is the
+        broker.
+        """
         described = await field.tool("kafka-topics", "--describe", "--topic", "orders")
         return [line for line in described.splitlines() if f"Leader: {BROKER}\t" in f"{line}\t"]
 
     async def is_elected() -> bool:
-        """Let the broker lead again what it should, as after each restart."""
+        """Elect preferred leaders, and return whether the broker leads its partition again, as after each restart."""
         election = ("--election-type", "preferred", "--all-topic-partitions")
         await field.tool("kafka-leader-election", *election, check=False)
         return bool(await led())
@@ -60,7 +65,7 @@ async def _tuned(field: Field, properties: dict[str, str | None], *, flaps: bool
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The broker allows its followers a lag of 0.6 seconds, less than they wait."""
+    """Make the trouble: the broker allows its followers a lag of 0.6 seconds, less than they wait."""
     # A broker does not start if its own wait is longer than its own limit.
     properties: dict[str, str | None] = {"replica.lag.time.max.ms": "600", "replica.fetch.wait.max.ms": "500"}
     async with _tuned(field, properties, flaps=True) as begin:
@@ -69,7 +74,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The broker only gets a shorter wait of its own."""
+    """Make the healthy twin: only the broker's own fetches wait for a shorter time."""
     async with _tuned(field, {"replica.fetch.wait.max.ms": "500"}, flaps=False) as begin:
         yield begin
 

@@ -1,4 +1,6 @@
-"""A broker died, then the other one, which had the last in-sync replicas: the first came back and may not lead."""
+"""A broker died, then the other one, which had the last in-sync replicas: the first broker came back and may not
+lead.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ async def _ledger(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Broker 2 dies, broker 1 alone accepts records, broker 1 dies, broker 2 comes back."""
+    """Make the trouble: broker 2 dies, broker 1 alone accepts records, broker 1 dies, broker 2 comes back."""
     async with _ledger(field):
 
         async def begin() -> None:
@@ -45,7 +47,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Broker 2 dies, comes back and catches up; then broker 1 dies and comes back."""
+    """Make the healthy twin: broker 2 dies, comes back and catches up; then broker 1 dies and comes back."""
     async with _ledger(field):
 
         async def begin() -> None:

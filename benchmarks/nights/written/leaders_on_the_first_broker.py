@@ -1,4 +1,4 @@
-"""A rolling restart without an election afterwards: one broker leads twice its share, the last one leads no
+"""After a rolling restart no preferred leaders are elected: one broker leads twice its share, the last one leads no
 partition.
 """
 
@@ -35,7 +35,7 @@ async def _restart_all(field: Field) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Every broker is restarted, one after another, and nobody checks the leaders."""
+    """Make the trouble: every broker is restarted, one after another, without an election afterwards."""
     async with _shop(field):
 
         async def begin() -> None:
@@ -47,7 +47,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same restart ends with an election of the preferred leaders."""
+    """Make the healthy twin: the same restarts end with an election of the preferred leaders."""
     async with _shop(field):
 
         async def begin() -> None:

@@ -1,4 +1,6 @@
-"""A broker may open few files, as a fresh machine has it, and ends when a topic with many partitions is created."""
+"""A broker may open only as many files as a new machine allows by default, and ends when a topic with many partitions
+is created.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,11 @@ FEW, ENOUGH = 16, 4096
 
 @asynccontextmanager
 async def _growing(field: Field, limit: int) -> AsyncIterator[Begin]:
-    """Topics with traffic, and a broker with a limit of its own; then a topic with many partitions.
+    """Run topics with traffic. The yielded function limits the open files of one broker, and creates a topic with many
+    partitions.
 
     Args:
-        limit: files that the broker may have open from then on.
+        limit: number of files that the broker may have open from then on.
     """
     await field.topic("orders", partitions=3)
     async with field.producer("orders", rate=60), field.consumer("orders", "billing"):
@@ -52,21 +55,23 @@ async def _growing(field: Field, limit: int) -> AsyncIterator[Begin]:
 
 
 def _runs(pid: int) -> bool:
-    """Whether a process is there, and is no zombie."""
+    """Return whether a process exists and is no zombie."""
     status = Path(f"/proc/{pid}/stat")
     return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The limit is reached, and the broker can open no file for the new partitions or for a checkpoint."""
+    """Make the trouble: the limit is reached, and the broker can open no file for the new partitions or for a
+    checkpoint.
+    """
     async with _growing(field, FEW) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The limit is high enough."""
+    """Make the healthy twin: the limit is high enough."""
     async with _growing(field, ENOUGH) as begin:
         yield begin
 

@@ -1,5 +1,5 @@
-"""The lock of a share group is set below the time that its workers need: the broker gives jobs out again while a worker
-still has them.
+"""The lock duration of a share group is set below the time that its workers need: the broker delivers jobs again while
+a worker still works on them.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ JOBS, SECONDS = 20, 20
 
 
 _JOB = re.compile(r"\(\d+, \d+\)")
-"""Partition and offset of a job in the output of a worker, which writes a line each time that it takes jobs."""
+"""Matches partition and offset of a job in a worker's output; a worker writes a line for each poll."""
 
 
 async def _set(field: Field, config: str) -> None:
-    """Set a config of the group."""
+    """Set a config of the group, given as ``key=value``."""
     group = ("--entity-type", "groups", "--entity-name", "mailers")
     await field.tool("kafka-configs", "--alter", *group, "--add-config", config)
 
 
 @asynccontextmanager
 async def _changed(field: Field, lock_ms: int) -> AsyncIterator[Begin]:
-    """Two workers reduce a backlog, with the brokers' default lock of thirty seconds; then the lock is changed.
+    """Run two workers that reduce a backlog, with the brokers' default lock of thirty seconds. The yielded function
+    changes the group's lock duration.
 
     Args:
         lock_ms: milliseconds for which a job is then locked for a worker.
@@ -78,14 +79,16 @@ async def _changed(field: Field, lock_ms: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The lock is cut to fifteen seconds, to free the jobs of a worker that died sooner."""
+    """Make the trouble: the lock is shortened to fifteen seconds, so that the jobs of a worker that died are free
+    sooner.
+    """
     async with _changed(field, 15_000) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The lock gets longer."""
+    """Make the healthy twin: the lock gets longer."""
     async with _changed(field, 45_000) as begin:
         yield begin
 

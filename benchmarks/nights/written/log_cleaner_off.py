@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 WRITTEN = 4_000
-"""Records of the compacted topic, of 2 kB each, when the console is opened."""
+"""Number of records, of 2 kB each, in the compacted topic when the console is opened."""
 
 
 @asynccontextmanager
 async def _rolled(field: Field, properties: dict[str, str | None]) -> AsyncIterator[Begin]:
-    """Brokers are restarted with new properties, one after another. Then a service keeps the latest balance of each
-    account in a compacted topic.
+    """Restart all brokers with new properties, one after another, and run a service that writes the newest balance of
+    each account to a compacted topic. Yield a function that begins the trouble.
     """
     for broker in field.cluster.broker_ids:
         await field.with_properties(broker, properties)
@@ -52,14 +52,14 @@ async def _rolled(field: Field, properties: dict[str, str | None]) -> AsyncItera
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The new properties switch the cleaner off."""
+    """Make the trouble: the new properties disable the log cleaner."""
     async with _rolled(field, {"log.cleaner.enable": "false"}) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """With the new properties the cleaner looks for work more often."""
+    """Make the healthy twin: the new properties let the log cleaner look for work more often."""
     async with _rolled(field, {"log.cleaner.enable": "true", "log.cleaner.backoff.ms": "1000"}) as begin:
         yield begin
 

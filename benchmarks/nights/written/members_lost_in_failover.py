@@ -1,4 +1,4 @@
-"""Two groups lose their members while their coordinator moves to another broker, and nobody starts them again."""
+"""Two groups lose their members while their coordinator moves to another broker, and no operator starts them again."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _reading(field: Field) -> AsyncIterator[tuple[int, tuple[Client, Client]]]:
-    """Run two groups with the same coordinator (the hashes of their names are equal modulo three) and a third group
-    with another. Yield the id of that coordinator, and the members of the two groups.
+    """Run two groups with the same coordinator (the hashes of their names are equal modulo three), and a third group
+    with another coordinator. Yield the broker id of the two groups' coordinator, and a member of each.
     """
     await field.topic("orders", partitions=3)
     # The sessions are as short as brokers allow, instead of 45 seconds.
@@ -40,7 +40,7 @@ async def _reading(field: Field) -> AsyncIterator[tuple[int, tuple[Client, Clien
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The coordinator is restarted, and both services crash with it."""
+    """Make the trouble: the coordinator is restarted, and both services crash with it."""
     async with _reading(field) as (coordinator, members):
 
         async def begin() -> None:
@@ -54,7 +54,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The coordinator is restarted, and the members find the new one."""
+    """Make the healthy twin: the coordinator is restarted, and the members find the new one."""
     async with _reading(field) as (coordinator, _):
 
         async def begin() -> None:

@@ -33,7 +33,7 @@ async def _upgrades(field: Field) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Brokers of a new release run on storage of 4.1, under a usual load."""
+    """Make the trouble: brokers of a new release run on storage formatted for 4.1, under a usual load."""
     await field.topic("orders", partitions=6)
     async with field.producer("orders", rate=40), field.consumer("orders", "billing"):
         await field.reads("billing", "orders")
@@ -46,7 +46,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same brokers, and an operator finishes the upgrade."""
+    """Make the healthy twin: the same brokers, but an operator finishes the upgrade."""
     await field.topic("orders", partitions=6)
     async with field.producer("orders", rate=40), field.consumer("orders", "billing"):
         await field.reads("billing", "orders")

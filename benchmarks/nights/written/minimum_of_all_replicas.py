@@ -16,7 +16,7 @@ BROKER = 3
 
 @asynccontextmanager
 async def _drained(field: Field, replicas: int) -> AsyncIterator[Begin]:
-    """Two of a partition's replicas have to be in sync; a broker is shut down for maintenance.
+    """Run clients of a topic with min.insync.replicas 2. The yielded function shuts a broker down for maintenance.
 
     Args:
         replicas: the number of replicas of each partition.
@@ -34,14 +34,14 @@ async def _drained(field: Field, replicas: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The topic has two replicas, both required."""
+    """Make the trouble: the topic has two replicas, both required."""
     async with _drained(field, 2) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The topic has three replicas, two of them required."""
+    """Make the healthy twin: the topic has three replicas, two of them required."""
     async with _drained(field, 3) as begin:
         yield begin
 

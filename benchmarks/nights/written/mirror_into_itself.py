@@ -1,4 +1,4 @@
-"""A mirror has the same cluster at both ends: it copies its own copies, each with a longer name."""
+"""The source and the target of a mirror are the same cluster: it copies its own copies, each with a longer name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EVERY = "12"
 
 @asynccontextmanager
 async def _mirrored(field: Field, *more: str) -> AsyncIterator[Begin]:
-    """Two topics are in use, and a mirror is started.
+    """Run clients of two topics. The yielded function starts a mirror.
 
     Args:
         more: further arguments of the mirror.
@@ -46,14 +46,14 @@ async def _mirrored(field: Field, *more: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The mirror takes its own copies for topics of the other cluster."""
+    """Make the trouble: the mirror mistakes its own copies for topics of the other cluster."""
     async with _mirrored(field) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The mirror makes one copy of each topic, as between two clusters."""
+    """Make the healthy twin: the mirror makes one copy of each topic, as between two clusters."""
     async with _mirrored(field, "--knows-its-own") as begin:
         yield begin
 

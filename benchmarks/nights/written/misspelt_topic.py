@@ -16,7 +16,7 @@ WRITER = "web-shop"
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The writer of topic orders is deployed again, and writes to topic order."""
+    """Make the trouble: the producer to topic orders is deployed again, and writes to topic order."""
     await field.topic("orders", partitions=6)
     async with (
         AsyncExitStack() as later,
@@ -34,7 +34,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The writer is deployed again, with an additional topic that was created in order and has a reader."""
+    """Make the healthy twin: the producer is deployed again, and also writes to an additional topic, which an operator
+    created and a group reads.
+    """
     await field.topic("orders", partitions=6)
     async with (
         AsyncExitStack() as later,

@@ -1,4 +1,4 @@
-"""A group that is too slow is scaled out beyond the partitions of its topic: half of its members have nothing to do."""
+"""A group that is too slow is scaled out beyond the partitions of its topic: half of its members get no partition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ WORK_MS = 25.0
 
 @asynccontextmanager
 async def _scaled_out(field: Field, rate: float) -> AsyncIterator[Begin]:
-    """Each partition has a member. Then the load changes, and as many members again are started.
+    """Run a group with a member for each partition. The yielded function changes the load, and doubles the number of
+    members.
 
     Args:
         rate: the later load in records per second.
@@ -40,14 +41,14 @@ async def _scaled_out(field: Field, rate: float) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The load is twice the capacity of three members."""
+    """Make the trouble: the load is twice the capacity of three members."""
     async with _scaled_out(field, 240) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The load is less than three members can process; the others are a reserve."""
+    """Make the healthy twin: three members can process the load; the other members are a reserve."""
     async with _scaled_out(field, 60) as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""A move is throttled below the rate of writes to its partitions: it runs, and never ends."""
+"""A reassignment is throttled below the rate of writes to its partitions: it runs, and never ends."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 NEW = 3
 BEFORE = 3_000
-"""Number of records in the topic before the move."""
+"""Number of records in the topic before the reassignment."""
 
 
 @asynccontextmanager
 async def _moved(field: Field, throttle: int, *, ends: bool) -> AsyncIterator[Begin]:
-    """A replica of each partition is moved to broker 3 while a producer writes 200 kB per second.
+    """Run a producer of 200 kB per second. The yielded function begins to move a replica of each partition to broker 3.
 
     Args:
         throttle: bytes per second.
-        ends: whether to wait for the end of the move and remove the throttle.
+        ends: whether to wait for the end of the reassignment and remove the throttle.
     """
     await field.topic("metrics", on=[(1, 2), (2, 1), (1, 2)])
     await field.writes("metrics", BEFORE, value=b"m" * 1000)
@@ -50,14 +50,14 @@ async def _moved(field: Field, throttle: int, *, ends: bool) -> AsyncIterator[Be
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The throttle is a tenth of the rate of writes."""
+    """Make the trouble: the throttle is a tenth of the rate of writes."""
     async with _moved(field, 20_000, ends=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The throttle is far above the rate of writes."""
+    """Make the healthy twin: the throttle is far above the rate of writes."""
     async with _moved(field, 20_000_000, ends=True) as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""A broker dies while partitions are moved to it: the move never ends."""
+"""A broker dies while partitions are reassigned to it: the reassignment never ends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def _clicks(field: Field) -> AsyncIterator[None]:
 
 
 async def _move(field: Field, bytes_a_second: int) -> None:
-    """Move the following replica of each partition to broker 3, with a throttle."""
+    """Begin to move the follower replica of each partition to broker 3, with a throttle of `bytes_a_second`."""
     moves = [
         {"topic": "clicks", "partition": 0, "replicas": [1, 3]},
         {"topic": "clicks", "partition": 1, "replicas": [2, 3]},
@@ -48,7 +48,7 @@ async def _move(field: Field, bytes_a_second: int) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The move would take minutes, and broker 3 dies in its first seconds."""
+    """Make the trouble: the reassignment would take minutes, and broker 3 dies in its first seconds."""
     async with _clicks(field):
 
         async def begin() -> None:
@@ -61,7 +61,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same move is fast enough to end, and the tool removes its throttle."""
+    """Make the healthy twin: the same reassignment is fast enough to end, and the tool removes its throttle."""
     async with _clicks(field):
 
         async def begin() -> None:

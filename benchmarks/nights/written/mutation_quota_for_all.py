@@ -12,16 +12,17 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 TOPICS = tuple(f"pricing-{name}" for name in ("by-product", "by-shop", "rates", "changelog"))
-"""The topics that the new release needs."""
+"""The topics that the new release of the service needs."""
 
 
 @asynccontextmanager
 async def _deployed(field: Field, rate: str, *, refused: bool) -> AsyncIterator[Begin]:
-    """A service is stopped, and its next release begins with creating topics. It waits until all of them exist.
+    """Run a service. The yielded function sets a default quota for controller mutations, stops the service and creates
+    the topics that its next release needs.
 
     Args:
-        rate: the quota, in partitions per second.
-        refused: whether the quota refuses some of the topics.
+        rate: the quota, in partition mutations per second.
+        refused: whether the quota refuses some of the topics; otherwise the function waits until all exist.
     """
     await field.topic("offers", partitions=3)
     await field.topic("orders", partitions=3)
@@ -53,14 +54,16 @@ async def _deployed(field: Field, rate: str, *, refused: bool) -> AsyncIterator[
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The quota allows a partition in 100 seconds: after the first topic, the next one has to wait for minutes."""
+    """Make the trouble: the quota allows a partition in 100 seconds, so after the first topic the next one has to wait
+    for minutes.
+    """
     async with _deployed(field, "0.01", refused=True) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The quota allows ten partitions in a second: enough for a deployment, and not for a loop."""
+    """Make the healthy twin: the quota allows ten partitions per second, which is enough for a deployment."""
     async with _deployed(field, "10", refused=False) as begin:
         yield begin
 

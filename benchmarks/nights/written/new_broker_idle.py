@@ -1,6 +1,4 @@
-"""A broker is added to share the load, and gets none: Kafka only gives new brokers partitions that are created
-later.
-"""
+"""A broker is added to share the load, and gets none: Kafka only places partitions that are created later on it."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ _AFTER = ((1, 2), (2, 3), (3, 1), (1, 3), (2, 1), (3, 2))
 
 @asynccontextmanager
 async def _two_brokers(field: Field) -> AsyncIterator[None]:
-    """Brokers 1 and 2 have all data; broker 3 is stopped and unregistered."""
+    """Stop and unregister broker 3, and run clients of topics on brokers 1 and 2."""
     await field.stop(3)
     await field.tool("kafka-cluster", "unregister", "--id", "3")
     await field.topic("orders", on=_BEFORE)
@@ -38,7 +36,7 @@ async def _two_brokers(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Broker 3 is started, and nothing else is done."""
+    """Make the trouble: broker 3 is started, and no partitions are moved to it."""
     async with _two_brokers(field):
 
         async def begin() -> None:
@@ -50,7 +48,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Broker 3 is started, and partitions are moved to it."""
+    """Make the healthy twin: broker 3 is started, and partitions are moved to it."""
     async with _two_brokers(field):
 
         async def begin() -> None:

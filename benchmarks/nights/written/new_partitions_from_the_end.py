@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _grown(field: Field, reset: str) -> AsyncIterator[Begin]:
-    """A topic gets three more partitions. Its producer soon knows them; its group rarely refreshes metadata.
+    """Run a producer that soon learns of new partitions, and a group that rarely refreshes its metadata. The yielded
+    function adds three partitions to their topic.
 
     Args:
         reset: auto.offset.reset of the group.
@@ -41,14 +42,16 @@ async def _grown(field: Field, reset: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The members of the group begin at the end of a partition in which the group has no offset."""
+    """Make the trouble: where the group has no committed offset, its members begin at the end of the partition."""
     async with _grown(field, "latest") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The members of the group begin at the start of such a partition, also late, and read all its records."""
+    """Make the healthy twin: where the group has no committed offset, its members begin at the start of the partition,
+    and read all records.
+    """
     async with _grown(field, "earliest") as begin:
         yield begin
 

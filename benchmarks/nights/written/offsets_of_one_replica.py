@@ -1,4 +1,4 @@
-"""The topic of commits has one replica for each partition: if a broker is down, half of the groups have no
+"""The topic __consumer_offsets has one replica for each partition: while a broker is down, half of the groups have no
 coordinator.
 """
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 OFFSETS = "__consumer_offsets"
 PARTITION = 1
-"""The partition, of three, for the commits of group billing, by the hash of the group's name; the commits of mailers
-are in partition 0.
+"""The partition (0 to 2) of __consumer_offsets for group billing, by the hash of the group's name; that of mailers is
+0.
 """
 _MAINTENANCE = 10.0
-"""Seconds of the twin's maintenance."""
+"""Seconds for which the twin's broker is down for maintenance."""
 
 
 async def _leader(field: Field) -> int:
-    """Return the broker with the commits of group billing."""
+    """Return the id of the broker that is the coordinator of group billing."""
     printed = await field.tool("kafka-topics", "--describe", "--topic", OFFSETS)
     return int(re.findall(rf"Partition: {PARTITION}\s+Leader: (\d+)", printed)[0])
 
 
 async def _copied(field: Field) -> None:
-    """Give each partition of the commits a replica on every broker, led by its former leader."""
+    """Give each partition of __consumer_offsets a replica on every broker; the leaders stay."""
     printed = await field.tool("kafka-topics", "--describe", "--topic", OFFSETS)
     leaders = re.findall(r"Partition: (\d+)\s+Leader: (\d+)", printed)
     partitions = [
@@ -52,7 +52,7 @@ async def _copied(field: Field) -> None:
 
 @asynccontextmanager
 async def _serving(field: Field) -> AsyncIterator[None]:
-    """Run two groups that read topics of three replicas; their commits are on different brokers."""
+    """Run two groups, with coordinators on different brokers, that read topics of three replicas."""
     await field.topic("orders", partitions=3)
     await field.topic("mails", partitions=3)
     async with (
@@ -68,7 +68,7 @@ async def _serving(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A broker is shut down to replace its host."""
+    """Make the trouble: a broker is shut down to replace its host."""
     async with _serving(field):
 
         async def begin() -> None:
@@ -79,7 +79,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The commits have three replicas; the same broker is down for some seconds."""
+    """Make the healthy twin: __consumer_offsets has three replicas, and the same broker is down for some seconds."""
     async with _serving(field):
         await _copied(field)
 

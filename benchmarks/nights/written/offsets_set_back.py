@@ -21,7 +21,7 @@ console has stopped watching.
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A group has read everything, and its offsets are set back between two runs of its member."""
+    """Make the trouble: a group has read everything, and its offsets are set back between two runs of its member."""
     await field.topic("orders", partitions=3)
     await field.writes("orders", _RECORDS)
     async with (
@@ -52,7 +52,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A new group begins at the first record, next to the old group, as intended."""
+    """Make the healthy twin: in addition to the old group, a new group begins at the first record, as intended."""
     await field.topic("orders", partitions=3)
     await field.writes("orders", _RECORDS)
     async with field.producer("orders", rate=20), field.consumer("orders", "billing"):

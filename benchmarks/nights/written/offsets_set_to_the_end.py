@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _backlog(field: Field, *, skipped: bool) -> AsyncIterator[Begin]:
-    """A service is stopped for half a minute and started again.
+    """Run a service. The yielded function stops it for half a minute and starts it again.
 
     Args:
-        skipped: whether its offsets are set to the end meanwhile.
+        skipped: whether the group's offsets are set to the end meanwhile.
     """
     await field.topic("pages", partitions=3)
     async with (
@@ -49,14 +49,14 @@ async def _backlog(field: Field, *, skipped: bool) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The offsets are set to the end before the start."""
+    """Make the trouble: the group's offsets are set to the end before the service starts again."""
     async with _backlog(field, skipped=True) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The service reads its backlog."""
+    """Make the healthy twin: the service reads its backlog."""
     async with _backlog(field, skipped=False) as begin:
         yield begin
 

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 _BATCHES = ("invoices", "search", "fraud", "ledger", "reports")
-"""Groups of jobs that run rarely: they have commits and no members. Together with billing and shipping these are seven
-groups. All of them except ledger are in another partition if there are twelve partitions instead of three.
+"""Groups of jobs that run rarely: they have committed offsets and no members. Together with billing and shipping there
+are seven groups. All of them except ledger belong to another partition of __consumer_offsets if it has twelve
+partitions instead of three.
 """
 _PARTITIONS = 3
 
 
 def _commits(bootstrap: str, group: str) -> None:
-    """Commit an offset of every partition of orders, as an earlier run of the job did."""
+    """Commit an offset of every partition of topic orders for a group, as an earlier run of its job did."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
     places = [TopicPartition("orders", number, 100 + number) for number in range(_PARTITIONS)]
     consumer.commit(offsets=places, asynchronous=False)
@@ -54,7 +55,9 @@ async def _reading(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The internal topic grows from three to twelve partitions; some time later the brokers are restarted in order."""
+    """Make the trouble: __consumer_offsets grows from three to twelve partitions; some time later the brokers are
+    restarted one after another.
+    """
     async with _reading(field):
 
         async def begin() -> None:
@@ -70,7 +73,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A topic whose records have no keys grows from three to six partitions, and its readers read the new ones."""
+    """Make the healthy twin: a topic whose records have no keys grows from three to six partitions, and its readers
+    read the new ones.
+    """
     await field.topic("clicks", partitions=3)
     async with _reading(field), field.producer("clicks", rate=30, key=None), field.consumer("clicks", "counting"):
         await field.reads("counting", "clicks")

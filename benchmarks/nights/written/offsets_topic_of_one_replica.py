@@ -1,4 +1,6 @@
-"""The offsets topic was made while the cluster had one broker: it has one replica, and a broker goes for a while."""
+"""The topic __consumer_offsets was created while the cluster had one broker, so it has one replica; then that broker is
+down for a while.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ AWAY = 8.0
 
 @asynccontextmanager
 async def _serving(field: Field) -> AsyncIterator[None]:
-    """A topic with three replicas, and groups that read it."""
+    """Run a topic with three replicas, its producer, and groups that read it."""
     await field.topic("carts", partitions=3)
     async with (
         field.producer("carts", rate=60),
@@ -36,7 +38,7 @@ async def _serving(field: Field) -> AsyncIterator[None]:
 
 
 async def _coordinator(field: Field) -> int:
-    """The broker that the group's offsets are at."""
+    """Return the id of the broker that has the group's offsets."""
     told = await field.tool("kafka-consumer-groups", "--describe", "--group", GROUP, "--state")
     found = re.search(r"\((\d+)\)", told)
     if found is None:
@@ -46,7 +48,7 @@ async def _coordinator(field: Field) -> int:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The broker with the group's offsets is shut down for work on its machine, and stays down."""
+    """Make the trouble: the broker with the group's offsets is shut down for work on its machine, and stays down."""
     async with _serving(field):
 
         async def begin() -> None:
@@ -61,7 +63,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The offsets topic got three replicas before, and the broker is down for some seconds."""
+    """Make the healthy twin: __consumer_offsets got three replicas before, and the broker is down for some seconds."""
     async with _serving(field):
         places = [[1 + (number + k) % 3 for k in range(3)] for number in range(PARTITIONS)]
         moves = [{"topic": OFFSETS, "partition": number, "replicas": each} for number, each in enumerate(places)]

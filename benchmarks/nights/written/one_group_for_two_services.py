@@ -20,7 +20,7 @@ _DOWN, _UP = 2.0, 32.0
 
 @asynccontextmanager
 async def _services(field: Field, invoicing: str, mailing: str) -> AsyncIterator[tuple[Client, Client]]:
-    """One service reads orders, another service reads mails.
+    """Run one service that reads orders, and another one that reads mails; yield both.
 
     Args:
         invoicing: the group of the service that reads orders.
@@ -42,7 +42,9 @@ async def _services(field: Field, invoicing: str, mailing: str) -> AsyncIterator
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Both services have the group of the template that they were made from; the second one crashes again and again."""
+    """Make the trouble: both services use the group name of the template that they were made from; the second one
+    crashes again and again.
+    """
     async with _services(field, "backend", "backend") as (_, mailing):
         ended = asyncio.Event()
         crashes: list[asyncio.Task[None]] = []
@@ -69,7 +71,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Each service has its own group, and both are deployed again."""
+    """Make the healthy twin: each service has its own group, and both are deployed again."""
     async with _services(field, "invoicing", "mailing") as services:
 
         async def begin() -> None:

@@ -18,13 +18,13 @@ BROKER = 2
 
 
 def _first(field: Field) -> Path:
-    """Return the broker's first disk."""
+    """Return the folder that is the broker's first disk."""
     (folder,) = field.cluster.directory.glob(f"broker-{BROKER}/data-*")
     return folder
 
 
 def _second(field: Field) -> Path:
-    """Return the broker's second disk."""
+    """Return the folder that is the broker's second disk."""
     return field.cluster.directory / f"broker-{BROKER}" / "disk-2"
 
 
@@ -40,7 +40,7 @@ def _format(disk: Path, other: Path) -> None:
 
 
 async def _add_disk(field: Field) -> None:
-    """Add an empty second disk to the broker, on which it puts new replicas."""
+    """Add an empty second disk to the broker, restart it, and let it place new replicas on that disk."""
     first = _first(field)
     await asyncio.to_thread(_format, _second(field), first)
     await field.with_properties(BROKER, {"log.dirs": f"{first},{_second(field)}"})
@@ -48,7 +48,7 @@ async def _add_disk(field: Field) -> None:
 
 
 def _break(disk: Path) -> None:
-    """Make it impossible to open any file on the disk."""
+    """Replace the disk's folder so that no file on it can be opened."""
     disk.rename(disk.with_name("broken"))
     disk.touch()
 
@@ -64,7 +64,7 @@ async def _shop(field: Field, goes_wrong: Callable[[], Awaitable[None]]) -> Asyn
     """Run clients of two topics with replicas on every broker, some of them on the second disk of broker 2.
 
     Args:
-        goes_wrong: called when the night begins.
+        goes_wrong: called by the yielded function.
     """
     await _add_disk(field)
     await field.settled()
@@ -86,7 +86,7 @@ async def _shop(field: Field, goes_wrong: Callable[[], Awaitable[None]]) -> Asyn
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The second disk of a running broker fails."""
+    """Make the trouble: the second disk of a running broker fails."""
 
     async def is_offline() -> bool:
         said = await field.tool("kafka-log-dirs", "--describe", "--broker-list", str(BROKER))
@@ -103,7 +103,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The broker is shut down, gets a new second disk, and copies its replicas from the other brokers."""
+    """Make the healthy twin: the broker is shut down, gets a new second disk, and copies its replicas from the other
+    brokers.
+    """
 
     async def replace() -> None:
         await field.stop(BROKER)

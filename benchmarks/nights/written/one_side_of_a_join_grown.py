@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _grown(field: Field, topics: str) -> AsyncIterator[Begin]:
-    """A service joins clicks with users, partition by partition. Then topics get six partitions instead of three.
+    """Run a service that joins clicks with users, partition by partition. The yielded function gives topics six
+    partitions instead of three.
 
     Args:
         topics: the growing topics, as a regular expression.
@@ -48,14 +49,14 @@ async def _grown(field: Field, topics: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Only the busier topic clicks gets more partitions."""
+    """Make the trouble: only the busier topic, clicks, gets more partitions."""
     async with _grown(field, "clicks") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Both topics of the join get the same number of partitions."""
+    """Make the healthy twin: both topics of the join get the same number of partitions."""
     async with _grown(field, "clicks|users") as begin:
         yield begin
 

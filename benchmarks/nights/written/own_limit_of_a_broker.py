@@ -1,4 +1,4 @@
-"""A dynamic setting of one broker, left from a test, refuses the large records of its partitions."""
+"""A dynamic config of one broker, left from a test, makes it refuse large records for the partitions that it leads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 async def _limit(field: Field, broker: int, size: int) -> None:
-    """Set the size of the largest batch that a broker accepts, for this broker only."""
+    """Set message.max.bytes of one broker dynamically to `size` bytes."""
     change = ("--entity-type", "brokers", "--entity-name", str(broker), "--add-config", f"message.max.bytes={size}")
     await field.tool("kafka-configs", "--alter", *change)
 
@@ -37,7 +37,7 @@ async def _services(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """One broker gets its own limit, below the size of the records."""
+    """Make the trouble: one broker gets a limit of its own, below the size of the records."""
     async with _services(field):
 
         async def begin() -> None:
@@ -48,7 +48,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """All brokers get the same larger limit, one after another."""
+    """Make the healthy twin: all brokers get the same larger limit, one after another."""
     async with _services(field):
 
         async def begin() -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _grown(field: Field, refresh_ms: int, reset: str) -> AsyncIterator[Begin]:
-    """Two members read a topic that gets three more partitions.
+    """Run two members that read a topic. The yielded function adds three partitions to it.
 
     Args:
         refresh_ms: milliseconds between the readers' requests for the topic's partitions.
@@ -40,14 +40,16 @@ async def _grown(field: Field, refresh_ms: int, reset: str) -> AsyncIterator[Beg
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The readers refresh their metadata every five minutes, which is the default."""
+    """Make the trouble: the readers refresh their metadata every five minutes, which is the default."""
     async with _grown(field, 300_000, "latest") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The readers refresh their metadata every two seconds, and start at the beginning of new partitions."""
+    """Make the healthy twin: the readers refresh their metadata every two seconds, and read new partitions from their
+    start.
+    """
     async with _grown(field, 2_000, "earliest") as begin:
         yield begin
 

@@ -40,7 +40,7 @@ while not wanted["end"]:
     consumer.poll(0.2)
 consumer.close()
 """
-"""A member that pauses its partitions on SIGUSR1 and resumes them on SIGUSR2, and polls all the time."""
+"""Source code of a member that polls all the time; SIGUSR1 pauses its partitions, SIGUSR2 resumes them."""
 
 
 @asynccontextmanager
@@ -68,7 +68,7 @@ async def _sharing(field: Field) -> AsyncIterator[Client]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A member pauses and never resumes."""
+    """Make the trouble: a member pauses its partitions and never resumes them."""
     async with _sharing(field) as member:
 
         async def begin() -> None:
@@ -80,7 +80,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A member that writes in bulk repeatedly pauses for some seconds, and always catches up."""
+    """Make the healthy twin: a member that writes in bulk repeatedly pauses for some seconds, and always catches up."""
     async with _sharing(field) as member:
         rounds: set[asyncio.Task[None]] = set()
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A program makes two hundred producers per second. In the report there were tens of millions after a week."""
+    """Make the trouble: a program makes two hundred producers per second. In the report there were tens of millions
+    after a week.
+    """
     await field.topic("logs", partitions=6)
     async with (
         AsyncExitStack() as later,
@@ -38,7 +40,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Four services write to the same topic, each with an idempotent producer that it keeps; two of them restart."""
+    """Make the healthy twin: four services write to the same topic, each with an idempotent producer that it keeps; two
+    of them restart.
+    """
     await field.topic("logs", partitions=6)
     async with (
         AsyncExitStack() as later,

@@ -1,4 +1,4 @@
-"""Workers of a share group are deployed under the name of a consumer group, but a name belongs to one kind of group."""
+"""Workers of a share group are deployed with the name of a consumer group, but a name belongs to one kind of group."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _moving(field: Field, *, cleared: bool) -> AsyncIterator[Begin]:
-    """Two consumers send mails. Workers of a share group with the same group name replace them.
+    """Run two consumers that send mails. The yielded function replaces them by workers of a share group with the same
+    name.
 
     Args:
         cleared: whether to delete the consumers' group first, and let the share group begin at the earliest offset.
@@ -48,14 +49,14 @@ async def _moving(field: Field, *, cleared: bool) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The old group still exists, with its commits."""
+    """Make the trouble: the old group still exists, with its committed offsets."""
     async with _moving(field, cleared=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The old group is deleted first, so its name is free."""
+    """Make the healthy twin: the old group is deleted first, so its name is free."""
     async with _moving(field, cleared=True) as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""Two services have the client id that their library sets, and so share a quota, which one of them uses up."""
+"""Two services have the client id that their library sets, so they share its quota, which one of them uses up."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ if TYPE_CHECKING:
 
 LIBRARY = "kafka_ex"
 QUOTA = 40_000
-"""The quota on a broker in bytes per second. The only service with this client id so far reads about 25 kB/s from each
-broker.
+"""The quota of the client id on each broker, in bytes per second. The only service that has it so far reads about 25
+kB/s from each broker.
 """
 MEMBERS = 3
 
 
 @asynccontextmanager
 async def _reindexed_as(field: Field, client: str) -> AsyncIterator[Begin]:
-    """A service with an old quota stays below it; then a job reads an archive from its first record.
+    """Run a service that stays below its quota. The yielded function starts a job that reads an archive from its first
+    record.
 
     Args:
         client: the client id of the job.
@@ -47,14 +48,14 @@ async def _reindexed_as(field: Field, client: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The job uses the same library with the same client id."""
+    """Make the trouble: the job uses the same library with the same client id."""
     async with _reindexed_as(field, LIBRARY) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The job has its own client id, which has no quota."""
+    """Make the healthy twin: the job has its own client id, which has no quota."""
     async with _reindexed_as(field, "reindex-job") as begin:
         yield begin
 

@@ -17,12 +17,14 @@ EVERY_TOPIC = r"^fleet\..*"
 QUIET, BUSY = 20.0, 60.0
 """Records a second of each topic."""
 WORK_MS = 10.0
-"""Milliseconds of work on a record: one member does less than 100 a second, and the busy topics have 180."""
+"""Milliseconds of work for a record: one member processes less than 100 records per second, and the busy topics get
+180.
+"""
 
 
 @asynccontextmanager
 async def _scaled(field: Field, assignor: str) -> AsyncIterator[Begin]:
-    """One member reads three topics; later they get busy, and two more members start.
+    """Run one member that reads three topics. The yielded function raises their rates, and starts two more members.
 
     Args:
         assignor: the ``partition.assignment.strategy`` of every member.
@@ -67,14 +69,16 @@ async def _scaled(field: Field, assignor: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Members divide each topic among themselves, as range does: the first of them gets every partition 0."""
+    """Make the trouble: members divide each topic among themselves, as the range assignor does: the first member gets
+    every partition 0.
+    """
     async with _scaled(field, "range") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Members divide all partitions among themselves."""
+    """Make the healthy twin: members divide the partitions of all topics together."""
     async with _scaled(field, "roundrobin") as begin:
         yield begin
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _deployed(field: Field, **settings: Any) -> AsyncIterator[Begin]:
-    """A deployment replaces the member of a group without lag by a member with other settings.
+    """Run a group without lag. The yielded function replaces its member by one with other settings.
 
     Args:
         settings: of the new member.
@@ -39,14 +39,14 @@ async def _deployed(field: Field, **settings: Any) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The new version has automatic commits off, and never calls commit itself."""
+    """Make the trouble: the new version has automatic commits off, and never commits itself."""
     async with _deployed(field, enable_auto_commit=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The new version commits every fifteen seconds instead of every five."""
+    """Make the healthy twin: the new version commits every fifteen seconds instead of every five."""
     async with _deployed(field, auto_commit_interval_ms=15_000) as begin:
         yield begin
 

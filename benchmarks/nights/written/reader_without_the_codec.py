@@ -1,4 +1,4 @@
-"""A topic is set to zstd, and one of its readers has no library for it."""
+"""A topic is set to zstd, and one of its readers has no library for zstd."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROGRAM = "benchmarks.nights.programs.reader_without_codec"
 
 @asynccontextmanager
 async def _compressing(field: Field, compression: str) -> AsyncIterator[Begin]:
-    """Two groups read a topic of plain records; somebody lets the brokers compress it, to save space.
+    """Run two groups that read a topic of uncompressed records. The yielded function lets the brokers compress it.
 
     Args:
         compression: the ``compression.type`` of the topic.
@@ -46,14 +46,14 @@ async def _compressing(field: Field, compression: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """With zstd, for which one reader lacks the library."""
+    """Make the trouble: the topic is compressed with zstd, for which one reader lacks the library."""
     async with _compressing(field, "zstd") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """With gzip, which everybody can read."""
+    """Make the healthy twin: the topic is compressed with gzip, which all readers support."""
     async with _compressing(field, "gzip") as begin:
         yield begin
 

@@ -1,4 +1,6 @@
-"""A group is scaled out while one member works on a very long record: all members wait for that one."""
+"""A group is scaled out while one member works on a very long record: the rebalance, and so all members, wait for that
+member.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ _MAX_POLL_MS = 900_000
 
 @asynccontextmanager
 async def _group(field: Field, long_ms: float) -> AsyncIterator[Begin]:
-    """One of three members gets a long record, then a fourth member joins.
+    """Run a group of three members. The yielded function writes a record that takes one of them long, then starts a
+    fourth member.
 
     Args:
         long_ms: milliseconds of work for that record.
@@ -49,14 +52,14 @@ async def _group(field: Field, long_ms: float) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The work for the record takes longer than the night."""
+    """Make the trouble: the work for the record takes longer than the night."""
     async with _group(field, 850_000) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The work for the record takes some seconds, and so does the rebalance."""
+    """Make the healthy twin: the work for the record takes some seconds, and so does the rebalance."""
     async with _group(field, 5_000) as begin:
         yield begin
 

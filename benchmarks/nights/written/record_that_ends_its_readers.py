@@ -53,12 +53,14 @@ while True:
     os.waitpid(child, 0)
     time.sleep(2)
 """
-"""A pod that works, ends at the broken record without leaving its group, and is started again two seconds later."""
+"""Source code of a pod that processes records, ends at the broken record without leaving its group, and starts again
+two seconds later.
+"""
 
 
 @asynccontextmanager
 async def _pods(field: Field, *, once: bool) -> AsyncIterator[Begin]:
-    """Run two pods of a service that commits twice per second.
+    """Run two pods of a service that commits twice per second. The yielded function writes the broken record.
 
     Args:
         once: whether only the first pod ends at the broken record, and later pods can read it.
@@ -82,14 +84,14 @@ async def _pods(field: Field, *, once: bool) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """No pod ever gets past the record."""
+    """Make the trouble: no pod ever gets past the record."""
     async with _pods(field, once=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """One pod ends at the record, once; the next pod that gets the record continues."""
+    """Make the healthy twin: one pod ends at the record, once; the next pod that gets the record continues."""
     async with _pods(field, once=True) as begin:
         yield begin
 

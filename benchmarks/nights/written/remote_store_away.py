@@ -27,8 +27,8 @@ _TIERED = {
 
 
 _TOO_MUCH = 3 * 3 * 6 * _MIB
-"""Bytes of the topic on the disks of all brokers. local.retention.bytes allows two MiB for each replica, and three to
-four MiB are usual.
+"""Bytes of the topic on the disks of all brokers together that count as too much. local.retention.bytes allows two MiB
+for each replica, and three to four MiB are usual.
 """
 
 
@@ -38,7 +38,7 @@ def _store(field: Field) -> Path:
 
 
 async def _switch_on(field: Field) -> None:
-    """Give the brokers a remote storage, and restart them with it."""
+    """Enable a remote storage on the brokers, and restart them with it."""
     await asyncio.to_thread(_store(field).mkdir)
     jar = await asyncio.to_thread(tiered_storage, field.version)
     for broker in field.cluster.broker_ids:
@@ -71,23 +71,23 @@ def _on_disks(field: Field) -> int:
 
 
 def _lose(store: Path) -> None:
-    """Make it impossible to read or write at the store's place."""
+    """Replace the store's folder so that it can't be read or written."""
     store.rename(store.with_name("remote-of-before"))
     store.touch()
 
 
 def _relocate(store: Path) -> None:
-    """Move the store, and leave a link to it."""
+    """Move the store's folder, and leave a symbolic link to it."""
     moved = store.rename(store.with_name("remote-of-before"))
     store.symlink_to(moved)
 
 
 @asynccontextmanager
 async def _clicks(field: Field, change: Callable[[Path], None]) -> AsyncIterator[Begin]:
-    """Run clients of a topic whose newest segments only are on the brokers' disks.
+    """Run clients of a tiered topic, of which only the newest segments are on the brokers' disks.
 
     Args:
-        change: changes the store's folder when the night begins.
+        change: called with the store's folder by the yielded function.
     """
     await _switch_on(field)
     await field.topic("clicks", partitions=3, configs=_TIERED)
@@ -117,14 +117,14 @@ async def _clicks(field: Field, change: Callable[[Path], None]) -> AsyncIterator
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The brokers have lost the right to write to the store, or can't reach it."""
+    """Make the trouble: the brokers can't write to the store any more."""
     async with _clicks(field, _lose) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The store is moved to another place, where the brokers find it."""
+    """Make the healthy twin: the store is moved to another place, where the brokers find it."""
     async with _clicks(field, _relocate) as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""request_percentage=0.05 as the default quota of all users: each request of each client is delayed, also those of the
+"""The default quota of all users is request_percentage=0.05: each request of each client is delayed, also those of the
 console.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _limiting(field: Field, percentage: str) -> AsyncIterator[Begin]:
-    """Clients work as usual, then all users get a default quota.
+    """Run clients. The yielded function sets a default request quota for all users.
 
     Args:
         percentage: of one thread's time, for all connections of a user to a broker.
@@ -44,14 +44,14 @@ async def _limiting(field: Field, percentage: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The operator sets a quota of five hundredths of a percent, but means five percent."""
+    """Make the trouble: the operator sets a quota of 0.05 %, but means 5 %."""
     async with _limiting(field, "0.05") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The quota is twice one thread's time, which no client here needs."""
+    """Make the healthy twin: the quota is 200 %, which no client here needs."""
     async with _limiting(field, "200") as begin:
         yield begin
 

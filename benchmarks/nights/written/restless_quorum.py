@@ -1,4 +1,4 @@
-"""A timeout of the quorum is shorter than an idle fetch: the controllers repeat elections endlessly."""
+"""A timeout of the quorum is shorter than an idle fetch: the controllers elect a leader again and again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ TIMEOUT = "controller.quorum.fetch.timeout.ms"
 
 
 async def _roll(field: Field, brokers: Sequence[int], milliseconds: int) -> None:
-    """Change the timeout in the files of these brokers, and restart them in order, one after another."""
+    """Change the timeout in the properties of these brokers, and restart them one after another. milliseconds: the
+    timeout.
+    """
     for broker in brokers:
         await field.with_properties(broker, {TIMEOUT: str(milliseconds)})
         await field.restart(broker)
@@ -23,8 +25,8 @@ async def _roll(field: Field, brokers: Sequence[int], milliseconds: int) -> None
 
 @asynccontextmanager
 async def _rolled(field: Field, milliseconds: int) -> AsyncIterator[Begin]:
-    """All brokers of a busy cluster get a new timeout. One of them has it already, as a trial: alone, it asks for votes
-    that the others do not give.
+    """Run a busy cluster; one of its brokers already has the new timeout, as a trial: alone, it asks for votes that the
+    others do not give. The yielded function gives all brokers the new timeout.
     """
     await _roll(field, (3,), milliseconds)
     await field.topic("orders", partitions=3)
@@ -40,7 +42,7 @@ async def _rolled(field: Field, milliseconds: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The timeout is shortened for a faster failover of the controller."""
+    """Make the trouble: the timeout is shortened for a faster failover of the controller."""
     # A fetch of the quorum waits for half a second if there are no new records.
     async with _rolled(field, 400) as begin:
         yield begin
@@ -48,7 +50,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same restarts with a longer timeout than before: one election whenever the active controller restarts."""
+    """Make the healthy twin: the same restarts with a longer timeout than before; there is one election whenever the
+    active controller restarts.
+    """
     async with _rolled(field, 4_000) as begin:
         yield begin
 

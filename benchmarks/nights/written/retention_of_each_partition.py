@@ -21,19 +21,21 @@ PARTITIONS = 6
 _MIB = 1024 * 1024
 VOLUME = 160 * _MIB
 WANTED = 32 * _MIB
-"""Bytes of the topic that a broker should keep."""
+"""Bytes of the topic that each broker should keep."""
 # By default, files of deleted segments stay for a minute, and a segment has a gibibyte.
 _SMALL = {"segment.bytes": str(2 * _MIB), "file.delete.delay.ms": "1000", "retention.bytes": str(4 * _MIB)}
 
 
 async def _run(*words: str) -> None:
-    """Run a command. Raises CalledProcessError if it fails."""
+    """Run a command, given as its words. Raises CalledProcessError if it fails."""
     await asyncio.to_thread(subprocess.run, words, check=True, capture_output=True)
 
 
 @asynccontextmanager
 async def _small_volume(field: Field) -> AsyncIterator[None]:
-    """Put the data of broker 2 on a smaller volume than the others'."""
+    """Put the data of broker 2 on a volume that is smaller than those of the other brokers, until the end of the
+    block.
+    """
     await field.stop(BROKER)
     (data,) = field.cluster.directory.glob(f"broker-{BROKER}/data-*")
     kept = data.with_name("moved")
@@ -50,10 +52,10 @@ async def _small_volume(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _filling(field: Field, retention_bytes: int) -> AsyncIterator[Begin]:
-    """Clicks are always written, and brokers keep few of them. Then the topic's retention is raised.
+    """Run a producer of clicks, of which brokers keep few. The yielded function raises the topic's retention.
 
     Args:
-        retention_bytes: the topic's new setting.
+        retention_bytes: the topic's new retention.bytes.
     """
     async with _small_volume(field):
         await field.topic("clicks", partitions=PARTITIONS, configs=_SMALL)
@@ -78,14 +80,18 @@ async def _filling(field: Field, retention_bytes: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """An operator sets the size that a broker should keep of the topic: each of six partitions keeps as much."""
+    """Make the trouble: an operator sets the size that a broker should keep of the topic, but each of the six
+    partitions keeps that size.
+    """
     async with _filling(field, WANTED) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """An operator first divides the size by the partitions: the volume becomes half full, and stays so."""
+    """Make the healthy twin: an operator first divides the size by the number of partitions: the volume becomes half
+    full, and stays so.
+    """
     async with _filling(field, WANTED // PARTITIONS) as begin:
         yield begin
 

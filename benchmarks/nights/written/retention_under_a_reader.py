@@ -1,4 +1,4 @@
-"""The retention of a topic is cut to save disk, below the lag of the group that reads it."""
+"""The retention of a topic is shortened to save disk space, to less than the lag of the group that reads it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ if TYPE_CHECKING:
 
 MEGABYTE = 1_048_576
 SLOW_MS = 8.0
-"""Milliseconds that the loader works on a record: of the 240 records written per second, it processes about 110."""
+"""Milliseconds of the loader's work for a record: it processes about 110 of the 240 records that are written per
+second.
+"""
 
 
 @asynccontextmanager
 async def _cut(field: Field, work_ms: float) -> AsyncIterator[Begin]:
-    """A topic has a day's records, until an operator cuts its retention to a megabyte for each partition.
+    """Run a topic with a day's records and its reader. The yielded function shortens the retention to a megabyte for
+    each partition.
 
     Args:
-        work_ms: milliseconds that the topic's reader works on a record.
+        work_ms: milliseconds of the reader's work for a record.
     """
     await field.topic("clicks", partitions=3, configs={"segment.bytes": str(MEGABYTE)})
     await field.writes("clicks", 9_000, value=b"c" * 1000)
@@ -48,14 +51,14 @@ async def _cut(field: Field, work_ms: float) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The topic's reader is some megabytes behind, and slower than the writer."""
+    """Make the trouble: the topic's reader is some megabytes behind, and slower than the producer."""
     async with _cut(field, SLOW_MS) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The topic's reader is up to date: it has read all deleted records."""
+    """Make the healthy twin: the topic's reader is up to date, so it has read all deleted records."""
     async with _cut(field, 0.0) as begin:
         yield begin
 

@@ -1,5 +1,5 @@
-"""The password of a SCRAM user is rotated, but its services still have the old one: brokers don't show why they are
-gone.
+"""The password of a SCRAM user is rotated, but its services still have the old one: brokers don't show why the services
+have disappeared.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _services(field: Field) -> AsyncIterator[tuple[Client, Client]]:
-    """Run a service that writes and one that reads as the same user, and services of other users."""
+    """Run a service that writes and one that reads as the same user, and services of other users. Yield the first
+    two.
+    """
     await field.scram("payments-service")
     await field.topic("payments", partitions=3)
     await field.topic("orders", partitions=3)
@@ -38,7 +40,7 @@ async def _rotate(field: Field) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The services are not told. Their sessions end, and they log in with the old password."""
+    """Make the trouble: the services keep the old password, and log in with it when their sessions end."""
     async with _services(field):
 
         async def begin() -> None:
@@ -50,7 +52,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The services are restarted with the new password immediately afterwards."""
+    """Make the healthy twin: the services are restarted with the new password immediately afterwards."""
     async with _services(field) as (writer, reader), AsyncExitStack() as restarted:
 
         async def begin() -> None:

@@ -54,7 +54,9 @@ async def _services(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The number of brokers is set from 3 to 2, and the cluster's operator only removes the last one."""
+    """Make the trouble: the number of brokers is set from 3 to 2, and the cluster's operator only removes the last
+    broker.
+    """
     async with _services(field):
 
         async def begin() -> None:
@@ -65,7 +67,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The last broker's replicas are moved first."""
+    """Make the healthy twin: the last broker's replicas are moved before it is removed."""
     async with _services(field):
 
         async def begin() -> None:

@@ -1,5 +1,5 @@
-"""A script sets a retention for every topic, even for one that has to be compacted: the schemas are deleted as
-too old.
+"""A script sets a retention for every topic, even for one that must be compacted: the schemas are deleted because of
+their age.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ _KEEP = f"cleanup.policy=delete,retention.ms={_DAY_MS}"
 
 @asynccontextmanager
 async def _tidied(field: Field, topics: Sequence[str]) -> AsyncIterator[Begin]:
-    """Topics have records from three days ago: schemas, which have not changed since, and clicks.
+    """Create topics with records from three days ago: schemas, which have not changed since, and clicks. The yielded
+    function limits the retention of topics to a day.
 
     Args:
-        topics: the topics whose retention a script limits to a day.
+        topics: the topics whose retention is limited.
     """
     await field.topic("_schemas", partitions=1, configs={"cleanup.policy": "compact"})
     await field.topic("orders", partitions=3)
@@ -54,14 +55,16 @@ async def _tidied(field: Field, topics: Sequence[str]) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The script skips names that begin with two underscores."""
+    """Make the trouble: the script only skips names that begin with two underscores, so not that of the schemas."""
     async with _tidied(field, ("_schemas", "clicks", "orders")) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The script skips names that begin with one underscore: the old clicks are deleted, as they should be."""
+    """Make the healthy twin: the script skips names that begin with one underscore; the old clicks are deleted, as they
+    should be.
+    """
     async with _tidied(field, ("clicks", "orders")) as begin:
         yield begin
 

@@ -1,4 +1,4 @@
-"""The SCRAM credential of a consumer's user is deleted; the consumer notices when it has to log in again."""
+"""The SCRAM credential of a consumer's user is deleted; the consumer fails when it has to log in again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _deleting(field: Field, mechanism: str) -> AsyncIterator[Begin]:
-    """A credential of carol is deleted while a group's only member logs in as carol with SCRAM-SHA-256.
+    """Run a group's only member, which logs in as carol with SCRAM-SHA-256. The yielded function deletes a credential
+    of carol.
 
     Args:
         mechanism: of the deleted credential.
@@ -40,14 +41,14 @@ async def _deleting(field: Field, mechanism: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The deleted credential is the one that the member uses."""
+    """Make the trouble: the credential that the member uses is deleted."""
     async with _deleting(field, "SCRAM-SHA-256") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The deleted credential is the other one, which nobody uses."""
+    """Make the healthy twin: a credential with another mechanism, which no client uses, is deleted."""
     async with _deleting(field, "SCRAM-SHA-512") as begin:
         yield begin
 

@@ -18,10 +18,11 @@ _FOR = 25.0
 
 @asynccontextmanager
 async def _trying(field: Field, key: str, value: str) -> AsyncIterator[Begin]:
-    """Clients use a topic with a partition on each broker and records of 2 kB; an operator tries a setting on broker 2.
+    """Run clients of a topic with a partition on each broker and records of 2 kB. The yielded function sets a config of
+    broker 2 and removes it `_FOR` seconds later.
 
     Args:
-        key: the setting.
+        key: the config.
         value: its temporary value.
     """
     await field.topic("orders", partitions=3)
@@ -42,14 +43,16 @@ async def _trying(field: Field, key: str, value: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The size limit is below that of each record: the partitions that broker 2 leads accept none."""
+    """Make the trouble: the size limit is below the size of each record, so broker 2 refuses all records for the
+    partitions that it leads.
+    """
     async with _trying(field, "message.max.bytes", "1000") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The log cleaner gets a second thread, without any effect on clients."""
+    """Make the healthy twin: the log cleaner gets a second thread, which has no effect on clients."""
     async with _trying(field, "log.cleaner.threads", "2") as begin:
         yield begin
 

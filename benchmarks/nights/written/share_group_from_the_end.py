@@ -1,4 +1,4 @@
-"""A new share group begins at the end of its topic: the jobs that were written before are never done."""
+"""A new share group begins at the end of its topic: the jobs that were written before are never processed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ WORKERS = 2
 
 @asynccontextmanager
 async def _queue(field: Field) -> AsyncIterator[Begin]:
-    """Jobs are written for some time; then the workers that should do them are deployed."""
+    """Write jobs for some time. The yielded function deploys the workers of the share group that should process
+    them.
+    """
     await field.topic("mails", partitions=3)
     await field.writes("mails", WAITING)
     async with AsyncExitStack() as later, field.producer("mails", rate=10, name="newsletter"):
@@ -35,14 +37,16 @@ async def _queue(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The group has no configured start; clients of a share group have no such setting."""
+    """Make the trouble: the group's share.auto.offset.reset is not set, and clients of a share group have no such
+    setting.
+    """
     async with _queue(field) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The group's share.auto.offset.reset was set before its first member joined."""
+    """Make the healthy twin: the group's share.auto.offset.reset was set before its first member joined."""
     group = ("--entity-type", "groups", "--entity-name", "mailers")
     await field.tool("kafka-configs", "--alter", *group, "--add-config", "share.auto.offset.reset=earliest")
     async with _queue(field) as begin:

@@ -23,10 +23,11 @@ THREE = {f"{each}.storage.replication.factor": "3" for each in ("config", "offse
 
 @asynccontextmanager
 async def _sinking(field: Field, tolerance: str) -> AsyncIterator[Begin]:
-    """Run a Kafka Connect worker with a sink of one task.
+    """Run a Kafka Connect worker with a sink of one task. The yielded function writes a record that its converter can't
+    read.
 
     Args:
-        tolerance: ``none``, or ``all`` to skip records that can't be converted.
+        tolerance: errors.tolerance: ``none``, or ``all`` to skip records that can't be converted.
     """
     await field.topic("orders", partitions=3)
     workers = ConnectCluster(field.version, field.cluster.bootstrap, properties=THREE)
@@ -58,14 +59,14 @@ async def _sinking(field: Field, tolerance: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The task fails, and nobody restarts it."""
+    """Make the trouble: the task fails, and no operator restarts it."""
     async with _sinking(field, "none") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The sink skips the same record."""
+    """Make the healthy twin: the sink skips the same record."""
     async with _sinking(field, "all") as begin:
         yield begin
 

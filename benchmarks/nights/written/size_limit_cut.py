@@ -1,4 +1,4 @@
-"""max.message.bytes of a topic is cut below the size of its producer's records: brokers refuse all further records."""
+"""max.message.bytes of a topic is set below the size of its producer's records: brokers refuse all further records."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _cutting(field: Field, limit: int) -> AsyncIterator[Begin]:
-    """A topic with records of 5 kB gets a limit.
+    """Run clients of a topic with records of 5 kB. The yielded function sets its max.message.bytes.
 
     Args:
-        limit: bytes of the largest batch that brokers will accept.
+        limit: bytes of the largest batch that brokers then accept.
     """
     await field.topic("images", partitions=3)
     await field.topic("orders", partitions=3)
@@ -45,14 +45,14 @@ async def _cutting(field: Field, limit: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The limit is below the size of each record."""
+    """Make the trouble: the limit is below the size of each record."""
     async with _cutting(field, 2000) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The limit is far above the size of each record, and far below the former limit."""
+    """Make the healthy twin: the limit is far above the size of each record, and far below the former limit."""
     async with _cutting(field, 100_000) as begin:
         yield begin
 

@@ -1,4 +1,6 @@
-"""A broker works, but slowly: it sends heartbeats, follows and leads, and each request to it takes half a second."""
+"""A broker works, but slowly: it sends heartbeats, its replicas follow and lead, and each request to it takes half a
+second.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +40,11 @@ async def _serving(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The broker stands still for most of each second."""
+    """Make the trouble: all threads of the broker are stopped for most of each second."""
     rounds: set[asyncio.Task[None]] = set()
 
     async def drag(pid: int) -> None:
-        """Stop and continue the process in turns."""
+        """Stop and continue the process in turns, until cancelled."""
         try:
             while True:
                 os.kill(pid, signal.SIGSTOP)
@@ -69,7 +71,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The broker stands still once, for three seconds, as in a long garbage collection."""
+    """Make the healthy twin: all threads of the broker are stopped once, for three seconds, as in a long garbage
+    collection.
+    """
     async with _serving(field):
 
         async def begin() -> None:

@@ -1,4 +1,6 @@
-"""Processing a batch takes longer than max.poll.interval.ms: members leave and join endlessly and never commit."""
+"""Processing a batch takes longer than max.poll.interval.ms: members leave and join again and again, and never
+commit.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _working(field: Field) -> AsyncIterator[tuple[Client, Client]]:
-    """Run two members that process batches of fifty records in time."""
+    """Run two members that process batches of fifty records in time; yield both."""
     # The maximum poll interval is six seconds instead of five minutes, and sessions are as short as brokers allow: the
     # problem is the same, but it repeats faster.
     patience: dict[str, Any] = {"max_poll_interval_ms": 6000, "session_timeout_ms": 6000, "heartbeat_interval_ms": 2000}
@@ -32,7 +34,7 @@ async def _working(field: Field) -> AsyncIterator[tuple[Client, Client]]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Both members begin to need 200 ms for a record, ten seconds for a batch."""
+    """Make the trouble: both members begin to need 200 ms for a record, so ten seconds for a batch."""
     async with _working(field) as members:
 
         async def begin() -> None:
@@ -45,7 +47,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The members are deployed again, one after another: each leaves in order and comes back with another member id."""
+    """Make the healthy twin: the members are deployed again, one after another: each leaves the group and comes back
+    with another member id.
+    """
     async with _working(field) as members:
 
         async def begin() -> None:

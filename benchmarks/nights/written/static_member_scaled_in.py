@@ -1,4 +1,4 @@
-"""A static member is scaled in: its group keeps its place and its partitions for a long session."""
+"""A static member is scaled in: the group keeps its membership and its partitions for a long session timeout."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def _three_members(field: Field) -> AsyncIterator[Client]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The number of pods is set from three to two."""
+    """Make the trouble: the number of pods is set from three to two."""
     async with _three_members(field) as last:
 
         async def begin() -> None:
@@ -56,7 +56,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The last pod is restarted, and gets its place again."""
+    """Make the healthy twin: the last pod is restarted, and gets its partitions again."""
     async with _three_members(field) as last:
 
         async def begin() -> None:

@@ -1,4 +1,4 @@
-"""A release subscribes to a topic that does not exist: the group has a member, and the member has no partitions."""
+"""A new release subscribes to a topic that does not exist: the group has a member, and the member has no partitions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 TOPIC, MISSING, LATER = "prd.orders", "prod.orders", "prd.audit"
 PIPELINE = 8.0
-"""Seconds from the start of a service until the pipeline creates the service's topic."""
+"""Seconds from the start of a service until the deployment pipeline creates the service's topic."""
 
 
 @asynccontextmanager
@@ -28,7 +28,7 @@ async def _serving(field: Field) -> AsyncIterator[Client]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The new release of the reader has another prefix in its settings."""
+    """Make the trouble: the new release of the reader has another prefix of topic names in its settings."""
     async with AsyncExitStack() as later, _serving(field) as reader:
 
         async def begin() -> None:
@@ -42,7 +42,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Another service is deployed some seconds before its topic is created."""
+    """Make the healthy twin: another service is deployed some seconds before its topic is created."""
     async with AsyncExitStack() as later, _serving(field):
 
         async def begin() -> None:

@@ -1,4 +1,6 @@
-"""The super users of one broker are separated with a comma: it refuses the other brokers, which follow it no more."""
+"""The list of super users of one broker is separated with a comma: it refuses the other brokers, which can no longer
+follow it.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,17 @@ if TYPE_CHECKING:
 
 BROKER = 3
 WITHIN = 60.0
-"""Seconds within which the other replicas are out of sync: the default limit is 30."""
+"""Seconds within which the other replicas are out of sync; the default of replica.lag.time.max.ms is 30 s."""
 
 
 @asynccontextmanager
 async def _reviewed(field: Field, super_users: str, *, refuses: bool) -> AsyncIterator[Begin]:
-    """Alice writes and reads the orders. Broker 3 gets a new list of super users, and is restarted for it.
+    """Run alice's clients, which write and read orders. The yielded function restarts broker 3 with a new list of super
+    users.
 
     Args:
         super_users: the list.
-        refuses: whether the broker knows nobody of it.
+        refuses: whether no listed name matches a user, so that the broker refuses all super users.
     """
     await field.topic("orders", partitions=3, configs={"min.insync.replicas": "2"})
     for operation in ("Read", "Write"):
@@ -33,12 +36,12 @@ async def _reviewed(field: Field, super_users: str, *, refuses: bool) -> AsyncIt
     first = ",".join(f"{host}:{port}" for host, port in field.cluster.addresses[:2])
 
     async def described() -> str:
-        """What the tool prints of the topic; an error if it has asked the broker that refuses it."""
+        """Return what kafka-topics prints about the topic, or the error if the broker that refuses it was asked."""
         asked = ("--describe", "--topic", "orders", "--bootstrap-server", first)
         return await field.tool("kafka-topics", *asked, check=False)
 
     async def is_elected() -> bool:
-        """Let the broker lead again what it should, as after each restart."""
+        """Elect preferred leaders, and return whether the broker leads its partition again, as after each restart."""
         election = ("--election-type", "preferred", "--all-topic-partitions", "--bootstrap-server", first)
         await field.tool("kafka-leader-election", *election, check=False)
         return f"Leader: {BROKER}" in await described()
@@ -65,14 +68,14 @@ async def _reviewed(field: Field, super_users: str, *, refuses: bool) -> AsyncIt
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The list has a comma, so that all of it is one name."""
+    """Make the trouble: the list has a comma, so the whole list is one name."""
     async with _reviewed(field, "User:ANONYMOUS,User:admin,User:ops", refuses=True) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The list has semicolons."""
+    """Make the healthy twin: the list has semicolons."""
     async with _reviewed(field, "User:ANONYMOUS;User:admin;User:ops", refuses=False) as begin:
         yield begin
 

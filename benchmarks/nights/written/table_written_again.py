@@ -1,5 +1,6 @@
-"""A connector has lost its place and writes the whole table again: many times the usual records come in, and readers
-fall behind."""
+"""A connector has lost its position and writes the whole table again: the topic gets many times the usual records, and
+readers lag.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +18,13 @@ TOPIC, GROUP = "db.customers", "crm-sync"
 USUAL, SNAPSHOT = 30.0, 900.0
 """Records a second."""
 WORK_MS = 8.0
-"""Milliseconds of work on a record: the reader does about 120 a second."""
+"""Milliseconds of work for a record: the reader processes about 120 records per second."""
 BATCH = 1500
 
 
 @asynccontextmanager
 async def _capturing(field: Field) -> AsyncIterator[Client]:
-    """A connector writes the changes of a table, and a group follows."""
+    """Run a connector that writes the changes of a table, and a group that keeps up with it. Yield the connector."""
     await field.topic(TOPIC, partitions=3)
     await field.topic("orders", partitions=3)
     async with (
@@ -38,14 +39,14 @@ async def _capturing(field: Field) -> AsyncIterator[Client]:
 
 
 async def _end(field: Field) -> int:
-    """How many records the topic has."""
+    """Return the sum of the topic's end offsets."""
     ends = await field.tool("kafka-get-offsets", "--topic", TOPIC)
     return sum(int(line.rsplit(":", 1)[1]) for line in ends.splitlines() if line.startswith(TOPIC))
 
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The connector begins with a snapshot, and it is a large table."""
+    """Make the trouble: the connector begins with a snapshot of the table, which is large."""
     async with _capturing(field) as connector:
 
         async def begin() -> None:
@@ -60,7 +61,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A job changes many rows at once, and the connector writes them in a second or two."""
+    """Make the healthy twin: a job changes many rows at once, and the connector writes them in a second or two."""
     async with _capturing(field) as connector:
 
         async def begin() -> None:

@@ -1,4 +1,4 @@
-"""The throttle of an old move slows a replica that has to catch up."""
+"""The throttle of a former reassignment slows a replica that has to catch up."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 NEW = 3
 THROTTLE = 40_000
-"""Bytes per second, far below the rate of writes to the topic in its busy hours."""
+"""The throttle in bytes per second, far below the rate of writes to the topic in its busy hours."""
 AWAY = 15.0
 """Seconds between the stop of the new broker and its start."""
 
 
 @asynccontextmanager
 async def _moved(field: Field, *, verified: bool) -> AsyncIterator[Begin]:
-    """Replicas were moved to broker 3 with a throttle; later this broker is restarted under load.
+    """Move replicas to broker 3 with a throttle. The yielded function restarts this broker under load.
 
     Args:
-        verified: whether the operator ran the tool again after the move, which removes the throttle.
+        verified: whether the tool is run again with --verify after the reassignment, which removes the throttle.
     """
     # One replica in sync is enough, so that the producer continues while the other replica is down.
     one = {"min.insync.replicas": "1"}
@@ -62,14 +62,14 @@ async def _moved(field: Field, *, verified: bool) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The tool was never run with --verify."""
+    """Make the trouble: the tool was never run with --verify."""
     async with _moved(field, verified=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The tool was run with --verify."""
+    """Make the healthy twin: the tool was run with --verify."""
     async with _moved(field, verified=True) as begin:
         yield begin
 

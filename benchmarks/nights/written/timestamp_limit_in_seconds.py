@@ -1,5 +1,5 @@
-"""The operator sets message.timestamp.before.max.ms=3600 and means an hour: brokers refuse records of events ten
-seconds ago.
+"""The operator sets message.timestamp.before.max.ms=3600 and means an hour: brokers refuse records whose timestamps are
+ten seconds old.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _limited(field: Field, limit: str) -> AsyncIterator[Begin]:
-    """Gateways write the measurements of ten seconds ago, with the time of the measurement; then the topic gets a
-    limit.
+    """Run gateways that write measurements ten seconds later, with the timestamp of the measurement. The yielded
+    function sets the topic's limit.
 
     Args:
         limit: the value of message.timestamp.before.max.ms.
@@ -49,14 +49,14 @@ async def _limited(field: Field, limit: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The limit of an hour is given in seconds."""
+    """Make the trouble: the limit of an hour is given in seconds."""
     async with _limited(field, "3600") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The limit of an hour is given in milliseconds."""
+    """Make the healthy twin: the limit of an hour is given in milliseconds."""
     async with _limited(field, "3600000") as begin:
         yield begin
 

@@ -1,4 +1,6 @@
-"""A producer stamps its records in seconds: for the brokers they are from 1970, and retention deletes them at once."""
+"""A producer gives its records' timestamps in seconds instead of milliseconds: to the brokers they are from 1970, and
+retention deletes them at once.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ _CHECKS = {"log.retention.check.interval.ms": "4000"}
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Alerts are written to a new topic with a retention of a week; one reader always runs, another runs from time to
-    time.
+    """Make the trouble: alerts with such timestamps are written to a new topic with a retention of a week; one reader
+    always runs, another runs from time to time.
 
     There are no earlier records with correct timestamps: they would be at the head of the log, and keep all later
     records from being deleted.
@@ -44,7 +46,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The operator keeps a topic's records for half a minute, and both readers are always in time."""
+    """Make the healthy twin: the retention of a topic is half a minute, and both readers are always in time."""
     # Only whole segments are deleted, and never the active one, so a short retention needs short segments.
     await field.topic("alerts", partitions=2, configs={"retention.ms": "30000", "segment.ms": "10000"})
     async with (

@@ -1,5 +1,5 @@
 """An operator clears the messages of a topic in a web interface: records that a nightly job has not read yet are
-gone.
+deleted.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 PARTITIONS = 3
 EARLY = 60
-"""Number of records in each partition that all groups have read."""
+"""Number of records in each partition that all groups have already read."""
 WAITS = 12.0
-"""Seconds for which records wait for the job, and seconds until the job runs after the click."""
+"""Seconds for which records wait for the job before the click, and seconds from the click until the job runs."""
 
 
 async def _delete_before(field: Field, offset: int) -> None:
@@ -32,7 +32,7 @@ async def _delete_before(field: Field, offset: int) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The job is not running when the topic is emptied, and runs later."""
+    """Make the trouble: the job is not running when the topic is emptied, and runs later."""
     await field.topic("orders", partitions=PARTITIONS)
     async with (
         field.producer("orders", rate=60),
@@ -54,7 +54,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A service deletes records that both groups have read, as Kafka Streams does in repartition topics."""
+    """Make the healthy twin: a service deletes records that both groups have read, as Kafka Streams does in repartition
+    topics.
+    """
     await field.topic("orders", partitions=PARTITIONS)
     for partition in range(PARTITIONS):
         await field.writes("orders", EARLY, partition=partition)

@@ -1,4 +1,4 @@
-"""A service only reads a new topic, but one of its sources still writes to the old topic."""
+"""A service now reads only a new topic, but one of its sources still writes to the old topic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _moving(field: Field, *, all_move: bool) -> AsyncIterator[Begin]:
-    """A shop and kiosks write orders, and billing reads them. All are to move to another topic.
+    """Run a shop and kiosks that write orders, and the group billing that reads them. The yielded function moves
+    clients to another topic.
 
     Args:
         all_move: whether the kiosks move, too.
@@ -49,14 +50,14 @@ async def _moving(field: Field, *, all_move: bool) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The kiosks were forgotten."""
+    """Make the trouble: the kiosks do not move."""
     async with _moving(field, all_move=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """All clients move; the old topic keeps its records, which are all read."""
+    """Make the healthy twin: all clients move; the old topic keeps its records, which are all read."""
     async with _moving(field, all_move=True) as begin:
         yield begin
 

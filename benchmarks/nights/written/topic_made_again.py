@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 async def _makes_again(field: Field) -> None:
-    """Delete the topic, and create it with the same name and shape."""
+    """Delete the topic, and create it with the same name, partitions and replicas."""
     await field.tool("kafka-topics", "--delete", "--topic", "orders")
     await asyncio.sleep(2)
     await field.tool("kafka-topics", "--create", "--topic", "orders", "--partitions", "3", "--replication-factor", "3")
@@ -22,7 +22,9 @@ async def _makes_again(field: Field) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A group has read some hundreds of records of each partition, and its client has auto.offset.reset=none."""
+    """Make the trouble: a group has read some hundreds of records of each partition, and its client has
+    auto.offset.reset=none.
+    """
     await field.topic("orders", partitions=3)
     await field.writes("orders", 1500)
     async with field.producer("orders", rate=6):
@@ -43,7 +45,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The topic is created again while its reader is stopped; then the reader starts at the first record."""
+    """Make the healthy twin: the topic is created again while its reader is stopped; then the reader starts at the
+    first record.
+    """
     await field.topic("orders", partitions=3)
     await field.writes("orders", 1500)
     async with (

@@ -1,4 +1,4 @@
-"""A tool that keeps the topics of a cluster as a file describes them deletes a topic in use, which the file lacks."""
+"""A tool that makes the topics of a cluster equal to those in a file deletes a topic in use, which the file lacks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _described(field: Field, surplus: str) -> AsyncIterator[Begin]:
-    """Services use orders and returns; nobody uses the returns of an old year. The tool deletes a topic.
+    """Run services that use orders and returns; no service uses the returns of an old year. The yielded function lets
+    the tool delete a topic.
 
     Args:
         surplus: the topic that is not in the file.
@@ -39,14 +40,14 @@ async def _described(field: Field, surplus: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The topic is in use."""
+    """Make the trouble: the deleted topic is in use."""
     async with _described(field, "returns") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The topic was left by everybody."""
+    """Make the healthy twin: no client uses the deleted topic any more."""
     async with _described(field, "returns-2019") as begin:
         yield begin
 

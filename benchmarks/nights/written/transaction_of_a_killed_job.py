@@ -1,4 +1,4 @@
-"""A job with exactly-once output is killed for good, and leaves an open transaction that blocks readers."""
+"""A job with exactly-once output is killed and not restarted; it leaves an open transaction that blocks readers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _TIMEOUT_MS = 900_000
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A job is killed between two checkpoints; another job, with another transactional id, takes over its topic."""
+    """Make the trouble: a job is killed between two checkpoints; another job, with another transactional id, then
+    writes to its topic.
+    """
     await field.topic("payments", partitions=3)
     async with (
         AsyncExitStack() as later,
@@ -45,8 +47,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The job is killed at the same place and restarts with its own transactional id, which aborts its old
-    transaction.
+    """Make the healthy twin: the job is killed at the same moment and restarts with its own transactional id, which
+    aborts its old transaction.
     """
     await field.topic("payments", partitions=3)
     async with (

@@ -1,4 +1,4 @@
-"""The brokers' transaction.max.timeout.ms falls back to its default: brokers refuse a job that needs an hour."""
+"""The brokers' transaction.max.timeout.ms is back at its default: brokers refuse a job that needs an hour."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Field
 
 _HOUR_MS = 3_600_000
-"""The default transaction timeout of streaming jobs; brokers allow a quarter of it by default."""
+"""The usual transaction timeout of streaming jobs in ms; brokers allow a quarter of it by default."""
 
 
 @asynccontextmanager
 async def _rolled(field: Field, changed: Mapping[str, str | None]) -> AsyncIterator[Begin]:
-    """A job has exactly-once output. Its brokers get another server.properties, and the job is deployed again.
+    """Run a job with exactly-once output. The yielded function restarts the brokers with other properties, and deploys
+    the job again.
 
     Args:
         changed: the new properties of every broker; None removes a property.
@@ -55,14 +56,14 @@ async def _rolled(field: Field, changed: Mapping[str, str | None]) -> AsyncItera
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A new template of server.properties lacks the line, so the maximum is fifteen minutes again."""
+    """Make the trouble: the new properties lack transaction.max.timeout.ms, so the maximum is fifteen minutes again."""
     async with _rolled(field, {"transaction.max.timeout.ms": None}) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same rolling restart sets another value, which is still more than the job needs."""
+    """Make the healthy twin: the same rolling restart sets another value, which is still more than the job needs."""
     async with _rolled(field, {"transaction.max.timeout.ms": str(2 * _HOUR_MS)}) as begin:
         yield begin
 

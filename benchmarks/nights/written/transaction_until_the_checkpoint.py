@@ -1,5 +1,6 @@
-"""A job commits its transactions with its checkpoints, and these come every ten minutes now: readers of committed
-records get nothing in between."""
+"""A job commits its transactions at its checkpoints, which now come every ten minutes: readers of committed records get
+no records in between.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +18,15 @@ if TYPE_CHECKING:
     from benchmarks.nights.field import Client, Field
 
 _TIMEOUT_MS = 900_000
-"""As jobs have it with checkpoints every ten minutes."""
+"""The job's transaction timeout in ms, as is usual with checkpoints every ten minutes."""
 _SHORT = 4.0
-"""Seconds for which a transaction of the twin is held."""
+"""Seconds for which a transaction of the twin stays open."""
 _STILL = 8.0
 
 
 @asynccontextmanager
 async def _job(field: Field) -> AsyncIterator[Client]:
-    """A job with exactly-once output, a reader of what is committed, and one that reads everything."""
+    """Run a job with exactly-once output, a reader of committed records, and a reader of all records. Yield the job."""
     await field.topic("bookings", partitions=3)
     async with (
         field.producer(
@@ -44,7 +45,7 @@ async def _job(field: Field) -> AsyncIterator[Client]:
 
 
 async def _ends(field: Field, isolation: str) -> list[int]:
-    """The end of each partition, as readers with an isolation level see it."""
+    """Return the end offset of each partition, as readers with an isolation level see it."""
 
     def ask() -> list[int]:
         admin = AdminClient({"bootstrap.servers": field.cluster.bootstrap})
@@ -58,7 +59,7 @@ async def _ends(field: Field, isolation: str) -> list[int]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The job writes on in a transaction that it does not end before its next checkpoint."""
+    """Make the trouble: the job continues to write in a transaction that it does not end before its next checkpoint."""
     async with _job(field) as job:
 
         async def begin() -> None:
@@ -76,7 +77,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Checkpoints come every few seconds instead of each second."""
+    """Make the healthy twin: checkpoints come every few seconds instead of each second."""
     rounds: set[asyncio.Task[None]] = set()
 
     async def checkpoints(job: Client) -> None:

@@ -1,4 +1,6 @@
-"""Nothing came for so long that brokers forgot a transactional id; its service uses the old producer, and fails."""
+"""There were no records for so long that brokers have removed a transactional id; its service uses the old producer,
+and fails.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ _RATE = 30
 
 @asynccontextmanager
 async def _settling(field: Field, *more: str) -> AsyncIterator[Begin]:
-    """A service reads orders and writes settlements, in transactions. For a while there are no orders.
+    """Run a service that reads orders and writes settlements, in transactions. The yielded function stops the orders
+    for a while.
 
     Args:
         more: further arguments of the service.
@@ -60,14 +63,14 @@ async def _settling(field: Field, *more: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The service tries each failed transaction again with the same producer."""
+    """Make the trouble: the service repeats each failed transaction with the same producer."""
     async with _settling(field) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The service makes a new producer after a failure, and settles everything."""
+    """Make the healthy twin: the service makes a new producer after a failure, and settles all orders."""
     async with _settling(field, "--starts-again") as begin:
         yield begin
 

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A library takes a transactional id from the number of the worker: "0-0" in every service that uses it."""
+    """Make the trouble: a library derives the transactional id from the number of the worker: "0-0" in every service
+    that uses it.
+    """
     await field.topic("orders.enriched", partitions=3)
     await field.topic("invoices.enriched", partitions=3)
     async with (
@@ -36,8 +38,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The second service has its own transactional id, and both are deployed again once, which only fences their former
-    producers.
+    """Make the healthy twin: the second service has its own transactional id, and both are deployed again once, which
+    only fences their former producers.
     """
     await field.topic("orders.enriched", partitions=3)
     await field.topic("invoices.enriched", partitions=3)

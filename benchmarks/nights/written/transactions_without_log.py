@@ -1,4 +1,4 @@
-"""The log of transactions is configured with more replicas than there are brokers: no transaction ever begins."""
+"""The topic __transaction_state is configured with more replicas than there are brokers: no transaction ever begins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _services(field: Field) -> AsyncIterator[AsyncExitStack]:
-    """Run clients without transactions, and yield a stack for further ones."""
+    """Run clients without transactions, and yield an exit stack for further clients."""
     await field.topic("orders", partitions=3)
     await field.topic("payouts", partitions=3)
     async with AsyncExitStack() as later, field.producer("orders", rate=50), field.consumer("orders", "billing"):
@@ -30,7 +30,7 @@ async def _deploy(field: Field, later: AsyncExitStack) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The topic of the transactions' states would have to be created now, with five replicas on three brokers."""
+    """Make the trouble: __transaction_state would have to be created now, with five replicas on three brokers."""
     async with _services(field) as later:
 
         async def begin() -> None:
@@ -41,7 +41,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The topic was created long ago, with three replicas."""
+    """Make the healthy twin: __transaction_state was created long ago, with three replicas."""
     await field.topic("__transaction_state", partitions=3, configs={"cleanup.policy": "compact"})
     async with _services(field) as later:
 

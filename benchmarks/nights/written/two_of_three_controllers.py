@@ -29,7 +29,7 @@ async def _shop(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Two nodes, each a broker and a controller, are lost at the same time."""
+    """Make the trouble: two nodes, each a broker and a controller, are killed at the same time."""
     async with _shop(field):
 
         async def begin() -> None:
@@ -43,7 +43,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The same nodes are lost one after the other, and each is back before the next is lost."""
+    """Make the healthy twin: the same nodes are killed one after the other, and each is back before the next is
+    killed.
+    """
     async with _shop(field):
 
         async def begin() -> None:

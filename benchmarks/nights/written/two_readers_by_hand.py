@@ -1,4 +1,6 @@
-"""Two readers choose their partitions themselves and commit for the same group: its offsets move back and forth."""
+"""Two readers choose their partitions themselves and commit for the same group: the group's offsets move back and
+forth.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ def _reader(field: Field, partitions: str, rate: int, *more: str) -> tuple[str, 
 
 
 async def _has_committed(field: Field, reader: Client) -> None:
-    """Wait until a reader has committed."""
+    """Wait until a reader has printed that it committed."""
 
     async def has() -> bool:
         return "committed {" in reader.output.read_text()
@@ -34,7 +36,7 @@ async def _has_committed(field: Field, reader: Client) -> None:
 
 @asynccontextmanager
 async def _visits(field: Field) -> AsyncIterator[None]:
-    """Run clients of two topics; visits has records already."""
+    """Run clients of two topics; the topic visits already has records."""
     await field.topic("visits", partitions=4)
     await field.topic("orders", partitions=3)
     await field.writes("visits", 2_000)
@@ -49,7 +51,7 @@ async def _visits(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A second reader is started with the same settings, to process all records again."""
+    """Make the trouble: a second reader is started with the same settings, to process all records again."""
     async with _visits(field), AsyncExitStack() as later, field.program(*_reader(field, ALL, 400)):
         await field.reads("scoring", "visits")
 
@@ -62,7 +64,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Two readers share the work, each with its own partitions."""
+    """Make the healthy twin: two readers share the work, each with its own partitions."""
     async with _visits(field), AsyncExitStack() as later, field.program(*_reader(field, ALL, 400)) as first:
         await field.reads("scoring", "visits")
 

@@ -1,4 +1,4 @@
-"""Two tools have different values for a setting of a topic, and each sets its own again after the other."""
+"""Two tools have different values for a config of a topic, and each sets its value again after the other."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 TOPIC, KEY = "documents", "max.message.bytes"
 OLD, NEW = "20000", "1048588"
 EVERY = 8.0
-"""Seconds between two rounds of a tool: minutes in the field."""
+"""Seconds between two changes by a tool; minutes in real clusters."""
 
 
 def _set(bootstrap: str, value: str) -> None:
-    """Set the value, as a tool does that compares nothing before."""
+    """Set the topic's limit, without comparing it with the present value first."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "client.id": "reconciler"})
     entry = ConfigEntry(KEY, value, incremental_operation=AlterConfigOpType.SET)
     for done in admin.incremental_alter_configs(
@@ -38,10 +38,11 @@ def _set(bootstrap: str, value: str) -> None:
 
 @asynccontextmanager
 async def _reconciled(field: Field, values: Sequence[str]) -> AsyncIterator[Begin]:
-    """A topic with records of 50 kB, whose limit is set again and again.
+    """Run clients of a topic with records of 50 kB. The yielded function begins to set the topic's limit again and
+    again.
 
     Args:
-        values: what the tools set in turns.
+        values: the values that the tools set in turns.
     """
     rounds: set[asyncio.Task[None]] = set()
     await field.topic(TOPIC, partitions=3, configs={KEY: NEW})
@@ -81,14 +82,14 @@ async def _reconciled(field: Field, values: Sequence[str]) -> AsyncIterator[Begi
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """One tool has the old limit and the other one the new limit."""
+    """Make the trouble: one tool has the old limit and the other tool the new limit."""
     async with _reconciled(field, (OLD, NEW)) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Both have the same limit, and set it as often."""
+    """Make the healthy twin: both tools have the same limit, and set it as often."""
     async with _reconciled(field, (NEW, NEW)) as begin:
         yield begin
 

@@ -21,10 +21,11 @@ _MISSED = 3_000
 
 @asynccontextmanager
 async def _two_crashes(field: Field, unclean: str) -> AsyncIterator[Begin]:
-    """A topic is on two brokers. Broker 2 dies, later broker 1 dies; broker 2 comes back first.
+    """Run clients of a topic with replicas on brokers 1 and 2. The yielded function kills broker 2, later kills broker
+    1, and starts broker 2 first.
 
     Args:
-        unclean: whether a replica that is behind may lead if no other can.
+        unclean: unclean.leader.election.enable of the topic.
     """
     configs = {"min.insync.replicas": "1", UNCLEAN: unclean}
     await field.topic("ledger", on=[[1, 2], [1, 2], [1, 2]], configs=configs)
@@ -69,14 +70,14 @@ async def _two_crashes(field: Field, unclean: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The topic prefers availability over completeness: broker 2 leads as soon as it is up."""
+    """Make the trouble: the topic allows unclean elections, so broker 2 leads as soon as it is up."""
     async with _two_crashes(field, "true") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """After the same crashes the topic waits for broker 1, which has all records."""
+    """Make the healthy twin: after the same crashes the topic waits for broker 1, which has all records."""
     async with _two_crashes(field, "false") as begin:
         yield begin
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _deployed(field: Field, assignor: str) -> AsyncIterator[Begin]:
-    """The member of a group with the consumer protocol is replaced by a new release.
+    """Run a group with the consumer protocol. The yielded function replaces its member by a new release.
 
     Args:
         assignor: the new release's group.remote.assignor.
@@ -45,14 +45,16 @@ async def _deployed(field: Field, assignor: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The new release configures the classic protocol's sticky assignor, which brokers lack."""
+    """Make the trouble: the new release configures the sticky assignor of the classic protocol, which brokers do not
+    have.
+    """
     async with _deployed(field, "sticky") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The new release configures the other of the two assignors that brokers have."""
+    """Make the healthy twin: the new release configures the other one of the two assignors that brokers have."""
     async with _deployed(field, "range") as begin:
         yield begin
 

@@ -1,4 +1,6 @@
-"""A broker comes back with an older copy of its disk: the log of a topic with one replica ends earlier than before."""
+"""A broker comes back with an older copy of its disk: the log of a topic with one replica ends at a lower offset than
+before.
+"""
 
 from __future__ import annotations
 
@@ -18,23 +20,23 @@ BROKER = 2
 
 
 def _log(field: Field) -> Path:
-    """Return the folder of readings-0 on its broker."""
+    """Return the folder with the log of readings-0 on the only broker that has it."""
     (folder,) = field.cluster.directory.glob(f"broker-{BROKER}/data-*/readings-0")
     return folder
 
 
 def _put_back(copy: Path, folder: Path) -> None:
-    """Replace a folder by a copy of it."""
+    """Replace `folder` by its earlier copy."""
     shutil.rmtree(folder)
     shutil.copytree(copy, folder)
 
 
 @asynccontextmanager
 async def _restarted(field: Field, *, restored: bool) -> AsyncIterator[Begin]:
-    """A broker is stopped, and comes back after a while.
+    """Run clients. The yielded function stops a broker and starts it after a while.
 
     Args:
-        restored: whether its volume comes from the last copy.
+        restored: whether its volume is replaced by the last copy before the start.
     """
     copy = field.cluster.directory / "readings-0.copy"
     # With a single replica, the leader alone acknowledges records.
@@ -64,14 +66,14 @@ async def _restarted(field: Field, *, restored: bool) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The volume is restored from its last copy, thousands of records ago."""
+    """Make the trouble: the volume is restored from its last copy, which lacks the newest thousands of records."""
     async with _restarted(field, restored=True) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The broker comes back with its former data."""
+    """Make the healthy twin: the broker comes back with the data that it had."""
     async with _restarted(field, restored=False) as begin:
         yield begin
 

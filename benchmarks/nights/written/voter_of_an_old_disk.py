@@ -1,4 +1,6 @@
-"""A controller's disk is replaced: the lost disk remains a voter for ever, and the new one is only an observer."""
+"""A controller's disk is replaced: the lost disk's directory id remains a voter, and the new disk's is only an
+observer.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ _TRIES = 12
 
 
 async def _voters_by_record(field: Field) -> None:
-    """Make the quorum dynamic, with its voters in its log, as the documentation recommends."""
+    """Make the quorum dynamic (KIP-853): its voters are then records in the metadata log, as the documentation
+    recommends.
+    """
     # Voters report the features that they support only some time after their start; until then, the leader refuses the
     # upgrade.
     for attempt in range(_TRIES):
@@ -68,7 +72,8 @@ def _new_disk(field: Field) -> None:
 
 @asynccontextmanager
 async def _replaced(field: Field, *, told: bool) -> AsyncIterator[Begin]:
-    """The disk of a node with both roles is replaced, and its data comes back from the other nodes.
+    """Run a cluster. The yielded function replaces the disk of a node that is broker and controller, and waits until
+    its data is copied from the other nodes.
 
     Args:
         told: whether the old voter is removed from the quorum, and the new one added.
@@ -94,7 +99,7 @@ async def _replaced(field: Field, *, told: bool) -> AsyncIterator[Begin]:
 
 
 async def _has_caught_up(field: Field) -> None:
-    """Wait until the node has nearly all metadata: before, it can't become a voter."""
+    """Wait until the node has nearly all of the metadata log, because only then it can become a voter."""
 
     async def is_near() -> bool:
         printed = await field.tool("kafka-metadata-quorum", "describe", "--replication")
@@ -106,14 +111,14 @@ async def _has_caught_up(field: Field) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """The operator takes the new node for the old one, because they have the same id."""
+    """Make the trouble: the operator does not change the quorum, because old and new node have the same id."""
     async with _replaced(field, told=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """The old voter is removed and the new one added, as the documentation requires."""
+    """Make the healthy twin: the old voter is removed and the new one added, as the documentation requires."""
     async with _replaced(field, told=True) as begin:
         yield begin
 

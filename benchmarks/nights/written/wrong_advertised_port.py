@@ -1,4 +1,6 @@
-"""A broker comes back with a wrong port in advertised.listeners: it is in every ISR, but no client can reach it."""
+"""A broker is restarted with a wrong port in advertised.listeners: its replicas are in every ISR, but no client can
+reach it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Under a usual load, one broker is restarted with another server.properties."""
+    """Make the trouble: under a usual load, one broker is restarted with a wrong port in server.properties."""
     await field.topic("orders", partitions=6)
     async with field.producer("orders", rate=40), field.consumer("orders", "billing"):
         await field.reads("billing", "orders")
@@ -34,7 +36,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """In a rolling restart, each broker is shut down in order and comes back before the next one is shut down."""
+    """Make the healthy twin: in a rolling restart, each broker is shut down with a controlled shutdown and comes back
+    before the next one is shut down.
+    """
     await field.topic("orders", partitions=6)
     async with field.producer("orders", rate=40), field.consumer("orders", "billing"):
         await field.reads("billing", "orders")

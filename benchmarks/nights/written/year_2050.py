@@ -1,4 +1,4 @@
-"""A record has a timestamp in the year 2050: retention keeps its segment, and all later ones."""
+"""A record has a timestamp in the year 2050: retention keeps its segment, and all later segments."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _CONFIGS = {"retention.ms": "20000", "segment.ms": "8000", "message.timestamp.af
 
 @asynccontextmanager
 async def _sensors(field: Field, stamp_ms: int | None) -> AsyncIterator[Begin]:
-    """Sensors write to a topic with a short retention, which regularly deletes the oldest records. Then a record has a
-    timestamp in the future.
+    """Run sensors that write to a topic with a short retention, which regularly deletes the oldest records. The yielded
+    function writes a record with a timestamp in the future.
 
     Args:
-        stamp_ms: the record's timestamp; None for five seconds ahead.
+        stamp_ms: the record's timestamp in ms since 1970; None for five seconds ahead.
     """
     await field.topic("readings", partitions=2, configs=_CONFIGS)
     async with (
@@ -46,14 +46,16 @@ async def _sensors(field: Field, stamp_ms: int | None) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """A sensor's clock is set to 2050."""
+    """Make the trouble: the record's timestamp is in 2050."""
     async with _sensors(field, IN_2050_MS) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """A sensor's clock is five seconds ahead: its record is deleted five seconds later than its neighbours."""
+    """Make the healthy twin: the record's timestamp is five seconds ahead, so it is deleted five seconds later than its
+    neighbours.
+    """
     async with _sensors(field, None) as begin:
         yield begin
 

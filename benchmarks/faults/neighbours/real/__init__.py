@@ -1,6 +1,6 @@
 """Neighbours on real brokers: the same healthy clusters, made by real clients and Kafka's own requests on the
-laboratory's brokers. The console polls each of them for some time; then the deciding fact is switched, and triage has
-to name the cause.
+laboratory's brokers. The console polls each of them for some time; then the deciding fact is changed to that of the
+fault, and triage has to name the cause.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ async def nothing() -> None:
 
 
 class Eyes(Struct, frozen=True):
-    """A console. settings: for its connection; None for the super user. throttles: declared in its context.
-    request_logs: whether it reads the brokers' request logs.
+    """A console that polls. settings: for its connection; None for the super user. throttles: those that its context
+    declares as intended. request_logs: whether it reads the brokers' request logs.
     """
 
     settings: ConnectionSettings | None = None
@@ -35,8 +35,8 @@ class Eyes(Struct, frozen=True):
 
 class Steps(Struct, frozen=True, kw_only=True):
     """The steps with a prepared neighbour. happens: runs while the console polls the well form. switch: makes the
-    neighbour ill. by: the console. then: another console for the ill form, opened after the switch; None for the same
-    console.
+    neighbour ill. by: the console that polls. then: another console for the ill form, opened after `switch`; None to
+    use `by` again.
     """
 
     switch: Begin
@@ -46,11 +46,12 @@ class Steps(Struct, frozen=True, kw_only=True):
 
 
 class RealNeighbour(Struct, frozen=True, kw_only=True):
-    """A neighbour of `benchmarks.faults.neighbours.catalogue`, by its name, on real brokers.
+    """A neighbour of `benchmarks.faults.neighbours.catalogue` on real brokers. name: the same name as there.
 
-    make: prepares the neighbour and yields its steps; its end undoes them. ill: the cause to name, with the names used
-    here. seconds: time of polling the well form after `happens`. within: seconds in which triage has to name the ill
-    form. since: the first version whose brokers can be in this state.
+    make: prepares the neighbour and yields its steps; its end undoes them. ill: the cause that triage has to name for
+    the ill form; its subject has the names of this module's topics and groups. seconds: how long to poll the well form
+    after `happens`. within: seconds in which triage has to name the cause of the ill form. since: the first Kafka
+    version whose brokers can be in this state.
     """
 
     name: str
@@ -62,8 +63,8 @@ class RealNeighbour(Struct, frozen=True, kw_only=True):
 
 
 async def tried_on(lab: Laboratory, neighbour: RealNeighbour) -> tuple[Trial, Trial]:
-    """Try a neighbour. Return the causes that triage names for the well form, from the opening of the console, and
-    those for the ill form until triage has named its cause.
+    """Try a neighbour on the laboratory's brokers. Return two trials: the causes that triage names for the well form,
+    from the opening of the console on, and those for the ill form, until triage has named its cause.
     """
     await lab.green()
     async with lab.load(), neighbour.make(lab) as steps:
@@ -100,5 +101,5 @@ async def _ill(lab: Laboratory, neighbour: RealNeighbour, watch: Watch, switch: 
 
 
 def can_have(neighbour: RealNeighbour, version: str) -> bool:
-    """Return whether brokers of a version can be in the neighbour's state."""
+    """Return whether brokers of a Kafka version can be in the neighbour's state."""
     return tuple(map(int, version.split(".")[:2])) >= neighbour.since

@@ -1,4 +1,4 @@
-"""Tries all neighbours on real brokers again, and stores the named causes: ``python -m
+"""Tries all neighbours on real brokers again, and stores the causes that triage names: ``python -m
 benchmarks.faults.neighbours.real.again VERSION [NAME …]``, with a VERSION such as 4.4.0. Then ``python -m
 benchmarks.faults.table`` writes them into docs/triage-measured.md. It takes an hour for each version, and needs Java
 and root.
@@ -18,7 +18,9 @@ from benchmarks.faults.neighbours.real.catalogue import REAL_NEIGHBOURS
 
 
 async def again(version: str, names: Collection[str]) -> None:
-    """Try each of these neighbours. Report a neighbour that could not be made, without storing a result."""
+    """Try each neighbour with one of these names. If a neighbour can't be made, print the reason, and store no result
+    for it.
+    """
     async with Laboratory(version) as lab:
         for neighbour in (REAL_NEIGHBOURS[name] for name in names):
             if not can_have(neighbour, version):

@@ -23,4 +23,4 @@ NOT_MADE = {
         "the laboratory's brokers have no secret for tokens",
     ),
 }
-"""Neighbour that can't be made with real brokers, or with those of the laboratory -> the reason."""
+"""Name of a neighbour that can't be made on real brokers, or on those of the laboratory -> the reason."""

@@ -1,4 +1,6 @@
-"""Neighbours of faults of clients, on real brokers: quotas and rights."""
+"""Neighbours of faults of clients, on real brokers: quotas and rights. Each function makes the well form, and yields
+the steps, of which `switch` makes it ill.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ LIMIT = 5_000.0
 LITTLE, MUCH = 60.0, 200.0
 """Records per second from two brokers: below the quota, and twice the quota."""
 GUST = 25_000
-"""Bytes of a burst: somewhat more than the quota leaves in the eleven seconds over which brokers compute the
-average.
+"""Bytes of a burst: a little more than the quota allows in addition within the eleven seconds over which brokers
+average the rate.
 """
 
 
@@ -31,8 +33,8 @@ async def _limit(lab: Laboratory, client_id: str, limit: float | None) -> None:
 
 @asynccontextmanager
 async def _limited(lab: Laboratory, topic: str, group: str) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """Run a group that reads a topic with few records under a quota. Yield a function that makes the producer write
-    more.
+    """Run a group with a quota that reads a topic with few records. Yield a function that makes the producer write more
+    than the quota allows.
     """
     client_id = f"{group}-reader"
     async with AsyncExitStack() as stack:
@@ -58,7 +60,7 @@ async def _at_its_limit(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _burst(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A record as large as seconds of other records lifts a reader above its quota for a moment."""
+    """Make the neighbour: one large record lifts a reader above its quota for a moment."""
     topic = "gusts"
     async with _limited(lab, topic, "gust-readers") as write_more:
 
@@ -70,8 +72,8 @@ async def _burst(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _few_rights(lab: Laboratory) -> AsyncIterator[Steps]:
-    """The console's user may describe everything, and do nothing else, because ACLs cover all resources. In the ill
-    form it may not describe the cluster.
+    """Make the neighbour: ACLs on all resources let the console's user describe everything, and do nothing else. If
+    ill, it may not describe the cluster.
     """
     cluster = acl("ALLOW", "CLUSTER", CLUSTER_NAME, "DESCRIBE")
     rights = (
@@ -94,8 +96,8 @@ async def _few_rights(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _unused_right(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A job on one topic ends, and at the same time an ACL denies its user another topic, to which nobody writes. In
-    the ill form, an ACL denies a topic that a running job writes to.
+    """Make the neighbour: a job on one topic ends, and at the same time an ACL denies its user another topic, to which
+    no client writes. If ill, an ACL denies a topic that a running job writes to.
     """
     done, other, alive = "job", "invoices", "ledger-of-alice"
     denied = [acl("DENY", "TOPIC", topic, "WRITE") for topic in (other, alive)]

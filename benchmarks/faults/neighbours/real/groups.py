@@ -1,4 +1,6 @@
-"""Neighbours of faults of groups, on real brokers."""
+"""Neighbours of faults of groups, on real brokers. Each function that yields `Steps` makes the well form; `switch`
+makes it ill.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ MANY = 300
 
 
 async def make_fault(stack: AsyncExitStack, lab: Laboratory, name: str, *, seen: float = 0.0) -> None:
-    """Prepare and make a fault of the catalogue; the stack undoes it. seen: seconds in which the console polls the
-    prepared cluster.
+    """Prepare and make a fault of the catalogue; closing the stack undoes it. seen: seconds for which the console polls
+    the prepared cluster before the fault is made.
     """
     begin = await stack.enter_async_context(FAULTS[name].make(lab))
     await asyncio.sleep(seen)
@@ -27,7 +29,9 @@ async def make_fault(stack: AsyncExitStack, lab: Laboratory, name: str, *, seen:
 
 
 async def stands_at(lab: Laboratory, stack: AsyncExitStack, topic: str, group: str, offset: int) -> None:
-    """Let a member hold its partitions, and stop at an offset of the first one."""
+    """Run a member that keeps its partitions, and stops reading at an offset of the first one. Closing the stack ends
+    it.
+    """
     reader: Consumer = lab.consumer(topic, group)
     await stack.enter_async_context(running(reader))
     await lab.committed(group, topic)
@@ -35,7 +39,7 @@ async def stands_at(lab: Laboratory, stack: AsyncExitStack, topic: str, group: s
 
 
 async def _expired(lab: Laboratory, stack: AsyncExitStack, topic: str) -> None:
-    """Make a topic of two partitions whose first records are deleted."""
+    """Create a topic of two partitions whose first records are deleted. Closing the stack deletes the topic."""
     await stack.enter_async_context(lab.topic(topic))
     for partition in range(2):
         await lab.write(topic, RECORDS, partition=partition)
@@ -67,8 +71,8 @@ async def _hundreds(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _mirrored(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Another cluster's offsets are committed again and again, beyond the end of this cluster's shorter log. In the ill
-    form, a member reads the log, and then its committed offset is beyond the end.
+    """Make the neighbour: another cluster's offsets are committed again and again, beyond the end of this cluster's
+    shorter log. If ill, a member reads the log, and then its committed offset is beyond the end.
     """
     topic, group, beyond = "mirrored", "mirrored-readers", 50_000
 
@@ -90,7 +94,9 @@ async def _is_at(lab: Laboratory, group: str, topic: str, offset: int) -> bool:
 
 
 async def _stands_beyond(lab: Laboratory, stack: AsyncExitStack, topic: str, group: str) -> None:
-    """Let a member begin at an offset in the log, and then commit an offset far beyond its end."""
+    """Run a member that begins at an offset in the log, and then commits an offset far beyond the log's end. Closing
+    the stack ends it.
+    """
     await lab.commit(group, {(topic, 0): 0})
     await stands_at(lab, stack, topic, group, 10**7)
 
@@ -121,7 +127,9 @@ async def _has(lab: Laboratory, topic: str, count: int) -> bool:
 
 @asynccontextmanager
 async def _left_topic(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A group has offsets of a topic that none of its members reads. In the ill form, a member read it until now."""
+    """Make the neighbour: a group has offsets of a topic that none of its members reads. If ill, a member read it until
+    now.
+    """
     now, old, group = "read-now", "read-before", "two-topics"
     async with AsyncExitStack() as stack:
         for topic in (now, old):
@@ -142,7 +150,7 @@ async def _left_topic(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _deployed(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Two members are replaced, one after the other. In the ill form, a member comes and goes every 2 s."""
+    """Make the neighbour: two members are replaced, one after the other. If ill, a member comes and goes every 2 s."""
     topic, group = "deployed", "deployed-service"
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(lab.topic(topic))

@@ -1,4 +1,6 @@
-"""Neighbours of faults of brokers and controllers, on real brokers."""
+"""Neighbours of faults of brokers and controllers, on real brokers. Each function that yields `Steps` makes the well
+form; `switch` makes it ill.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,8 @@ async def _removed(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _scaled(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A broker without replicas is removed and added repeatedly, in order. In the ill form, a broker with replicas is
-    killed each time.
+    """Make the neighbour: a broker without replicas is repeatedly removed, after a controlled shutdown, and added. If
+    ill, a broker with replicas is killed each time.
     """
     async with annex(lab), lab.topic("on-annex", on=[(STAYS, 1), (1, STAYS)]):
 
@@ -61,7 +63,9 @@ async def _out_of_isr(lab: Laboratory, broker: int) -> bool:
 
 @asynccontextmanager
 async def _rack_given_up(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A rack's brokers are removed in order. In the ill form they come back with replicas, and are killed."""
+    """Make the neighbour: all brokers of a rack are shut down and removed. If ill, they come back with replicas, and
+    are killed.
+    """
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(annex(lab))
 
@@ -74,8 +78,8 @@ async def _rack_given_up(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _late(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A broker does not apply the metadata log for some seconds, while leaders change. In the ill form it does not
-    apply it any more.
+    """Make the neighbour: a broker does not apply the metadata log for some seconds, while leaders change. If ill, it
+    does not apply it any more.
     """
     async with AsyncExitStack() as stack:
 
@@ -150,8 +154,8 @@ async def _clean_election(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _slow_hello(lab: Laboratory) -> AsyncIterator[Steps]:
-    """The console connects through the relays, each of which delays the first response on a connection. In the ill
-    form, all threads of a broker are stopped.
+    """Make the neighbour: the console connects through the relays, each of which delays the first response on a
+    connection. If ill, all threads of a broker are stopped.
     """
     async with AsyncExitStack() as stack:
         lab.cluster.relays.delay_hello(HELLO)
@@ -164,7 +168,7 @@ async def _slow_hello(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def other_cluster(cluster: KafkaCluster) -> AsyncIterator[Eyes]:
-    """Run a cluster next to the laboratory's, and yield a console for it."""
+    """Run a cluster besides the laboratory's until the end of the block, and yield a console for it."""
     await asyncio.to_thread(cluster.__enter__)
     try:
         yield Eyes(ConnectionSettings(cluster.addresses))
@@ -174,7 +178,9 @@ async def other_cluster(cluster: KafkaCluster) -> AsyncIterator[Eyes]:
 
 @asynccontextmanager
 async def _on_zookeeper(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Kafka 2.8 has no metadata log. In the ill form, two of the laboratory's nodes are killed."""
+    """Make the neighbour: a cluster on Kafka 2.8, which has no metadata log. For the ill form, two of the laboratory's
+    nodes are killed.
+    """
     async with AsyncExitStack() as stack:
         by = await stack.enter_async_context(other_cluster(ZooKeeperCluster(brokers=1)))
         yield Steps(by=by, switch=lambda: make_fault(stack, lab, "quorum lost"), then=Eyes())
@@ -182,8 +188,8 @@ async def _on_zookeeper(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _no_group_yet(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Two separate clusters have a broker each; the file of the second requires three replicas of the offsets' topic,
-    and a console is opened on it for the ill form.
+    """Make the neighbour: a cluster of one broker in which no group has been used. For the ill form the console is
+    opened on a second cluster of one broker, whose properties require three replicas of __consumer_offsets.
     """
     version, wanted = lab.cluster.version, {"offsets.topic.replication.factor": "3"}
     async with AsyncExitStack() as stack:

@@ -1,4 +1,6 @@
-"""Neighbours of faults of partitions, on real brokers: throttles, moves, min ISR, transactions, coordinators."""
+"""Neighbours of faults of partitions, on real brokers: throttles, reassignments, min ISR, transactions,
+coordinators.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,14 @@ from tests.support.transactional_client import TransactionalClient
 LARGE = bytes(10_000)
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 SLOW = "150000"
-"""Throttle in bytes per second with which a move takes more than a minute."""
+"""A replication throttle in bytes per second, with which a reassignment takes more than a minute."""
 
 
 @asynccontextmanager
 async def _throttled_move(lab: Laboratory) -> AsyncIterator[str]:
-    """Move partition 0 of a topic slowly from broker 2 to the victim. Yield the topic."""
+    """Reassign partition 0 of a topic slowly from broker 2 to the laboratory's victim broker, until the end of the
+    block. Yield the topic's name.
+    """
     brokers = [broker_resource(broker) for broker in lab.cluster.broker_ids]
     async with lab.topic("moving", on=[(1, 2)]) as topic:
         await lab.write(topic, 1_500, value=LARGE)
@@ -85,7 +89,7 @@ async def _all_wanted(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def annex(lab: Laboratory) -> AsyncIterator[None]:
-    """Run brokers 4 and 5, in a separate rack, next to the three others."""
+    """Run brokers 4 and 5, in a separate rack, in addition to the three others, until the end of the block."""
     await asyncio.to_thread(lab.cluster.open_annex)
     try:
         yield
@@ -97,7 +101,7 @@ async def annex(lab: Laboratory) -> AsyncIterator[None]:
 
 
 async def retire(lab: Laboratory, broker: int) -> None:
-    """Shut down a broker of the annex, and unregister it."""
+    """Shut down broker 4 or 5, and unregister it."""
     await asyncio.to_thread(lab.cluster.stop, broker)
     lab.cluster.broker_ids = tuple(each for each in lab.cluster.broker_ids if each != broker)
     await lab.send(UnregisterBroker(broker))
@@ -137,7 +141,7 @@ def _booking(lab: Laboratory, name: str) -> TransactionalClient:
 
 
 async def _hang(lab: Laboratory, topic: str, name: str) -> None:
-    """Write a record of a transaction that no coordinator knows."""
+    """Write a record of a transaction that no coordinator knows. name: the transactional id."""
 
     def write() -> None:
         with _booking(lab, name) as client:
@@ -175,8 +179,8 @@ async def _long_transaction(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _idle(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Three transactions are committed, and a member stops before the marker of the last one. In the ill form, no
-    coordinator knows the last transaction.
+    """Make the neighbour: three transactions are committed, and a member stops before the marker of the last one. If
+    ill, no coordinator knows the last transaction.
     """
     topic, group = "settled", "settlement"
     async with AsyncExitStack() as stack:
@@ -201,8 +205,8 @@ async def _idle(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _coordinators_move(lab: Laboratory) -> AsyncIterator[Steps]:
-    """The replicas of the first partition of the offsets' topic lead in turn. In the ill form, the partition has no
-    leader.
+    """Make the neighbour: the replicas of partition 0 of __consumer_offsets lead it in turn. If ill, the partition has
+    no leader.
     """
     (first, *_) = await lab.partitions(OFFSETS)
 

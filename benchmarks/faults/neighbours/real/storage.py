@@ -1,4 +1,6 @@
-"""Neighbours of faults of disks and their content, on real brokers."""
+"""Neighbours of faults of disks and of logs, on real brokers. Each function that yields `Steps` makes the well form;
+`switch` makes it ill.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ LARGE = bytes(10_000)
 CUT = "log.retention.ms"
 CLEANER = "log.cleaner.io.max.bytes.per.second"
 READ_DISKS_SECONDS = 12.0
-"""Seconds until the console has read the log directories again."""
+"""Seconds after which the console has certainly read the log directories again."""
 
 
 @asynccontextmanager
@@ -40,7 +42,9 @@ async def _cordoned(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _disk(lab: Laboratory, left: Sequence[float]) -> AsyncIterator[Steps]:
-    """A disk has these shares of free space, one after another, as the console reads its log directories."""
+    """Make the neighbour: a disk has these shares of free space (0 to 1), one after another, each until the console has
+    read it.
+    """
     mount = lab.cluster.spare_mount
     ballast = mount / "segments"
 
@@ -66,7 +70,9 @@ async def _begins_at(lab: Laboratory, topic: str, offset: int) -> bool:
 
 
 async def _outlived(lab: Laboratory, topic: str, days: int, count: int = 20) -> None:
-    """Write records that are too old, wait until the broker has deleted them, and write new ones."""
+    """Write records whose timestamps are older than the retention, wait until the broker has deleted them, and write
+    new ones. days: their age. count: how many.
+    """
     begin = await lab.end_of(topic)
     await lab.write(topic, count, timestamp_ms=lab.now_ms() - days * DAYS_MS)
     await lab.until(lambda: _begins_at(lab, topic, begin + count), "what is too old is deleted")
@@ -75,8 +81,8 @@ async def _outlived(lab: Laboratory, topic: str, days: int, count: int = 20) -> 
 
 @asynccontextmanager
 async def _default_cut(lab: Laboratory) -> AsyncIterator[Steps]:
-    """The default retention is cut; a topic with its own retention loses only older records. In the ill form, a topic
-    has the default.
+    """Make the neighbour: the default retention is shortened, but the topic has a retention of its own, and loses only
+    older records. If ill, the topic uses the default.
     """
     old = {"message.timestamp.before.max.ms": str(2**53)}
     own = {"retention.ms": str(DAYS_MS), **old}
@@ -144,7 +150,9 @@ async def _is_behind(lab: Laboratory, group: str, topic: str, records: int) -> b
 
 @asynccontextmanager
 async def _waits_for_cleaner(lab: Laboratory) -> AsyncIterator[Steps]:
-    """A broker's cleaner is slow, so its replica is larger; in the well form by less than two segments."""
+    """Make the neighbour: a broker's log cleaner is slow, so its replica is larger, but by less than two segments. If
+    ill, it is larger by more.
+    """
     configs = {"cleanup.policy": "compact", "segment.bytes": str(SEGMENT), "min.cleanable.dirty.ratio": "0.01"}
     slow = broker_resource(CORRUPT_ON)
     await lab.configure(slow, {CLEANER: "2000"})
