@@ -1,4 +1,4 @@
-"""Front ends that can apply a plan, edits for them, and events during an apply."""
+"""Front ends of kac that can apply a plan, edits for them, and events that occur during an apply."""
 
 import asyncio
 import threading
@@ -34,7 +34,7 @@ ALTER = "incremental_alter_configs"
 
 
 def put_topic(name: str, cluster: brokers.EmbeddedCluster) -> None:
-    """Put a topic with one partition on both brokers."""
+    """Add a topic with one partition, which has replicas on both brokers, to a cluster's state."""
     cluster.state.put_topic(replicas.new_topic(name, replicas.striped([1, 2], 1, 2), [1, 2]))
 
 
@@ -42,13 +42,13 @@ def put_topic(name: str, cluster: brokers.EmbeddedCluster) -> None:
 
 
 class Case(NamedTuple):
-    """An edit that causes one warning, in the form of each front end.
+    """An edit that gives one warning, in the form of each front end.
 
     Args:
-        risk: the name of the warning; ``""`` for none.
+        risk: the name of the warning; ``""`` for an edit without a warning.
         statement: the edit in the command language.
         noun, configs: the edit as a command line; `configs` is empty for ACLs, which kafka-configs does not have.
-        file: the edit as part of a wanted state.
+        file: the edit as part of a file with the wanted state.
         safe: a statement that sets the same key without a warning, so that its revert warns; ``""`` if the key can't be
             set for a limited time.
         refused: whether the brokers always refuse the edit.
@@ -121,7 +121,7 @@ RISKY = (
         "acls:\n  - allow: User:alice\n    operations: [READ]\n    topic: orders\n",
     ),
 )
-"""An edit for each warning."""
+"""An edit for each warning, except `WITH_TESTS_OF_THEIR_OWN`."""
 WITH_TESTS_OF_THEIR_OWN = frozenset(
     {
         "acl-matches-nothing",
@@ -162,7 +162,7 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "reference-missing",
     }
 )
-"""Warnings about edits that only a few front ends or releases have."""
+"""Names of warnings that other tests cover, because only a few front ends or releases have their edits."""
 assert {case.risk for case in RISKY} == set(NAMES) - WITH_TESTS_OF_THEIR_OWN
 
 
@@ -173,7 +173,7 @@ class Front(NamedTuple):
     """A front end with a command line.
 
     Args:
-        words: returns the command of an edit.
+        words: returns the command line of an edit.
         yes: the flag, as the hint writes it, that answers the question whether to apply; ``""`` if the front end does
             not ask.
     """
@@ -183,7 +183,9 @@ class Front(NamedTuple):
     yes: str = ""
 
     def command(self, folder: Path, case: Case, *flags: str) -> list[str]:
-        """Return the command with flags: after the verb for the language, else at the end."""
+        """Return the command line of a case's edit with these flags: after the verb for the command language, else at
+        the end. folder: for files.
+        """
         words = self.words(folder, case)
         if words[0] == "run":
             return [*words[:-1], " ".join((words[-1], *flags))]
@@ -191,7 +193,7 @@ class Front(NamedTuple):
 
     @property
     def unasked(self) -> tuple[str, ...]:
-        """Return the flags with which only a warning can stop the apply."""
+        """Return the flags that answer every question except those about warnings."""
         return ("--yes",) if self.yes else ()
 
 
@@ -213,23 +215,23 @@ FRONTS = (
 
 
 def happens(cluster: brokers.ThreadedCluster, effect: faults.Effect, nth: int, api: str = ALTER) -> None:
-    """Inject a fault into one request. nth: 1 for the check, 2 for the change."""
+    """Inject a fault into the nth request of an API: 1 is the check, 2 the change."""
     cluster.call(lambda c: c.faults.add(faults.Fault(effect, api=api, nth=nth, times=1)))
 
 
 REFUSED = faults.Fail(44, "not by our rules")
-"""The request fails with POLICY_VIOLATION."""
+"""A fault that answers the request with POLICY_VIOLATION."""
 LOST, NEVER_CAME = faults.Cut(faults.Moment.AFTER), faults.Cut(faults.Moment.BEFORE)
 """The connection ends after the change took effect, or before."""
 
 
 def meanwhile(cluster: brokers.ThreadedCluster) -> None:
-    """Let another client change the same key when the check arrives."""
+    """Let another client change the same key while the cluster handles the check."""
     happens(cluster, faults.Meanwhile(lambda state: state.alter_config(ORDERS, {RETENTION: "4711"})), 1)
 
 
 class Gate:
-    """Stops the cluster in the request that changes something, until a test opens the gate."""
+    """Makes the cluster wait in the request that changes something, until a test opens the gate."""
 
     def __init__(self, cluster: brokers.ThreadedCluster) -> None:
         self.arrived, self.opened = threading.Event(), threading.Event()
@@ -253,7 +255,7 @@ def settings_of(cluster: brokers.ThreadedCluster) -> ConnectionSettings:
 async def at_prompt(
     cluster: brokers.ThreadedCluster,
 ) -> AsyncIterator[tuple[Shell, Callable[..., list[None]], PipeInput]]:
-    """Yield a shell, a function that types lines into it, and its input."""
+    """Run kac's shell; yield it, a function that types lines into it, and its input."""
     settings = settings_of(cluster)
     client = AdminClient(settings)
     client.start()
@@ -273,7 +275,7 @@ async def at_prompt(
 
 @asynccontextmanager
 async def on_screen(cluster: brokers.ThreadedCluster) -> AsyncIterator[Driven]:
-    """Open the console and wait until it shows the topics."""
+    """Run the console, and yield it once it shows the topics."""
     settings = settings_of(cluster)
     with AdminClient(settings) as client:
         contexts = [Context("here", "test", settings), Context("there", "test", settings)]

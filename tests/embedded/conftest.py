@@ -1,4 +1,4 @@
-"""Fixtures with running embedded clusters."""
+"""Fixtures that provide running embedded clusters."""
 
 from collections.abc import AsyncIterator
 
@@ -11,10 +11,10 @@ from tests.support import worlds
 
 @pytest.fixture(params=RELEASE_NAMES)
 async def any_release(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedCluster]:
-    """A cluster with three brokers like each release."""
+    """Provide a cluster with three brokers, in turn for each imitated release."""
     async with EmbeddedCluster(ClusterSpec(versions=request.param)) as running:
         yield running
 
 
 cluster = worlds.embedded(ClusterSpec())
-"""A cluster with three brokers like the newest Kafka."""
+"""A fixture: a cluster with three brokers like the newest Kafka."""

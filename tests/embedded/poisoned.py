@@ -1,4 +1,6 @@
-"""An embedded cluster with a topic of JSON records, one record that is not JSON, and a group that has stopped there."""
+"""An embedded cluster with a topic of JSON records, one record that is not JSON, and a group whose committed offset is
+that record's.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,8 +26,8 @@ HOSTILE = "\x1b[2J\u202e[red]gnp\x07"
 
 
 class OnLink:
-    """A client that runs operations on a link in the same event loop. asked: the number of requests for the times of
-    records.
+    """A client that runs operations on a link in the same event loop. asked: the number of requests for the timestamps
+    of records.
     """
 
     def __init__(self, link: Link) -> None:
@@ -37,13 +39,15 @@ class OnLink:
 
 
 def session_on(link: Link, **wanted: str) -> Session:
-    """Return a session with such a client. wanted: settings of its context."""
+    """Return a session of kac whose client uses a link. wanted: fields of its context."""
     return Session(OnLink(link), Context("test", "test", link.settings, journal=False, **wanted))  # type: ignore[arg-type]
 
 
 @contextmanager
 def poisoned(release: str = RELEASE_NAMES[-1]) -> Iterator[ThreadedCluster]:
-    """Run the cluster. Partition 0 has ten records, of which `POISON` is not JSON; partition 1 has hostile text."""
+    """Run the cluster until the end of the block. Partition 0 has ten records, of which the one at offset `POISON` is
+    not JSON; partition 1 has hostile text.
+    """
     import asyncio
 
     with run_in_thread(like(release, brokers=1)) as running:

@@ -1,4 +1,4 @@
-"""A client that sends and receives bytes."""
+"""A client that sends and receives Kafka's messages as bytes."""
 
 import asyncio
 import struct
@@ -16,17 +16,17 @@ from tests.support.patience import PATIENCE
 
 
 def header(key: int, version: int, correlation_id: int = 7, client: bytes = b"\x00\x01x") -> bytes:
-    """Return a request header v1."""
+    """Return the bytes of a request header v1. key: of the API. client: the client id with its length."""
     return struct.pack(">hhi", key, version, correlation_id) + client
 
 
 def framed(data: bytes) -> bytes:
-    """Return data with its length before it."""
+    """Return data after its length in four bytes."""
     return struct.pack(">i", len(data)) + data
 
 
 class RawClient:
-    """A connection to a broker, a controller or an address; an asynchronous context manager."""
+    """A connection to a broker (by id), a controller or an address; an asynchronous context manager."""
 
     def __init__(
         self,
@@ -51,13 +51,13 @@ class RawClient:
         self.writer.write(data)
 
     async def frame(self) -> bytes:
-        """Return the next frame, without its length."""
+        """Return the next message from the broker, without its length."""
         async with asyncio.timeout(PATIENCE):
             (size,) = struct.unpack(">i", await self.reader.readexactly(4))
             return await self.reader.readexactly(size)
 
     async def rest(self) -> bytes:
-        """Return the bytes that come until the broker closes the connection."""
+        """Read until the broker closes the connection, and return the bytes."""
         async with asyncio.timeout(PATIENCE):
             try:
                 return await self.reader.read()
@@ -65,14 +65,18 @@ class RawClient:
                 return b""
 
     def request(self, api: str, version: int, build: Callable[[ModuleType], Any]) -> int:
-        """Send a kio request; return its correlation id."""
+        """Send a request that `build` makes from kio's module; return its correlation id without waiting for the
+        response.
+        """
         self._correlation_id += 1
         payload = build(request_module(api, version))
         self.send(framed(encode_header(payload, self._correlation_id, self._client_id) + encode_payload(payload)))
         return self._correlation_id
 
     async def ask(self, api: str, version: int, build: Callable[[ModuleType], Any]) -> Any:
-        """Send a kio request; return the response, with error codes as numbers."""
+        """Send a request that `build` makes from kio's module; return the decoded response, with error codes as
+        numbers.
+        """
         sent = self.request(api, version, build)
         response = response_type(api, version)
         correlation_id, body = split_response(response, await self.frame())

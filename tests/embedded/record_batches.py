@@ -1,4 +1,4 @@
-"""Record batches like a producer's, from aiokafka's builder, and the requests for them."""
+"""Encoded record batches like a producer's, made by aiokafka, and the requests that produce and fetch them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from tests.support.kafka_messages import Build, with_fields
 
 NOBODY = (-1, -1, -1)
 START = 1_700_000_000_000
-"""The time at which the clocks of tests begin, milliseconds."""
+"""The time at which the tests' clocks begin, ms since 1970."""
 
 
 def batch(
@@ -21,8 +21,8 @@ def batch(
     producer: tuple[int, int, int] = NOBODY,
     transactional: bool = False,
 ) -> bytes:
-    """Return a batch with these values. times: the timestamp of each, milliseconds; producer: id, epoch and base
-    sequence.
+    """Return an encoded batch with these values. times: the timestamp of each record, ms since 1970; empty for `START`.
+    producer: producer id, epoch and base sequence.
     """
     producer_id, epoch, sequence = producer
     builder = DefaultRecordBatchBuilder(
@@ -43,13 +43,13 @@ def batch(
 async def produce(
     client: RawClient, data: bytes, topic: str = "orders", partition: int = 0, *, acks: int = -1, version: int = 9
 ) -> Any:
-    """Produce one batch; return the partition's part of the answer."""
+    """Produce one batch to a partition; return the partition's result in the response."""
     answer = await client.ask("produce", version, produce_request(data, topic, partition, acks))
     return answer.responses[0].partition_responses[0]
 
 
 def produce_request(data: bytes, topic: Any, partition: int, acks: int) -> Build:
-    """Return a Produce request. topic: its name, or its id since version 13."""
+    """Return a function that makes a Produce request. topic: its name, or its id from version 13 on."""
     return with_fields(acks=acks, timeout=1, topic_data=[(topic, [(partition, data)])])
 
 
@@ -63,7 +63,9 @@ def fetch_request(
     epoch: int = -1,
     **more: Any,
 ) -> Build:
-    """Return a Fetch request for partition 0, version 9 or newer. topic: its name, or its id since version 13."""
+    """Return a function that makes a Fetch request for partition 0, version 9 or newer. wait: maximum seconds. most:
+    maximum bytes. topic: its name, or its id from version 13 on. epoch: current leader epoch; -1 for unknown.
+    """
     wanted = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": most, "current_leader_epoch": epoch}
     return with_fields(
         replica_id=-1,
@@ -77,13 +79,15 @@ def fetch_request(
 
 
 async def fetch(client: RawClient, offset: int, *, version: int = 12, **wanted: Any) -> Any:
-    """Fetch from partition 0; return the partition's part of the answer."""
+    """Fetch from partition 0 at an offset; return the partition's result in the response. wanted: arguments of
+    `fetch_request`.
+    """
     answer = await client.ask("fetch", version, fetch_request(offset, **wanted))
     return answer.responses[0].partitions[0]
 
 
 def values(records: bytes | None) -> list[bytes]:
-    """Return the values of fetched records."""
+    """Return the values of the records in fetched batches; empty for None."""
     from aiokafka.record.memory_records import MemoryRecords  # type: ignore[import-untyped]
 
     found: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Tests of ACLs and rights on embedded clusters."""
+"""Tests of ACLs on embedded clusters, and of the rights that they give."""
 
 import asyncio
 import hashlib
@@ -33,7 +33,7 @@ from tests.support import acl_filters, older_brokers, rights_table, worlds
 from tests.support.kafka_messages import Build, with_fields
 
 MADE = 7
-"""The number of ACLs that a source generates."""
+"""The number of ACLs that the scenario's source generates."""
 PRINCIPALS = ("User:alice", "User:*", "User:user-000001")
 NAMES = ("a", "ab", "*", "team-002.", "group-000001")
 HOSTS = ("*", "10.0.0.1")
@@ -175,7 +175,9 @@ steps = st.lists(st.tuples(st.booleans(), st.sampled_from(POOL)), max_size=20)
 
 
 def views_after(changes: Sequence[tuple[bool, Acl]], *, made: bool) -> list[View]:
-    """Return the views after each of these additions and removals, from the last to the first."""
+    """Return the views of the state after each of these additions (True) and removals (False), the last one first.
+    made: whether the cluster also has generated ACLs.
+    """
     state = ClusterState("acls", release("4.4"))
     state.tables.acls.source = large_tables.LargeAcls(MADE) if made else None
     for is_added, acl in changes:
@@ -317,8 +319,8 @@ async def test_a_credential_is_that_of_the_password(cluster: EmbeddedCluster) ->
 
 
 async def test_nothing_is_lost_beside_a_deletion(cluster: EmbeddedCluster) -> None:
-    """The embedded cluster keeps a credential that is set in the request that deletes the last other one. Real brokers
-    of 3.9 and 4.3 lose it.
+    """If a request sets a SCRAM credential and deletes the last other one, the embedded cluster keeps the new
+    credential. Real brokers of 3.9 and 4.3 lose it.
     """
     async with RawClient(cluster) as client:
         await client.ask("alter_user_scram_credentials", 0, altered(("alice", 1)))
@@ -361,7 +363,7 @@ def case(request: pytest.FixtureRequest) -> rights_table.Case:
 
 @pytest.fixture
 async def client() -> AsyncIterator[RawClient]:
-    """A client without a login, on a cluster that gives such clients no rights."""
+    """Provide a client without a login, on a cluster that gives such clients no rights."""
     async with EmbeddedCluster(ClusterSpec(brokers=1, super_users=frozenset())) as cluster:
         add_topic(cluster.state, rights_table.SECRET, 1)
         async with RawClient(cluster) as client:
@@ -369,8 +371,8 @@ async def client() -> AsyncIterator[RawClient]:
 
 
 def expected(case: rights_table.Case) -> list[rights_table.Error]:
-    """Return the errors of the table. Requests about tokens have another one: the table's client has a certificate, and
-    its brokers lack the key for tokens; this client has no login.
+    """Return the errors that a case of the table should give here. Requests about delegation tokens differ from the
+    table: its client has a certificate and its brokers lack the secret key for tokens; this client has no login.
     """
     if case.api.endswith("_delegation_token"):
         return [("", ErrorCode.delegation_token_request_not_allowed, rights_table.NO_PLACE)]
@@ -399,7 +401,7 @@ def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def kac(bootstrap: str, line: str) -> tuple[int, str, str]:
-    """Run `kac acls`; return the exit code, the output and the errors."""
+    """Run the command line `kac acls …`; return the exit code, the output and the errors."""
     out, err = StringIO(), StringIO()
     command = BY_NAME["acls"]
     options = command_parser(command).parse_args(["-b", bootstrap, *line.split()])
@@ -451,7 +453,9 @@ def test_what_is_not_answered(bootstrap: str, line: str, code: int, complaint: s
 
 
 def test_a_principal_without_a_type_is_answered_with_what_may_be_meant(bootstrap: str) -> None:
-    """Some releases accept ACLs of such principals, so `--explain` takes them too."""
+    """`--explain` accepts a principal without a type, because some releases accept such ACLs, and proposes the
+    principal with the type User.
+    """
     code, out, err = kac(bootstrap, "--explain x READ topic t")
     assert (code, err) == (0, "")
     assert out.startswith("x on topic t, ")

@@ -1,4 +1,6 @@
-"""Tests of brokers with wrong advertised addresses: two brokers at one, another broker there, or none."""
+"""Tests of brokers with wrong advertised addresses: two brokers advertise the same one, another broker listens there,
+or no broker does.
+"""
 
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -32,7 +34,7 @@ from tests.support.older_brokers import like
 
 @pytest.fixture
 def cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
-    """A cluster with three correctly advertised brokers and a topic on them."""
+    """Provide a cluster with three correctly advertised brokers, in turn for each release, and a topic on them."""
     with run_in_thread(like(getattr(request, "param", "4.4"), brokers=3)) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
         yield running
@@ -40,7 +42,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
 
 @pytest.fixture
 def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> worlds.Kac:
-    """Commands on the cluster, with only the first broker's address."""
+    """Provide a function that runs kac's commands on the cluster with only the first broker's address."""
     return worlds.commands_on(SimpleNamespace(bootstrap=cluster.bootstrap.split(",")[0]), capsys)
 
 
@@ -77,8 +79,8 @@ def test_two_brokers_at_one_address(cluster: ThreadedCluster, kac: worlds.Kac) -
     ("cluster", "check"), [("4.0", "broker 3"), ("4.4", "broker 3 advertises localhost:{}")], indirect=["cluster"]
 )
 def test_a_name_that_leads_to_another_broker(cluster: ThreadedCluster, kac: worlds.Kac, check: str) -> None:
-    """Triage and the doctor name a broker whose advertised address leads to another broker. Since 4.4 that broker
-    itself refuses the request.
+    """Triage and the doctor name a broker whose advertised address belongs to another broker. Since 4.4 that other
+    broker itself refuses the request.
     """
     port = port_of(cluster, 1)
 
@@ -98,7 +100,7 @@ def test_a_name_that_leads_to_another_broker(cluster: ThreadedCluster, kac: worl
 
 
 def test_an_address_that_leads_to_another_cluster(cluster: ThreadedCluster, kac: worlds.Kac) -> None:
-    """kac refuses each request to the broker before it sends it, and names the reason."""
+    """If a broker's advertised address belongs to another cluster, kac sends it no request, and names the reason."""
     with run_in_thread(ClusterSpec(brokers=1)) as other:
         port = port_of(other, 1)
         moved = lambda one: one.state.put_broker(replace(one.state.brokers[3], port=port))  # noqa: E731
@@ -126,7 +128,7 @@ def test_brokers_that_are_where_they_say(cluster: ThreadedCluster, kac: worlds.K
 
 
 def test_a_fenced_broker_shares_nothing() -> None:
-    """A fenced broker does not share an address: after it left, another broker may have its address."""
+    """A fenced broker is not named as sharing an address: after it stopped, another broker may have its address."""
     brokers = (Broker(1, "h", 9), Broker(2, "h", 9, fenced=True), Broker(3, "::1", 9), Broker(4, "::1", 9))
     assert shared_addresses(brokers, {}) == {"[::1]:9": (3, 4)}
 
@@ -136,7 +138,7 @@ def test_a_fenced_broker_shares_nothing() -> None:
 
 @asynccontextmanager
 async def known(release: str = "4.4") -> AsyncIterator[tuple[EmbeddedCluster, Link]]:
-    """Yield a cluster with three brokers, and a link that knows their addresses."""
+    """Yield a cluster with three brokers of a release, and a link that has read their addresses."""
     async with (
         EmbeddedCluster(like(release, brokers=3)) as cluster,
         worlds.linked(ConnectionSettings(tuple(cluster.addresses.values())[:1])) as link,
@@ -150,7 +152,7 @@ def at(cluster: EmbeddedCluster, broker: int, port: int, host: str = "localhost"
 
 
 async def answered(link: Link, of: int) -> bool:
-    """Return whether a broker answers a request that every broker answers."""
+    """Return whether broker `of` answers a request that every broker answers."""
     coordinator = with_fields(key_type=0, coordinator_keys=["any"])
     return bool((await link.call("find_coordinator", coordinator, to=broker(of))).coordinators)
 
@@ -172,8 +174,8 @@ async def test_before_4_4_another_broker_answers() -> None:
 
 
 async def test_a_broker_that_has_moved_is_found_where_it_is() -> None:
-    """If the address that the client knows for broker 3 is now broker 2's, the client reads the new address and gets
-    the answer of broker 3.
+    """If the address that the client has for broker 3 now belongs to broker 2, the client reads the new address and
+    gets the answer of broker 3.
     """
     async with known() as (cluster, link):
         there, then = cluster.state.brokers[3].port, cluster.state.brokers[2].port
@@ -192,8 +194,8 @@ async def test_a_broker_of_another_cluster_is_not_asked() -> None:
 
 
 async def test_behind_a_login_it_says_so_after_the_login() -> None:
-    """On a SASL listener, a connection to another node than the meant one fails only after the login: Kafka 4.4 answers
-    for any node before it.
+    """On a SASL listener, a connection to another node than the intended one is refused only after the login: before
+    it, Kafka 4.4 answers for any node.
     """
     secret = {"admin": Secret("s")}
     spec = ClusterSpec(brokers=2, sasl=SaslSpec(plain=secret))
@@ -216,7 +218,9 @@ async def test_behind_a_login_it_says_so_after_the_login() -> None:
 
 
 async def test_a_broker_that_was_downgraded_is_asked_as_before() -> None:
-    """A broker of an older release does not check the node, and answers all requests."""
+    """After a downgrade, kac sends requests as before to a broker of an older release, which does not check the node
+    id.
+    """
     async with EmbeddedCluster(like("4.0", brokers=1)) as cluster:
         (address,) = cluster.addresses.values()
         connection = await connect(
@@ -227,7 +231,9 @@ async def test_a_broker_that_was_downgraded_is_asked_as_before() -> None:
 
 
 async def test_a_server_that_refuses_to_be_the_broker_that_it_is_is_asked_all_the_same() -> None:
-    """A server that describes the configs of broker 3 is broker 3, even if it refused a request for that node."""
+    """If a server refuses requests for broker 3 but describes the configs of broker 3, kac takes it for broker 3 and
+    asks it.
+    """
     async with known() as (cluster, link):
         refusal = Fail(ErrorCode.rebootstrap_required)
         cluster.faults.add(Fault(refusal, api="api_versions"))

@@ -1,4 +1,6 @@
-"""Tests of ``analyze``: its counts equal those of the exported records, it ends soon, and it hides masked values."""
+"""Tests of ``analyze``: its counts equal those of the exported records, it ends soon after Ctrl-C, and it hides masked
+values.
+"""
 
 import json
 import os
@@ -41,8 +43,8 @@ NOW = round(time.time() * 1000)
 
 @contextmanager
 def filled() -> Iterator[ThreadedCluster]:
-    """Yield a cluster with three brokers and the topic `mixed`: six partitions, a hot key, nulls, headers, two schemas,
-    odd times and a gap.
+    """Provide a cluster with three brokers and the topic `mixed`: six partitions, a hot key, null keys and values,
+    headers, two schemas, odd timestamps and a gap in the offsets.
     """
     with run_in_thread(ClusterSpec(brokers=3)) as cluster:
         fill(cluster.bootstrap, COUNT)
@@ -50,7 +52,7 @@ def filled() -> Iterator[ThreadedCluster]:
 
 
 def fill(bootstrap: str, count: int) -> None:
-    """Create the topic `mixed` and write its records."""
+    """Create the topic `mixed` and write `count` records to it."""
     admin = ConfluentAdmin({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic("mixed", 6, 1, config=CONFIG)])["mixed"].result()
     settings = {"compression.type": "lz4", "linger.ms": 50, "partitioner": "murmur2_random"}
@@ -82,7 +84,7 @@ kac = worlds.commands("mixed")
 
 
 def analysis(ran: worlds.Ran) -> dict[str, Any]:
-    """Return the JSON of an analysis."""
+    """Parse the JSON of an analysis from a command's output."""
     found: dict[str, Any] = json.loads(ran.out)
     return found
 
@@ -90,7 +92,7 @@ def analysis(ran: worlds.Ran) -> dict[str, Any]:
 @pytest.mark.takes(40)
 @pytest.mark.slow
 def test_counts_equal_those_of_the_exported_records(kac: worlds.Kac, tmp_path: Path) -> None:
-    """DuckDB counts the records that ``kac records`` exports."""
+    """The counts of ``kac analyze`` equal those that DuckDB finds in the records that ``kac records`` exports."""
     import duckdb
 
     export = tmp_path / "mixed.jsonl"
@@ -166,7 +168,7 @@ async def _found(session: Session, statement: Analyze) -> Analysed:
 
 @contextmanager
 def opened(cluster: ThreadedCluster, **changes: Any) -> Iterator[Session]:
-    """Yield a session on a cluster. changes: settings of its context, and the registry ``schemas``."""
+    """Yield a session on a cluster, with the registry ``schemas``. changes: other fields of its context."""
     with worlds.session_on(worlds.settings(cluster, schemas=changes.pop("schemas", None)), **changes) as session:
         yield session
 

@@ -1,4 +1,4 @@
-"""Tests of another cluster at the same addresses, and of another client of the same cluster."""
+"""Tests of another cluster that suddenly answers at the same addresses, and of a second client of the same cluster."""
 
 import os
 import re
@@ -55,7 +55,7 @@ A, B = "QUFBQUFBQUFBQUFBQUFBQQ", "QkJCQkJCQkJCQkJCQkJCQg"
 
 
 def swap(state: ClusterState) -> None:
-    """Let the other cluster answer from now on. Its topics have the same names."""
+    """Make the server answer as another cluster, whose topics have the same names."""
     state.cluster_id = B
 
 
@@ -99,8 +99,8 @@ def test_no_command_changes_another_cluster_than_it_read(
 
 
 def test_what_exists_is_changed_on_the_cluster_that_was_asked(cluster: ThreadedCluster, kac: Kac) -> None:
-    """If the addresses lead to another cluster right after kac has checked that a topic exists, kac does not delete the
-    topic there.
+    """If another cluster answers at the addresses right after kac has checked that a topic exists, kac does not delete
+    the topic there.
     """
     swapped_at(cluster, "metadata", 1)
     ran = kac("topics", "--delete", "--topic", "orders", "--if-exists", "--yes")
@@ -110,8 +110,8 @@ def test_what_exists_is_changed_on_the_cluster_that_was_asked(cluster: ThreadedC
 
 
 def test_the_requests_after_the_swap_are_not_sent(cluster: ThreadedCluster, kac: Kac) -> None:
-    """If the addresses lead to another cluster after the first request of an apply, kac sends no other request. The
-    outcome of the first one stays in the journal of its cluster.
+    """If another cluster answers at the addresses after the first request of an apply, kac sends no further request.
+    The outcome of the first one is in the journal of its cluster.
     """
     swapped_at(cluster, "create_topics", 2)
     words = f"create topic later partitions=1 replication=1; set topic orders {RETENTION}={DAY}"
@@ -254,8 +254,8 @@ DESCRIBES = {"configs": "describe_configs", "quotas": "describe_client_quotas", 
 
 @dataclass
 class Watch:
-    """The changes of a cluster, in order: each with the number of requests that were answered before, and whether the
-    second client made it.
+    """The changes of a cluster, in order: each with the number of requests that were answered before it, and whether
+    the second client made it.
     """
 
     recording_cluster: EmbeddedCluster
@@ -264,16 +264,20 @@ class Watch:
     foreign: bool = False
 
     def changed(self, change: tables.Change) -> None:
-        """Add a change, as a listener of the state."""
+        """Append a change; the cluster's state calls this."""
         self.events.append((len(self.recording), self.foreign, change))
 
     def described_between(self, first: int, last: int, table: str, slot: plan_edits.Slot) -> bool:
-        """Return whether the cluster described the value of a place to any client between two changes."""
+        """Return whether the cluster described the value of a slot (an edit's target and key) to any client between two
+        changes, given by index.
+        """
         named = _named(slot)
         return any(e.api == DESCRIBES[table] and named in e.request for e in list(self.recording)[first:last])
 
     def gone_over(self) -> list[tuple[plan_edits.Slot, bool]]:
-        """Return the foreign values that the first client replaced, and whether it had been told of them before."""
+        """Return (slot, whether the first client had read it before) for each of the second client's values that the
+        first client replaced.
+        """
         found = []
         for number, (position, foreign, change) in enumerate(self.events):
             if not foreign:
@@ -292,7 +296,9 @@ class Watch:
 
 
 def _named(slot: plan_edits.Slot) -> bytes:
-    """Return the bytes that name a place in a request: for a broker the type, and the number as a compact string."""
+    """Return the bytes by which a request names a slot's entity: for a broker the resource type, and the id as a
+    compact string.
+    """
     target = slot.target
     if isinstance(target, config.ConfigResource) and target.type != codes.TOPIC:
         return bytes([target.type, len(target.name) + 1]) + target.name.encode()
@@ -334,7 +340,7 @@ client = worlds.client("recording_cluster", visible_timeout=0.02)
 
 
 def edits(rng: Random) -> list[plan_edits.Edit]:
-    """Return up to six edits of different places."""
+    """Return at most six random edits of different slots."""
     made: dict[plan_edits.Slot, plan_edits.Edit] = {}
     for _ in range(rng.randint(1, 6)):
         edit = one_edit(rng)
@@ -363,7 +369,7 @@ def one_edit(rng: Random) -> plan_edits.Edit:
 
 
 def lay(state: ClusterState, rng: Random) -> None:
-    """Put the topics, and values into some of the places that edits change."""
+    """Add the topics to a state, and values for some of the slots that edits change."""
     for name in TOPICS:
         if name not in state.topics:
             make(state, name)
@@ -379,7 +385,7 @@ def make(state: ClusterState, name: str) -> None:
 
 
 def interfere(state: ClusterState, edit: plan_edits.Edit, rng: Random) -> None:
-    """Let another client change the place of an edit."""
+    """Change the value of an edit's slot as another client would."""
     if isinstance(edit, plan_edits.DeleteTopic):
         if edit.name in state.topics:
             state.remove_topic(edit.name)
@@ -446,8 +452,8 @@ def judge(watch: Watch, report: ApplyReport, added: object, seen: Counter[str]) 
 async def test_never_is_a_foreign_change_gone_over_unseen(
     rounds: int, recording_cluster: EmbeddedCluster, client: AdminClient
 ) -> None:
-    """A change between the last read and the arrival of the request can't be noticed with this protocol: such changes
-    are counted, and must be rare. All others are noticed.
+    """An apply never overwrites another client's change without noticing it, except changes between the last read and
+    the arrival of the request, which this protocol can't show: these are counted, and must be rare.
     """
     seen: Counter[str] = Counter()
     for number in range(rounds):

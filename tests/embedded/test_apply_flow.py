@@ -1,5 +1,5 @@
-"""Tests of each front end with each warning, a conflict, a refusal, a lost answer and no operator: all use
-console.session.apply_flow.
+"""Tests of each front end with each warning, a conflict, a refusal, a lost answer and without an operator: all front
+ends use console.session.apply_flow.
 """
 
 import asyncio
@@ -81,7 +81,7 @@ def cluster(running: ThreadedCluster) -> Iterator[ThreadedCluster]:
 
 
 def clean(cluster: EmbeddedCluster) -> None:
-    """Restore the first state: two topics, one of them with records, no configs and quotas, an ACL on the cluster."""
+    """Restore the initial state: two topics, one of them with records, no configs and quotas, an ACL on the cluster."""
     state = cluster.state
     state.replace_config(ORDERS, {})
     state.replace_config(OTHERS, {})
@@ -94,7 +94,7 @@ def clean(cluster: EmbeddedCluster) -> None:
 
 
 def held(cluster: ThreadedCluster) -> Any:
-    """Return everything that an edit of these tests can change."""
+    """Return the parts of the cluster's state that an edit of these tests can change."""
     return cluster.call(lambda c: (dict(c.state.configs), dict(c.state.quotas), set(c.state.acls)))
 
 
@@ -112,7 +112,7 @@ def front(request: pytest.FixtureRequest) -> Front:
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The answers of an operator at the terminal, in order."""
+    """Provide a list to which a test appends an operator's answers at the terminal, in order."""
     given: list[str] = []
 
     async def line(_self: Terminal, prompt: str) -> str:
@@ -135,8 +135,8 @@ def gate(cluster: ThreadedCluster) -> Iterator[Gate]:
 
 
 def _cells() -> Iterator[Any]:
-    """Yield each warning with each front end that can write its edit. Only one front end of each warning runs for a
-    commit: all front ends use the same function for warnings.
+    """Yield each warning with each front end that can express its edit, as test parameters. All but one front end of
+    each warning are marked as long, because all use the same function for warnings.
     """
     for place, case in enumerate(RISKY):
         able = [front for front in FRONTS if case.configs or front is not CONFIGS]
@@ -183,12 +183,12 @@ def test_a_conflict_is_shown_and_not_overwritten(
 
 
 class Outcome(NamedTuple):
-    """The outcome of a faulty request in an apply.
+    """The outcome of an apply in which one request fails.
 
     Args:
-        effect: the fault of the nth request; the first one is the check.
-        reached: whether the change took effect.
-        said, shell, screen: the text of commands, of the shell and of the screen.
+        effect: the fault of the nth request; the first request is the check.
+        reached: whether the change took effect on the cluster.
+        said, shell, screen: the text that commands, the shell and the screen show.
         state: the state of the edit in the journal; ``""`` if the test does not check it.
     """
 
@@ -269,7 +269,7 @@ def test_a_drop_in_says_the_warning_and_goes_on(kac: Kac, cluster: ThreadedClust
 
 @pytest.fixture
 def typed(monkeypatch: pytest.MonkeyPatch) -> str:
-    """Let every warning require a typed subject; return the subject."""
+    """Let every warning require that its subject is typed; return the subject."""
 
     def of_any(*of: Any) -> tuple[Risk, ...]:
         return tuple(each._replace(subject="4,711") for each in risks(*of))
@@ -283,8 +283,8 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_warning_that_is_typed_is_passed_by_its_subject_alone(
     kac: Kac, cluster: ThreadedCluster, case: Case, front: Front, tmp_path: Path, typed: str
 ) -> None:
-    """A warning whose subject has to be typed is accepted only by `--accept NAME=SUBJECT`, not by --yes or the
-    warning's name, for all edits and front ends.
+    """For all edits and front ends, a warning whose subject has to be typed is accepted only by `--accept
+    NAME=SUBJECT`, not by --yes or the warning's name.
     """
     if case.refused:
         return
@@ -426,7 +426,7 @@ def test_what_is_due_is_warned_about_too(kac: Kac, cluster: ThreadedCluster, cas
 
 
 def due(kac: Kac) -> None:
-    """Set a key for a time that ends at once, so that the next check is that of its revert."""
+    """Set a key for a time that ends at once, so that its revert is due."""
     assert kac("run", "-e", f"{PLAIN.statement} for 1ms; apply --yes").code == 0
 
 
@@ -577,7 +577,9 @@ def start(cluster: ThreadedCluster, words: list[str]) -> subprocess.Popen[str]:
 
 
 def _ended() -> Iterator[Any]:
-    """Yield each signal with each front end. For a commit each front end gets one signal, in turn."""
+    """Yield each signal with each front end, as test parameters. All but one signal of each front end are marked as
+    long.
+    """
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for place, front in enumerate(FRONTS):
         for number in signals:
@@ -754,7 +756,9 @@ async def test_a_signal_waits_and_asks_nothing(cluster: ThreadedCluster, gate: G
 
 
 async def test_what_applies_without_a_front_end_is_refused_all_the_same(cluster: ThreadedCluster) -> None:
-    """The session itself checks the warnings, so a front end without the flow can't ignore one."""
+    """A plan with an unaccepted warning is refused by the session itself, so that a front end without the common flow
+    can't ignore the warning.
+    """
     async with on_screen(cluster) as it:
         session = it.app.session
         session.stage([SetConfig(ORDERS, UNCLEAN, "true")])

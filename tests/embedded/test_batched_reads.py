@@ -1,4 +1,4 @@
-"""Tests of reads of many entities in one request."""
+"""Tests of reads of many entities in one request, also if a server fails the request because of one of them."""
 
 import asyncio
 from collections import Counter
@@ -29,13 +29,13 @@ NAMES = ("alice", "bob", "nobody")
 
 @pytest.fixture(scope="module", params=[True, False], ids=["batched", "pipelined"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[tuple[ThreadedCluster, bool]]:
-    """A cluster with the proposals' formats, and one without."""
+    """Provide a cluster, and whether it has the API formats of the proposals; in turn with and without them."""
     with run_in_thread(spec.ClusterSpec(scenario="quiet", proposals=request.param)) as running:
         yield running, request.param
 
 
 def asked(running: ThreadedCluster, script: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, Counter[str]]:
-    """Return the output of a script, and the number of its requests by API."""
+    """Run a script. Return its output, and API -> the number of its requests."""
     running.call(lambda cluster: cluster.counters.reset())
     assert worlds.run_lines(running, script) == 0
     return capsys.readouterr().out, running.call(lambda cluster: cluster.counters.by_api())
@@ -108,12 +108,14 @@ def _acl(name: str) -> Acl:
 TOPICS = tuple(f"t{number:02}" for number in range(17))
 GROUPS = tuple(f"g{number:02}" for number in range(9))
 ERRORS = (-1, 29, 42, 999)
-"""Error codes of whole requests: an internal error, missing rights, an invalid request, and an unknown code."""
+"""Error codes of a whole request: unknown server error, missing rights, invalid request, and a code that does not
+exist.
+"""
 
 
 @pytest.fixture(scope="module")
 def spoiled() -> Iterator[ThreadedCluster]:
-    """A cluster with 17 topics and nine groups with commits."""
+    """Provide a cluster with 17 topics, and nine groups with committed offsets."""
     with run_in_thread(spec.ClusterSpec(brokers=2)) as running:
         for name in TOPICS:
             running.call(partial(put, name))
@@ -137,7 +139,9 @@ async def commit(bootstrap: str) -> None:
 def read(
     spoiled: ThreadedCluster, api: str, spoilers: frozenset[str], code: int, work: Callable[[Link], Awaitable[Any]]
 ) -> Any:
-    """Return the result of a read while the server fails all requests of an API that name a spoiler."""
+    """Return the result of `work` while the server fails, with an error code, all requests of an API that name one of
+    the `spoilers`.
+    """
 
     async def run() -> Any:
         async with worlds.linked(worlds.settings(spoiled)) as link:
@@ -184,7 +188,9 @@ def test_configs_and_topics_and_offsets(spoiled: ThreadedCluster, spoilers: froz
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.frozensets(st.sampled_from(TOPICS), max_size=2))
 def test_what_triage_asks_of_logs(spoiled: ThreadedCluster, spoilers: frozenset[str]) -> None:
-    """Reads of log ranges, of replicas' logs and of the eligible leaders return all topics but the spoilers."""
+    """If the server fails requests that name spoilers, reads of log ranges, of replicas' logs and of eligible leaders
+    return all other topics.
+    """
     others = set(TOPICS) - spoilers
     places = [(name, 0) for name in TOPICS]
 
@@ -222,7 +228,9 @@ def test_groups_their_coordinators_and_offsets(spoiled: ThreadedCluster, spoiler
 
 
 def test_a_broker_whose_loggers_spoil_its_answer(spoiled: ThreadedCluster) -> None:
-    """The configs of a broker and those of its loggers are in one request."""
+    """If the loggers of a broker fail a request, the configs of the broker, which are in the same request, are read all
+    the same.
+    """
     loggers = config.ConfigResource(BROKER_LOGGER, "1")
     listing = read(
         spoiled,

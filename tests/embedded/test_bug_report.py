@@ -1,4 +1,6 @@
-"""Tests of ``kac bug-report``: one private file, with the cluster's names only in the checks, and without secrets."""
+"""Tests of ``kac bug-report``: it writes one file that only its owner can read, which has the cluster's names only in
+the checks, and no secrets.
+"""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Tests of the embedded cluster over the wire: brokers, clients, log directories."""
+"""Tests of the embedded cluster over sockets: brokers, clients, log directories."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""Tests of the words that newcomers type, and of the options of Kafka's tools."""
+"""Tests of words that new users type, and of the options of Kafka's tools."""
 
 import asyncio
 import csv
@@ -120,7 +120,7 @@ def test_nothing_due_is_said(cluster: ThreadedCluster, capsys: pytest.CaptureFix
     ("query", "hits"), [("/!red", [1]), ("!red", [1]), ("/!/^r", [1]), ("/red/", [0]), ("/\\!", [2])]
 )
 def test_a_filter_is_taken_with_the_key_that_opens_it(query: str, hits: list[int]) -> None:
-    """The docs write the filter with the key that opens it, as /!red."""
+    """A filter may be typed with the key that opens the filter, as the documentation writes it: /!red."""
     texts = ["red", "blue", "red!"] if query.startswith("/\\") else ["red", "blue"]
     assert list(TextSearch(texts).hits(query)) == hits
 
@@ -151,7 +151,9 @@ consumed_cluster = worlds.cluster(
     worlds.topic("orders", 2, brokers=(1, 2)),
     after=lambda consumed_cluster: asyncio.run(consume(consumed_cluster.bootstrap)),
 )
-"""A cluster with two brokers, a topic with two partitions and ten records in the first, and a group at its offset 3."""
+"""A fixture: a cluster with two brokers, a topic with two partitions and ten records in the first one, and a group
+whose committed offset there is 3.
+"""
 
 
 async def consume(bootstrap: str) -> None:
@@ -169,7 +171,7 @@ kac = worlds.commands("consumed_cluster")
 
 
 def offsets(kac: Kac) -> dict[str, str]:
-    """Return partition -> offset of the group, from the export of a dry run."""
+    """Return partition -> the group's committed offset, from the export of a dry run."""
     code, out, err = kac("groups", "--reset-offsets", "--group=billing", "--all-topics", "--to-current", "--export")
     assert code == 0 or "there is no group 'billing'" in err or "group 'billing' has no offsets" in err
     return {row[1]: row[2] for row in csv.reader(io.StringIO(out)) if row}
@@ -355,7 +357,9 @@ def test_what_kac_has_in_another_place_is_named(
 
 
 def test_levels_of_releases_need_no_cluster(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a release the levels are those of the newest known one. Kafka 4.4's own classes give the same."""
+    """The feature levels of a release are printed without a cluster; without a release, those of the newest one that
+    kac has. Kafka 4.4's own classes give the same levels.
+    """
     assert cli.run(["features", "version-mapping", "--output", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)["features"]
     assert {row["feature"]: row["level"] for row in rows} == {

@@ -1,4 +1,4 @@
-"""Tests of configs over the wire: descriptions, changes, values, and the configs of scenarios."""
+"""Tests of configs over sockets: descriptions, changes, allowed values, and the configs of scenarios."""
 
 import math
 import re
@@ -28,7 +28,7 @@ from tests.support.kafka_messages import with_fields
 
 
 def value_error(definition: ConfigDefinition, text: str) -> str | None:
-    """Return the reason why the key can't have this value; None if it can."""
+    """Return the reason why a config can't have this value; None if it can."""
     try:
         checked_value(definition, text)
     except ValueError as error:
@@ -42,7 +42,7 @@ T = topic_resource("t")
 KEYS = ("retention.ms", "cleanup.policy", "segment.ms")
 
 Brokers = EmbeddedCluster | Mapping[int, tuple[str, int]]
-"""An embedded cluster, or any cluster's addresses by broker id."""
+"""An embedded cluster, or broker id -> address of another cluster."""
 
 
 def address(cluster: Brokers, broker: int) -> tuple[str, int]:
@@ -209,7 +209,7 @@ async def replace(
 
 
 class FrozenTopics:
-    """A policy that refuses changes of some topics, and records the changes."""
+    """A policy for alter requests that refuses changes of some topics, and records all changes."""
 
     def __init__(self, *frozen: str) -> None:
         self.frozen = frozen

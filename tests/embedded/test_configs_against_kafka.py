@@ -1,4 +1,6 @@
-"""Tests of config definitions and of the answers to values of each key, against Kafka's own."""
+"""Tests of the embedded cluster's config definitions, and of its answers to values of each key, compared with
+Kafka's.
+"""
 
 from collections.abc import Mapping
 
@@ -42,7 +44,7 @@ VALUES += [
 ]
 STATIC = 4
 NOT_SENT = {"controller.quorum.voters", "controller.quorum.bootstrap.servers"}
-"""Configs without known validators here, which can't be altered."""
+"""Keys that can't be altered and whose validators the embedded cluster does not have, so that they are not compared."""
 
 
 @pytest.fixture(
@@ -50,7 +52,7 @@ NOT_SENT = {"controller.quorum.voters", "controller.quorum.bootstrap.servers"}
     params=real_clusters.by_release(RELEASE_NAMES, "3.9", "4.4"),
 )
 def release(request: pytest.FixtureRequest) -> str:
-    """The name of each release whose jars are present."""
+    """Provide the name of each release whose jars are present, in turn."""
     name: str = request.param
     with real_clusters.or_skip():
         kafka_jars.compiler()
@@ -87,15 +89,15 @@ def test_values_are_judged_as_by_kafka(release: str) -> None:
 
 @pytest.fixture(params=[each for each in real_clusters.EACH if each.values[0][1] in RELEASE_NAMES])
 def real(request: pytest.FixtureRequest) -> tuple[str, Mapping[int, tuple[str, int]]]:
-    """The name of each imitated release, and the addresses of its real cluster by broker id."""
+    """Provide, in turn for each imitated release, its name and broker id -> address of a real cluster of it."""
     _, release = request.param
     cluster: kafka_cluster.KafkaCluster = request.getfixturevalue(real_clusters.REAL[release])
     return release, dict(zip(cluster.broker_ids, cluster.addresses, strict=True))
 
 
 def requests(release: str) -> list[list[tuple[ConfigResource, Ops]]]:
-    """Return changes of each key of topics, groups and metrics to each value, each on a separate resource; then of the
-    brokers' keys.
+    """Return the requests, each a list of (resource, operations), that set each key of topics, groups and metrics to
+    each tested value, on a separate resource each; then the brokers' keys.
     """
     configs = config_definitions.release_configs(release)
     kinds: tuple[tuple[ConfigResource, config_definitions.Definitions], ...] = (
@@ -120,7 +122,7 @@ def requests(release: str) -> list[list[tuple[ConfigResource, Ops]]]:
 
 
 def _is_compared(key: str, definition: config_definitions.ConfigDefinition) -> bool:
-    """Return whether a key is compared: not if only a real broker opens its class, file or socket."""
+    """Return whether a key is compared: False if only a real broker opens the class, file or socket that it names."""
     return (
         definition.type != config_definitions.CLASS and "listener" not in key and not key.startswith(("sasl.", "ssl."))
     )

@@ -1,4 +1,4 @@
-"""Tests of Connect workers with an embedded cluster."""
+"""Tests of the embedded cluster's Connect workers."""
 
 import asyncio
 import json
@@ -149,7 +149,7 @@ def test_a_number_of_workers_that_can_not_be() -> None:
 
 
 def used(topic: str, cluster: EmbeddedCluster) -> None:
-    """Let the source use a topic, as if it had read its file."""
+    """Mark a topic as used by the source connector, as if it had written to it."""
     workers = cluster.connect
     assert workers is not None
     connector = workers.state.connectors[internal_topics.CONNECTOR]
@@ -217,8 +217,8 @@ def test_its_topics_are_compacted_and_only_there_with_it() -> None:
 
 @pytest.mark.parametrize("release", ["3.9", "4.4"])
 def test_the_records_of_its_topics_are_what_its_rest_api_answers(release: str) -> None:
-    """The records of the embedded workers' topics agree with the answers of their REST API, by the same comparison as
-    for real workers.
+    """The records in the internal topics of embedded Connect workers agree with the answers of their REST API, by the
+    same comparison as for real workers.
     """
     with run_in_thread(ClusterSpec(brokers=1, connect=ConnectSpec(workers=1, release=release))) as cluster:
         (url,) = cluster.connect_urls
@@ -325,9 +325,7 @@ async def test_the_context_of_a_demo_has_the_workers_and_kacs_client_reads_them(
 
 @pytest.fixture(scope="module")
 def exchanged() -> Any:
-    """Provide a function that sends bytes to a worker, and returns the bytes that come until the worker closes the
-    connection.
-    """
+    """Provide a function that sends bytes to a worker, and returns all bytes until the worker closes the connection."""
     with run_in_thread(ClusterSpec(brokers=1, connect=ConnectSpec(workers=1))) as cluster:
         (url,) = cluster.connect_urls
         host, _, port = urlsplit(url).netloc.partition(":")
@@ -501,7 +499,7 @@ def test_a_failing_sink_is_named_and_its_record_names_it_without_a_secret(
 
 
 def shown_by(file: Path) -> tuple[Mapping[ConfigResource, ConfigSet], Sequence[ReadFailure]]:
-    """Return the configs of connectors that a replay shows at the end of a record, and its failures to read them."""
+    """Replay a flight record to its end. Return connector resource -> its configs, and the failures of reading them."""
 
     async def work() -> Snapshot:
         reader = flight_reader.FlightReader(file)

@@ -1,4 +1,6 @@
-"""Tests of connectors on the command line: lists, a connector, workers, the doctor, and the connectors of a topic."""
+"""Tests of connectors on the command line: their list, one connector, workers, the doctor, and the connectors of a
+topic.
+"""
 
 import asyncio
 import json
@@ -180,7 +182,7 @@ def _state(capsys: pytest.CaptureFixture[str]) -> str:
 async def test_triage_knows_who_paused_a_connector_here(
     running: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A connector that this host's journal has paused is not forgotten."""
+    """Triage does not call a paused connector forgotten if this host's journal has the change that paused it."""
     paces.poll_often(monkeypatch, 0.2, Part.CONNECT)
     settings = ConnectionSettings(
         parse_bootstrap(running.bootstrap), connect=running_connectors.connect_settings(running)

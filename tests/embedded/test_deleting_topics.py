@@ -1,4 +1,4 @@
-"""Tests of deleted topics, and of records that a shorter retention deletes."""
+"""Tests of the warnings about topics that are deleted, and about records that a shorter retention deletes."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ TMP = [f"tmp-{number}" for number in range(5)]
 
 
 def furnish(cluster: EmbeddedCluster) -> None:
-    """Put a topic with records, an empty one, five with records, and topics of other systems."""
+    """Add a topic with records, an empty topic, five topics with records, and topics of other systems."""
     for name in ("orders", "empty", *TMP, "_schemas", "__remote_log_metadata"):
         add_topic(cluster.state, name, 1, 1)
         # The embedded cluster invents the bytes of a log that begins at offset 0.
@@ -163,8 +163,8 @@ Estimate = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def ten_days() -> Iterator[ThreadedCluster]:
-    """A cluster with two brokers and the topic orders with two partitions: the first one has a record of 400 kB for
-    each of the last ten days.
+    """Provide a cluster with two brokers and the topic orders with two partitions: the first one has a record of 400 kB
+    for each of the last ten days.
     """
     with run_in_thread(spec.ClusterSpec(brokers=2)) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped(BROKERS, 2, 2), BROKERS)))
@@ -235,7 +235,7 @@ def test_of_many_partitions_some_are_looked_at_and_that_is_said(estimate: Estima
 
 
 class Operator:
-    """An operator who answers no to all questions."""
+    """A terminal's input on which an operator answers no to all questions."""
 
     answers = True
     keeps_secrets = False

@@ -158,13 +158,15 @@ ELSEWHERE = (
     "--context",
     "--command-config",
 )
-"""Words of examples that do not end, or that need something else and are tested elsewhere."""
+"""Beginnings of example commands that are left out here, because they do not end, or need something else; other tests
+run them.
+"""
 
 PAGES = ("README.md", "docs/examples.md", "docs/start.md")
 
 
 def examples(page: str) -> list[str]:
-    """Return the commands of a page's block, each once; a semicolon separates several on a line."""
+    """Return the commands in the code block of a page, each once; a semicolon separates several on a line."""
     text = (ROOT / page).read_text(encoding="utf-8")
     (block,) = (each for each in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if "kac doctor" in each)
     found: list[str] = []

@@ -1,4 +1,4 @@
-"""Tests of all kinds of faults."""
+"""Tests of all faults that the embedded cluster can inject, and of changes under such faults."""
 
 import asyncio
 import struct
@@ -42,11 +42,11 @@ from tests.support.recorded_requests import Recording, load, replay
 from tests.wire.samples import sample
 
 ERRORS_OF_DIRECTORIES_ONLY = {("describe_log_dirs", 1), ("describe_log_dirs", 2)}
-"""APIs and versions whose answers can't hold an error of the whole request."""
+"""(API, version) whose responses have no field for an error of the whole request."""
 
 
 def share_on(module: ModuleType) -> Any:
-    """Return an UpdateFeatures request that takes effect."""
+    """Return an UpdateFeatures request of a kio module that changes a level, so that its effect can be seen."""
     update = module.FeatureUpdateKey(feature="share.version", max_version_level=0, upgrade_type=2)
     return module.UpdateFeaturesRequest(feature_updates=(update,))
 
@@ -146,7 +146,7 @@ async def test_the_controller_moves(cluster: EmbeddedCluster) -> None:
 
 
 async def test_a_broker_goes_down_and_comes_back() -> None:
-    """The broker is fenced when its session of 9 s ends."""
+    """A broker that goes down is fenced when its session of 9 s ends, and is unfenced when it comes back."""
     clock = manual_clock.ManualClock()
     async with EmbeddedCluster(clock=clock) as cluster, RawClient(cluster, 1) as client:
         cluster.faults.add(embedded_faults.Fault(embedded_faults.BrokerDown(2, 20.0), "metadata", times=1))
@@ -250,7 +250,7 @@ def test_text_that_is_no_fault(text: str) -> None:
 
 @pytest.mark.parametrize("api", sorted(request_pipeline.handled_apis()))
 def test_every_api_can_be_answered_with_an_error(api: str) -> None:
-    """For each version, the answer to a sample request contains the error."""
+    """For each version of each API, an injected error is in the response to a sample request."""
     for version, kinds in BY_VERSION[api].items():
         module_name, _, name = kinds[EntityType.request].partition(":")
         found = messages(_key(api), version)
@@ -314,12 +314,12 @@ def linked(fenced_soon: EmbeddedCluster, **settings: Any) -> AbstractAsyncContex
 
 
 fenced_soon = worlds.embedded(spec.ClusterSpec(static_configs={"broker.session.timeout.ms": "100"}))
-"""A cluster with three brokers that are fenced soon after a crash."""
+"""A fixture: a cluster with three brokers whose sessions end 0.1 s after a crash."""
 
 
 @pytest.fixture
 async def running(fenced_soon: EmbeddedCluster) -> EmbeddedCluster:
-    """The cluster with the topics t, u and v, each with a partition on brokers 1 and 2, and with an ACL."""
+    """Provide the cluster with the topics t, u and v, each with a partition on brokers 1 and 2, and with an ACL."""
     for name in ("t", "u", "v"):
         fenced_soon.state.put_topic(new_topic(name, [(1, 2)], ALIVE))
     fenced_soon.state.add_acl(ACL)
@@ -337,7 +337,7 @@ async def single(link: Link, change: changes.ChangeRequest) -> changes.Outcome:
 
 @dataclass(frozen=True)
 class Case:
-    """A change of one entity, its API, and a function that returns whether a cluster has the change."""
+    """A change request of one entity, its API, and a function that returns whether a cluster's state has the change."""
 
     api: str
     change: changes.ChangeRequest
@@ -418,8 +418,8 @@ async def test_what_shows_no_effect_is_unknown_and_never_said_to_have_one(
 
 @pytest.mark.parametrize("case", [case for case in CASES if not hasattr(case.change, "timeout_ms")])
 async def test_a_change_that_comes_later_than_the_client_waits(running: EmbeddedCluster, case: Case) -> None:
-    """If the client stops to wait for the response while the request is on its way, it sends the change only once, and
-    finds it as soon as it has taken effect.
+    """If a client's wait for the response times out while the request is still on its way, the client does not send the
+    change again, and reports it as applied once it has taken effect.
     """
     running.faults.add(faults.Fault(faults.Delay(1.5), case.api, times=1))
     async with linked(running, request_timeout=1.0, lost_answer_timeout=60.0) as link:
@@ -434,7 +434,9 @@ async def test_a_change_that_comes_later_than_the_client_waits(running: Embedded
 async def test_a_request_that_is_held_on_its_way_is_unknown_until_it_arrives(
     running: EmbeddedCluster, case: Case
 ) -> None:
-    """The cluster answers reads without the change for as long as the request is held; then the change takes effect."""
+    """While a change request is held on its way, reads show the state without the change and its outcome is unknown;
+    then the change takes effect.
+    """
     async with (
         cutting_proxy.CuttingProxy(next(iter(running.addresses.values()))) as proxy,
         worlds.linked(ConnectionSettings((proxy.address,), lost_answer_timeout=0.1)) as link,
@@ -599,7 +601,7 @@ async def test_held_back_by_a_quota_it_is_sent_again_when_there_is_room() -> Non
 
 
 class LinkClient:
-    """A session's client on this event loop."""
+    """A session's client that runs operations on this event loop."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -667,7 +669,9 @@ async def test_somebody_deletes_the_topic_first(running: EmbeddedCluster) -> Non
 
 
 async def test_a_session_is_replayed_on_another_cluster(running: EmbeddedCluster, tmp_path: Any) -> None:
-    """The recorded requests of the real client, saved and sent again, have the same effect on another cluster."""
+    """The recorded requests of the real client, saved to a file and sent again, have the same effect on another
+    cluster.
+    """
     recording = Recording()
     recording.attach(running.pipeline)
     async with linked(running) as link:

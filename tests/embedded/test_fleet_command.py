@@ -1,4 +1,4 @@
-"""Tests of ``kac fleet``, which looks at the cluster of each context once."""
+"""Tests of ``kac fleet``, which polls the cluster of each context once."""
 
 import json
 import os

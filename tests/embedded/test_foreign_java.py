@@ -31,7 +31,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
 
 @pytest.fixture
 def run(commands: KafkaCommands, cluster: ThreadedCluster) -> Run:
-    """A function that runs a command, which must succeed, and returns its output."""
+    """Provide a function that runs one of Kafka's commands, which must succeed, and returns its output."""
 
     def ran(main_class: str, *arguments: str) -> str:
         result: Ran = commands.run(main_class, ["--bootstrap-server", cluster.bootstrap, *arguments])
@@ -101,7 +101,7 @@ def test_records_and_groups(run: Run, cluster: ThreadedCluster) -> None:
 
 
 def _produce(cluster: ThreadedCluster, topic: str, lines: list[str]) -> None:
-    """Run kafka-console-producer in a separate process, because it reads standard input."""
+    """Write lines to a topic by kafka-console-producer, in a separate process because it reads standard input."""
     options = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=OFF")
     where = ("--bootstrap-server", cluster.bootstrap, "--topic", topic)
     subprocess.run(

@@ -26,7 +26,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
 
 
 def librdkafka(cluster: ThreadedCluster) -> dict[str, Any]:
-    """Return settings of the cluster for librdkafka, without logs about connections."""
+    """Return librdkafka's settings for the cluster, with its logs about connections off."""
     return {"bootstrap.servers": cluster.bootstrap, "log_level": 0}
 
 

@@ -1,5 +1,5 @@
-"""Tests of invalid frames and requests: the broker answers or closes the connection, never fails, and serves other
-clients.
+"""Tests of invalid frames and requests: the broker answers them or closes the connection, never crashes, and still
+serves other clients.
 """
 
 import asyncio
@@ -32,8 +32,8 @@ from tests.wire.samples import sample, written
 
 @cache
 def versions() -> list[tuple[int, int]]:
-    """Return each API key with each of its versions. This takes a second of processor time, so it is not done at
-    import.
+    """Return (API key, version) of each version of each API. Computed on demand, because it takes a second of CPU
+    time.
     """
     return [
         (key, version)
@@ -45,7 +45,7 @@ def versions() -> list[tuple[int, int]]:
 
 @cache
 def request_bytes(key: int, version: int) -> bytes:
-    """Return a whole request with sample values."""
+    """Return the bytes of a request, header included, with sample values."""
     found = messages(key, version)
     assert found is not None
     tags = b"\x00" if is_flexible(found.request) else b""
@@ -54,7 +54,7 @@ def request_bytes(key: int, version: int) -> bytes:
 
 @st.composite
 def mutated(draw: st.DrawFn) -> bytes:
-    """Return a valid request with a few bytes changed, its end cut off, or bytes added at its end."""
+    """Draw a valid request with a few bytes changed, its end cut off, or bytes appended."""
     data = bytearray(request_bytes(*draw(st.sampled_from(versions()))))
     for _ in range(draw(st.integers(0, 4))):
         place = draw(st.integers(0, len(data) - 1))
@@ -77,7 +77,9 @@ FRAMES = st.one_of(
 
 
 async def dispatched(dispatcher: request_pipeline.Dispatcher, frame: bytes) -> None:
-    """Dispatch a frame, and fail unless the result is an answer to it, no answer, or a closed connection."""
+    """Dispatch a frame. Raises AssertionError unless the result is an answer to it, no answer, or a closed
+    connection.
+    """
     try:
         async with asyncio.timeout(0.05):
             answer = await dispatcher.answer(context.Session(1, "127.0.0.1", 1), frame)
@@ -180,7 +182,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 
 @st.composite
 def entity(draw: st.DrawFn, type_: Any) -> Any:
-    """Return an instance of a kio request class, or of a part of one."""
+    """Draw an instance of a kio request class, or of one of its structures."""
     return type_(**{field.name: draw(_value(field.type, field.metadata)) for field in fields(type_)})
 
 
@@ -230,24 +232,24 @@ def test_no_request_makes_a_broker_fail(versions: str, caplog: pytest.LogCapture
 # -- Thousands of frames over sockets to a cluster in a separate process -----------------------------------------------
 
 SETTLED = 5_000
-"""Frames after which the process no longer needs new memory."""
+"""Number of frames after which the process should need no new memory."""
 AT_ONCE = 50
-"""Connections, each with one frame at a time: some requests make a broker wait."""
+"""Number of connections, each with one frame at a time, because some requests make a broker wait."""
 ALLOWED = 10 * 2**20
 """Bytes by which the process may grow after `SETTLED` frames."""
 _PROBE = framed(header(18, 0))
 
 
 class Victim:
-    """A connection that is opened again when the broker closes it."""
+    """A connection to the broker that is opened again when the broker closes it."""
 
     def __init__(self, host: str, port: int) -> None:
         self._address = host, port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def send(self, frame: bytes) -> None:
-        """Send a frame, and wait at most a second until the broker answers the probe after it. If the broker does not
-        answer, or closes the connection, close this side too.
+        """Send a frame and then a probe request, and wait at most a second for the answer to the probe. If it does not
+        come, or the broker closes the connection, close this side, too.
         """
         if self._streams is None:
             self._streams = await asyncio.open_connection(*self._address)
@@ -310,7 +312,7 @@ def test_frames_leave_no_trace(count: int) -> None:
 
 
 def resident(pid: int) -> int:
-    """Return the resident memory of a process, bytes."""
+    """Return the resident memory of a process in bytes."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024

@@ -1,4 +1,4 @@
-"""Tests of all types of groups over the wire, and of lists of groups."""
+"""Tests of all types of groups over sockets, and of lists of groups."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ class GroupClient:
         await self.raw.__aexit__(*ended)
 
     def ask_to_join(self, *protocols: str, version: int = JOIN, type_: str = "consumer") -> None:
-        """Send a JoinGroup; `joined` reads the answer."""
+        """Send a JoinGroup request without waiting; `joined` reads the response."""
         self.raw.request(
             "join_group",
             version,
@@ -73,26 +73,28 @@ class GroupClient:
         )
 
     async def joined(self, version: int = JOIN) -> Any:
-        """Return the answer to the JoinGroup, and keep its member id and generation."""
+        """Return the response to the JoinGroup request, and keep its member id and generation."""
         answer = await self.answer("join_group", version)
         if answer.error_code in (0, 79):
             self.member_id, self.generation = answer.member_id, answer.generation_id
         return answer
 
     async def answer(self, api: str, version: int) -> Any:
-        """Return the next answer."""
+        """Return the next response on the connection."""
         response = response_type(api, version)
         return decode_body(response, split_response(response, await self.raw.frame())[1])
 
     async def ready_to_join(self, *protocols: str) -> None:
-        """Get a member id, and send the JoinGroup with it (KIP-394)."""
+        """Get a member id by a first JoinGroup request (KIP-394), and send the second one with it, without waiting."""
         self.ask_to_join(*protocols)
         answer = await self.joined()
         assert answer.error_code == 79
         self.ask_to_join(*protocols)
 
     def ask_to_sync(self, assignments: Mapping[str, bytes] | None = None) -> None:
-        """Send a SyncGroup; `synced` reads the answer."""
+        """Send a SyncGroup request without waiting; `synced` reads the response. assignments: member id -> its
+        assignment, from the group's leader; None from other members.
+        """
         self.raw.request(
             "sync_group",
             SYNC,
@@ -108,11 +110,11 @@ class GroupClient:
         )
 
     async def synced(self) -> Any:
-        """Return the answer to the SyncGroup."""
+        """Return the response to the SyncGroup request."""
         return await self.answer("sync_group", SYNC)
 
     async def heartbeat(self) -> int:
-        """Send a heartbeat; return its error code."""
+        """Send a heartbeat; return the error code of its response."""
         answer = await self.raw.ask(
             "heartbeat",
             4,
@@ -127,7 +129,7 @@ class GroupClient:
         return code
 
     async def leave(self) -> tuple[int, list[int]]:
-        """Leave the group; return the error codes of the request and of the members."""
+        """Leave the group; return the error code of the response, and those of its members."""
         answer = await self.raw.ask(
             "leave_group", 5, with_fields(group_id=self.group, members=[(self.member_id, self.instance_id)])
         )
@@ -179,7 +181,7 @@ async def cluster(clock: ManualClock) -> AsyncIterator[EmbeddedCluster]:
 
 
 async def alone(client: GroupClient) -> None:
-    """Join a group without other members, and get everything."""
+    """Join a group as its only member, and get the assignment of all partitions."""
     await client.ready_to_join()
     answer = await client.joined()
     assert (answer.error_code, answer.leader) == (0, client.member_id)
@@ -188,7 +190,7 @@ async def alone(client: GroupClient) -> None:
 
 
 async def both(first: GroupClient, second: GroupClient) -> None:
-    """Let the second client join the group of the first; each gets its part."""
+    """Let the second client join the group of the first; each gets an assignment."""
     await alone(first)
     await second.ready_to_join()
     first_hears = await first.heartbeat()
@@ -282,17 +284,17 @@ async def test_the_first_members_are_gathered_for_a_while(clock: ManualClock) ->
 
 
 async def _state(cluster: EmbeddedCluster, members: int) -> None:
-    """Wait until the group has this number of members."""
+    """Wait until the group has `members` members."""
     await _once(cluster, lambda: "g" in cluster.state.groups and len(cluster.state.groups["g"].members) >= members)
 
 
 async def _synced(cluster: EmbeddedCluster, member_id: str) -> None:
-    """Wait until the member waits for its assignment."""
+    """Wait until the coordinator holds the member's SyncGroup request."""
     await _once(cluster, lambda: cluster.state.groups["g"].members[member_id].syncing is not None)
 
 
 async def _once(cluster: EmbeddedCluster, holds: Callable[[], bool]) -> None:
-    """Wait until a condition holds, with requests in between."""
+    """Wait until a condition holds, sending requests in between."""
     async with RawClient(cluster) as other:
         while not holds():
             await other.ask("heartbeat", 4, with_fields(group_id="x", generation_id=0, member_id=""))
@@ -371,7 +373,7 @@ async def test_another_broker_is_not_the_coordinator(cluster: EmbeddedCluster) -
 
 
 async def offsets(client: GroupClient, version: int = 8, topics: tuple[str, ...] | None = None) -> dict[str, int]:
-    """Return topic -> the group's offset of partition 0."""
+    """Return topic -> the group's committed offset of partition 0. topics: None for all."""
     wanted = {"group_id": client.group, "topics": None if topics is None else [(name, [0]) for name in topics]}
     answer = await client.raw.ask("offset_fetch", version, with_fields(**wanted, groups=[wanted]))
     told = answer.topics if version < 8 else answer.groups[0].topics
@@ -496,7 +498,7 @@ async def test_the_lag_of_each_kind(all_kinds: EmbeddedCluster, link: Link) -> N
 
 
 async def test_many_groups_are_few_requests_and_none_is_without_bounds(all_kinds: EmbeddedCluster, link: Link) -> None:
-    """A group with very many partitions, and very many groups, are read with requests of bounded size."""
+    """A group with very many partitions, and very many groups, are read by few requests of bounded size."""
     state = all_kinds.state
     add_topic(state, "wide", 2 * PARTITIONS_AT_ONCE * len(state.alive()) + 1, 1)
     numbers = range(len(state.topics["wide"].partitions))
@@ -546,7 +548,9 @@ def _items(api: str, request: Any) -> int:
 
 
 def seed(cluster: EmbeddedCluster) -> None:
-    """Put topics and two groups. Some servers show a group without members like `calm`: Dead, with offsets."""
+    """Add topics and two groups. Some servers describe a group without members as the group `calm` is here: Dead, with
+    offsets.
+    """
     state, now = cluster.state, int(cluster.clock.time() * 1000)
     ids = sorted(state.brokers)
     state.put_topic(replicas.new_topic("orders", replicas.striped(ids, 1, 1), ids))
@@ -610,7 +614,9 @@ async def test_a_group_that_is_dead_and_has_nothing_is_not_there(capsys: pytest.
 async def test_the_group_with_the_empty_name_is_one_as_others(
     script: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Brokers accept its commits, and list it. A client without group.id may leave such a group."""
+    """Statements work with a group with an empty name, because brokers accept its commits and list it; a client without
+    group.id may leave such a group.
+    """
     with run_in_thread(ClusterSpec(brokers=1)) as running:
         running.call(seed)
 
@@ -640,7 +646,9 @@ async def test_its_lag_is_known() -> None:
 async def test_groups_whose_coordinator_has_no_leader_are_not_counted_as_none(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The list names the partition of the coordinator that can't be read, and the screen keeps the known groups."""
+    """If a partition of __consumer_offsets has no leader, the list of groups names it as unread, and the screen keeps
+    the groups that it has.
+    """
     with run_in_thread(ClusterSpec(brokers=3)) as running:
         running.call(seed)
         away = running.call(lambda c: coordinator_of(c.state.topics, "other"))

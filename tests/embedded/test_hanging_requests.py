@@ -1,4 +1,6 @@
-"""Tests of a request that is never answered: it delays no other request, and kac does not take the cluster for lost."""
+"""Tests of a request that is never answered: it delays no other request, and kac does not report the cluster as
+unreachable.
+"""
 
 import argparse
 import asyncio
@@ -50,7 +52,7 @@ def addresses(three: ThreadedCluster) -> tuple[Address, ...]:
 
 
 async def watched(poller: Poller, until: frozenset[str]) -> Observations:
-    """Return the observations up to the poll that leaves only these parts unread."""
+    """Poll until only the parts `until` are unread, and return the observations."""
     observations = begin(await poller.poll())
     async with asyncio.timeout(PATIENCE):
         while set(observations.last.unread) - until:
@@ -94,7 +96,9 @@ async def test_what_waits_for_the_controller_says_so(three: ThreadedCluster) -> 
 async def test_what_hangs_at_one_broker_is_asked_of_another(
     three: ThreadedCluster, api: str, read: object, first: int
 ) -> None:
-    """The first broker, whichever it is, waits for a controller that hangs; the others know the new one."""
+    """If the first broker does not answer because it waits for a controller that hangs, kac sends the request to
+    another broker, which knows the new controller.
+    """
     order = (*addresses(three)[first:], *addresses(three)[:first])
     hangs(three, api, broker=first + 1)
     with AdminClient(ConnectionSettings(order)) as client:
@@ -104,8 +108,8 @@ async def test_what_hangs_at_one_broker_is_asked_of_another(
 
 
 async def test_one_address_is_asked_again_on_another_connection(three: ThreadedCluster) -> None:
-    """If a request gets no answer, kac repeats it on another connection to the same address: a broker's earlier
-    requests wait for the controller that hangs, later ones go to the new controller.
+    """If a request gets no answer, kac repeats it on another connection to the same address: the broker's earlier
+    requests wait for a controller that hangs, later ones go to the new controller.
     """
     three.call(lambda c: c.faults.add(Fault(NEVER, api="describe_quorum", times=1)))
     with AdminClient(ConnectionSettings(addresses(three)[:1])) as client:
@@ -127,7 +131,9 @@ async def test_a_change_that_hangs_holds_up_no_read(three: ThreadedCluster) -> N
 
 
 async def test_a_broker_that_hangs_is_known_soon_after_the_others_answered(three: ThreadedCluster) -> None:
-    """After the other answers kac waits for the silent broker far less than if no broker has answered."""
+    """Once other brokers have answered, kac waits much less time for a broker that hangs than if no broker has
+    answered.
+    """
     address = addresses(three)[2]
     three.run(lambda c: c._listeners[3].stop())
     with closing(socket.create_server(address, reuse_port=False)), AdminClient(settings_of(three)) as client:
@@ -156,7 +162,9 @@ async def test_without_an_answer_about_its_brokers_no_cluster_is_healthy(three: 
 
 
 async def test_no_cluster_is_healthy_while_any_part_is_withheld(three: ThreadedCluster) -> None:
-    """For each part that triage reads: without an answer, or with only an old one, the cluster is not healthy."""
+    """For each part of the snapshot that triage reads: without an answer, or with only an old one, the verdict is not
+    healthy.
+    """
     with AdminClient(settings_of(three)) as client:
         session = Session(client, Context("test", "tests", client.settings))
         async with Poller(session) as poller:

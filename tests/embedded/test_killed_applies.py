@@ -1,4 +1,6 @@
-"""Tests of kill -9 at random moments of an apply: the journal loses nothing, and the next start reports the truth."""
+"""Tests of SIGKILL at random moments of an apply: the journal loses no line, and the next start reports each edit's
+true outcome.
+"""
 
 import asyncio
 from collections import Counter
@@ -25,8 +27,8 @@ from tests.support.forked_runs import ForkedRuns
 from tests.support.recorded_requests import Recording
 
 RUNS = [(0, 12), *(pytest.param(seed, 50, marks=pytest.mark.long) for seed in range(4))]
-"""Seeds and numbers of kills: first at each request of an apply in turn, then at random. Each seed has its own cluster,
-because each round takes longer as the journal grows.
+"""(seed, number of kills): first at each request of an apply in turn, then at random moments. Each seed has its own
+cluster, because each round takes longer as the journal grows.
 """
 TOPIC = "orders"
 FIRST = "incremental_alter_configs"
@@ -34,7 +36,7 @@ FIRST = "incremental_alter_configs"
 
 
 def script(number: int) -> str:
-    """Return a script with four requests, whose values are unique to the round."""
+    """Return a script whose apply sends four requests; its values contain the round's number."""
     return (
         f"set topic {TOPIC} retention.ms={number + 1000} max.message.bytes={number + 1000}; "
         f"set user user-{number} producer_byte_rate={number + 2048}; "
@@ -44,7 +46,7 @@ def script(number: int) -> str:
 
 
 def is_there(state: ClusterState, number: int) -> dict[str, bool]:
-    """Return whether the cluster has each edit of a round's script, by name."""
+    """Return name of an edit in a round's script -> whether the cluster's state has it."""
     own = state.configs.get(topic_resource(TOPIC), {})
     value = str(number + 1000)
     return {
@@ -57,7 +59,9 @@ def is_there(state: ClusterState, number: int) -> dict[str, bool]:
 
 
 def names(change: Change) -> list[str]:
-    """Return the key of each edit of a change, in order; ``acl`` or ``topic`` for an edit without a key."""
+    """Return the name of each edit of a change, in order: its key, or ``acl`` or ``topic`` for an edit without a
+    key.
+    """
     found = []
     for entry in change.entries:
         edit = entry.staged.edit
@@ -95,14 +99,14 @@ async def test_a_kill_loses_nothing_and_nothing_is_misreported(
 
 @dataclass(frozen=True)
 class Moments:
-    """The requests of an undisturbed apply, and its seconds from the first request on."""
+    """The requests of an apply that was not killed, and its duration in seconds from the first request on."""
 
     requests: int
     seconds: float
 
 
 async def measured(cluster: brokers.EmbeddedCluster, runs: ForkedRuns) -> Moments:
-    """Run one apply to its end and measure it."""
+    """Run one apply to its end; return its requests and its duration."""
     began: list[float] = []
     clock = asyncio.get_running_loop().time
     recording = Recording()
@@ -126,7 +130,10 @@ async def one_round(
     seen: Counter[str],
     at: int | None,
 ) -> None:
-    """at: the number of the request that kills the process; None for a random request or moment."""
+    """Start an apply, kill it, start kac again, and compare what it reports with the cluster's state.
+
+    at: the number of the request at which the process is killed; None for a random request or moment.
+    """
     rng = Random(number)
     applying = asyncio.Event()
     # Kill at one of the apply's requests, or at any moment after the first one, for example between two bytes of the

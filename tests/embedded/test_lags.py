@@ -1,4 +1,4 @@
-"""Tests of lags, and of the times at which the records at committed offsets were written."""
+"""Tests of lags in records, and of the timestamps of the records at committed offsets."""
 
 import asyncio
 import csv
@@ -38,7 +38,7 @@ cluster = worlds.cluster(
     after=lambda cluster: asyncio.run(consume(cluster.bootstrap, {"behind": 3, "caught-up": 10})),
     scope="module",
 )
-"""A cluster with a group that is 7 records behind, and one that has read everything."""
+"""A fixture: a cluster with a group that lags by 7 records, and one that has read all records."""
 
 
 async def consume(bootstrap: str, committed: dict[str, int]) -> None:
@@ -86,7 +86,9 @@ def test_a_filter_that_can_match_nothing_is_an_error(kac: Kac, filters: str) -> 
 # -- The times of records at committed offsets: requests, and output if a time is unknown ------------------------------
 
 running = worlds.running(poisoned, scope="module")
-"""A cluster with a group at offset 3 of partition 0 of a topic whose records have known times."""
+"""A fixture: a cluster with a group whose committed offset is 3, in partition 0 of a topic whose records have known
+timestamps.
+"""
 
 link = worlds.link("running", worlds.mend)
 
@@ -242,7 +244,9 @@ async def test_both_are_a_key_away_in_a_narrow_terminal(demo: ThreadedCluster) -
 def test_a_password_is_no_quota_and_the_line_that_sets_one_is_named(
     demo: ThreadedCluster, given: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """kac refuses the password before it asks for it, and before it reads a file."""
+    """If a password is given as a quota, kac refuses it, with the line that sets a password, before it asks for the
+    password or reads a file.
+    """
     assert cli.run(["run", "-b", demo.bootstrap, "-e", f"set user alice {given}"]) == 1
     said = capsys.readouterr().err
     assert "a password is set by: scram set alice SCRAM-SHA-512 password=?" in said

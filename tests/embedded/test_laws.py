@@ -1,4 +1,4 @@
-"""Tests of laws of an embedded cluster's state, topics, logs and groups."""
+"""Tests of properties of an embedded cluster's state, topics, logs and groups."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
@@ -42,7 +42,9 @@ def fresh(clock: ManualClock | None = None) -> ClusterState:
 
 
 class Cluster(RuleBasedStateMachine):
-    """After any steps, older views show the state of their time, and partitions obey their rules."""
+    """Takes random steps on a cluster; after each of them, older views still show the state of their time, and
+    partitions obey the controller's rules.
+    """
 
     @initialize()
     def begin(self) -> None:
@@ -130,7 +132,7 @@ TestCluster = Cluster.TestCase
 
 
 class Squares:
-    """A source with the squares of the first numbers."""
+    """A source of entries that generates the squares of the first numbers."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -209,7 +211,9 @@ def test_strings_hash_as_javas(text: str, value: int) -> None:
 
 
 def test_the_coordinator_of_a_group_is_found_as_in_kafka() -> None:
-    """The number is Utils.abs of the hash, which turns the lowest int into 0."""
+    """A group's partition of __consumer_offsets follows from Kafka's Utils.abs of its name's hash, which turns the
+    lowest int into 0.
+    """
     assert [partition_of(name) for name in ("a", "billing", "my-group", "polygenelubricants")] == [47, 9, 12, 0]
 
 
@@ -236,7 +240,7 @@ TOPIC_STEPS = st.one_of(
 
 
 def is_sound(partition: Partition, alive: tuple[int, ...]) -> bool:
-    """Return whether a partition obeys the controller's rules."""
+    """Return whether a partition obeys the controller's rules. alive: the brokers that are up."""
     replicas, isr = partition.replicas, partition.isr
     led = partition.leader in isr and partition.leader in alive
     staying = set(replicas) - set(partition.removing)
@@ -409,7 +413,7 @@ Deeds = st.lists(st.tuples(st.sampled_from(["join", "sync", "heartbeat", "leave"
 
 
 class Story:
-    """Clients of a group, each of which takes the given step if it can."""
+    """Several clients of a group; each takes a given step if the protocol allows it."""
 
     def __init__(self) -> None:
         self.group = Group("g", 3.0)

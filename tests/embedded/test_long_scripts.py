@@ -1,5 +1,5 @@
-"""Tests of the work of long scripts, which must grow with the lines and not with their square. It is counted in
-function calls, which do not depend on the machine's load.
+"""Tests that the work of a long script grows linearly with its lines. Work is counted in function calls, which do not
+depend on the machine's load.
 """
 
 import sys
@@ -16,7 +16,7 @@ from tests.support import worlds
 
 FEW, MANY = 250, 1_000
 SPARE = 1.25
-"""The maximum factor by which the work of MANY lines may exceed MANY / FEW times the work of FEW lines."""
+"""Maximum factor by which the work of MANY lines may exceed MANY / FEW times the work of FEW lines."""
 
 LINES: dict[str, Callable[[int], str]] = {
     "one key": lambda n: f"set topic t0 retention.ms={100_000 + n}",
@@ -36,7 +36,7 @@ LINES: dict[str, Callable[[int], str]] = {
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ThreadedCluster]:
-    """A cluster with a topic for each line."""
+    """Provide a cluster with a topic for each line of the longest script."""
     with run_in_thread() as running:
         topics = "\n".join(f"create topic t{number} partitions=1 replication=1" for number in range(MANY))
         worlds.run_lines(running, f"{topics}\napply --yes")
@@ -72,7 +72,9 @@ def calls_of(work: Callable[[], object]) -> int:
 def test_four_times_the_lines_are_four_times_the_work(
     cluster: ThreadedCluster, what: str, before: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """This also holds if a check has outcomes for the first lines, which later lines remove."""
+    """Four times as many lines need about four times as many calls, even if a check has stored outcomes for the first
+    lines, which later lines remove.
+    """
     work = {}
     for count in (FEW, MANY):
         lines = [LINES[what](number) for number in range(count)]
@@ -86,7 +88,9 @@ def test_four_times_the_lines_are_four_times_the_work(
 @pytest.mark.parametrize("value", ["'{}'", '"{}"', "{}"])
 @pytest.mark.parametrize("space", [1, 100_000])
 def test_a_word_is_read_at_once_however_long_it_is(value: str, space: int) -> None:
-    """Character by character, a megabyte would take a second, and a file that is no script minutes."""
+    """A long word is parsed in one step: character by character, a megabyte would take a second, and a file that is no
+    script minutes.
+    """
 
     def work(length: int, space: int = 1) -> int:
         script = f"set topic a{' ' * space}k=x{value.format('x' * length)}"
@@ -114,8 +118,8 @@ def test_a_line_that_is_too_long_for_a_script_is_refused_before_it_is_read(capsy
 def test_many_wrong_lines_are_all_named_and_the_first_have_hints(
     cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """To find the nearest of many names takes a tenth of a second, which would be hours for a script of another
-    cluster.
+    """Each wrong line of a script is reported, but only the first ones with a similar name: finding it among many names
+    takes a tenth of a second, which would be hours for a script of another cluster.
     """
     capsys.readouterr()
     count = 3 * HINTED

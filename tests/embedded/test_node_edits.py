@@ -1,4 +1,6 @@
-"""Tests of changes of nodes on an embedded cluster: deleted records, brokers, features, voters."""
+"""Tests of changes of nodes and logs on an embedded cluster: deleted records, unregistered brokers, feature levels,
+voters.
+"""
 
 import json
 from uuid import UUID
@@ -35,7 +37,7 @@ MD = "metadata.version"
 
 
 def furnish(cluster: EmbeddedCluster) -> None:
-    """Put three partitions with ten records each."""
+    """Add three partitions with ten records each."""
     add_topic(cluster.state, "orders", 3, 2)
     for number in range(3):
         log = cluster.state.logs["orders", number] = partition_log.PartitionLog()
@@ -48,7 +50,7 @@ session = worlds.session("cluster", lost_answer_timeout=0.5)
 
 
 async def outcomes(session: Session, text: str) -> list[Outcome]:
-    """Stage a script of edits and apply it with all warnings accepted; return the outcome of each target."""
+    """Stage a script of edits, apply it with all warnings accepted, and return the outcome of each target."""
     report = await staged(session, text)
     assert report.added, report
     done = await apply_plan(session, ApplyOptions(risks=ACCEPTED))
@@ -122,7 +124,7 @@ def only_describing(cluster: EmbeddedCluster) -> None:
 restricted = worlds.cluster(
     spec.ClusterSpec(brokers=4, super_users=frozenset()), furnish, only_describing, down=(4,), scope="module"
 )
-"""A cluster on which clients may describe everything and change nothing; broker 4 is down."""
+"""A fixture: a cluster on which clients may describe everything and change nothing; broker 4 is down."""
 
 
 @pytest.mark.parametrize(("text", "name", "right"), RIGHTS, ids=[each[0] for each in RIGHTS])
@@ -228,7 +230,7 @@ def test_a_static_quorum_is_refused(quorum: ThreadedCluster, capsys: pytest.Capt
 
 
 def test_a_change_for_another_cluster_is_refused(quorum: ThreadedCluster) -> None:
-    """The error is that of Kafka 3.9.1 and 4.4."""
+    """A change of voters with another cluster's id is refused with the same error as by Kafka 3.9.1 and 4.4."""
 
     async def changed(link: Link) -> tuple[int, str | None]:
         build = with_fields(cluster_id="another", voter_id=1, voter_directory_id=UUID(int=5))

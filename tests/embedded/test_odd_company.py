@@ -1,4 +1,6 @@
-"""Tests of two consoles at once, brokers that answer byte by byte, APIs that are all newer than kac, and reused ids."""
+"""Tests of unusual conditions: two consoles at once, brokers that answer byte by byte, APIs whose versions are all
+newer than kac's, and broker ids that are used again.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -36,7 +38,9 @@ cluster = worlds.embedded(ClusterSpec(brokers=2), worlds.topic("orders", ((1, 2)
 
 @pytest.mark.parametrize("force", [False, True])
 async def test_two_consoles_that_apply_at_once(cluster: EmbeddedCluster, force: bool) -> None:
-    """Each console reports its own edit's outcome. The second one stops, or with `force` overwrites the other value."""
+    """If two consoles apply edits of the same key at once, each reports its own edit's outcome; the second one stops,
+    or with `force` overwrites the other value.
+    """
     addresses = tuple(cluster.addresses.values())
     async with session_on(*addresses) as one, session_on(*addresses) as other:
         for session, value in ((one, "1000000"), (other, "2000000")):
@@ -59,7 +63,7 @@ async def test_two_consoles_that_apply_at_once(cluster: EmbeddedCluster, force: 
 
 @asynccontextmanager
 async def by_bytes(address: tuple[str, int]) -> AsyncIterator[tuple[str, int]]:
-    """Yield the address of a relay that passes on a broker's answers byte by byte."""
+    """Run a relay that forwards a broker's answers byte by byte, and yield its address."""
 
     async def hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, most: int) -> None:
         with suppress(ConnectionError):
@@ -121,7 +125,9 @@ async def test_all_apis_that_go_on_beyond_what_kac_knows_are_used_as_it_knows_th
 
 
 async def test_a_broker_id_that_is_used_again_is_read_anew_before_it_is_changed(cluster: EmbeddedCluster) -> None:
-    """Another broker with another value gets the id: the edit that was staged for the old one is not applied."""
+    """If another broker, with another value, gets a broker's id, the edit that was staged for the former broker is not
+    applied.
+    """
     resource = broker_resource(2)
     async with session_on(*cluster.addresses.values()) as session:
         await session.read_cluster()

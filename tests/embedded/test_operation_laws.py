@@ -1,5 +1,5 @@
-"""Tests of the law of operations: from any state, if kac dies at a write or a request, or brokers die, either the goal
-is reached and nothing is left behind, or the operation says what it waits for.
+"""Tests of a property of operations: from any state, if kac is killed at a write or a request, or brokers stop, either
+the goal is reached and nothing is left behind, or the operation says what it waits for.
 """
 
 import asyncio
@@ -40,18 +40,20 @@ FOREIGN = 7_000_000
 
 
 class Died(BaseException):
-    """kac has died, as if by kill -9."""
+    """Ends a run of kac as SIGKILL would."""
 
 
 class Deaths:
-    """Ends a run of kac right before or after a line of the journal, or a request that changes the cluster."""
+    """Ends a run of kac, by raising `Died`, right before or after it writes a line of the journal or sends a request
+    that changes the cluster.
+    """
 
     def __init__(self) -> None:
         self.left = 0
         self.dead = False
 
     def event(self) -> None:
-        """Count a moment before or after which the run may end."""
+        """Count a moment at which a run may end. Raises Died if it is the chosen one."""
         if self.dead:
             raise Died
         self.left -= 1
@@ -62,8 +64,8 @@ class Deaths:
 
 @contextmanager
 def mortal(patch: pytest.MonkeyPatch, deaths: Deaths) -> Iterator[None]:
-    """Let a run die at an event of `deaths`: before or after a write to the journal or a request. A run that died frees
-    no lease, and other runs see its process as dead.
+    """Inside the block, let runs of kac end at an event of `deaths`. A run that died releases no lease, and other runs
+    see its process as dead.
     """
     write, send, free = file._write, changes.send, Lease.free
 
@@ -98,7 +100,7 @@ def mortal(patch: pytest.MonkeyPatch, deaths: Deaths) -> Iterator[None]:
 
 
 class Die(NamedTuple):
-    """Run kac until its nth event, and let it die there."""
+    """An event: kac runs until its nth write or request, and dies there."""
 
     nth: int
 
@@ -112,14 +114,14 @@ class Up(NamedTuple):
 
 
 class Foreign(NamedTuple):
-    """Another tool moves a partition."""
+    """An event: another tool reassigns a partition."""
 
     partition: int
     to: tuple[int, ...]
 
 
 class ForeignCopy(NamedTuple):
-    """Another tool copies a replica into another directory."""
+    """An event: another tool moves a replica into another log directory."""
 
     partition: int
     broker: int
@@ -127,7 +129,7 @@ class ForeignCopy(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """An operator requests another throttle, or a cancellation."""
+    """An event: an operator requests another throttle, or a cancellation."""
 
     cancel: bool
     throttle: int
@@ -181,7 +183,7 @@ CASES = st.builds(
 
 
 async def lived(world: World, number: int, life: int) -> Operation:
-    """Run kac on the operation, with a new session that knows nothing of earlier runs."""
+    """Run kac on the operation, with a new session, so without memory of earlier runs. Return the operation."""
     session = Session(world.session.client, world.session.context, f"life-{life}", world.session.clock)
     return await work_on(session, number, pace=world.pace)
 
@@ -211,7 +213,9 @@ async def go_through(case: Case, patch: pytest.MonkeyPatch) -> None:
 
 
 async def has_ended(world: World, before: dict[tuple[str, str], str]) -> bool:
-    """Return whether the operation has ended. If so, check its end."""
+    """Return whether the operation has ended. If so, check its end as `ended_well` does. before: (entity, key) ->
+    value, the throttles that were set before the operation.
+    """
     for operation in (await read_operations(world.session, ended=1)).ended:
         await ended_well(world, operation, before)
         return True
@@ -219,7 +223,7 @@ async def has_ended(world: World, before: dict[tuple[str, str], str]) -> bool:
 
 
 async def goes_on(world: World, number: int, before: dict[tuple[str, str], str]) -> None:
-    """Start all brokers, run the operation without deaths, and check its end."""
+    """Start all brokers, run the operation without deaths until it ends, and check its end."""
     for broker in BROKERS:
         await world.cluster.broker_up(broker)
     operation = await lived(world, number, 1000)
@@ -234,7 +238,7 @@ async def goes_on(world: World, number: int, before: dict[tuple[str, str], str])
 
 
 async def happens(world: World, event: Happens, number: int, life: int, deaths: Deaths) -> bool:
-    """Let an event happen. Returns whether an operator's request was refused because the operation has ended."""
+    """Let an event happen. Return whether an operator's request was refused because the operation has ended."""
     alive = world.cluster.state.alive()
     match event:
         case Die(nth):
@@ -264,7 +268,9 @@ async def happens(world: World, event: Happens, number: int, life: int, deaths: 
 
 
 async def ended_well(world: World, operation: Operation, before: dict[tuple[str, str], str]) -> None:
-    """Fail unless the goal is reached and nothing is left behind, or the operation says what it waits for."""
+    """Raise AssertionError unless the goal is reached and nothing is left behind, or the operation says what it waits
+    for.
+    """
     seen(operation.state.value)
     if operation.ended is None:
         assert operation.progress is not None
@@ -290,7 +296,9 @@ async def ended_well(world: World, operation: Operation, before: dict[tuple[str,
 
 
 def elections_left(world: World, operation: Operation) -> list[int]:
-    """Return the moved partitions that are not led by their preferred replica, although it is in sync and alive."""
+    """Return the numbers of moved partitions that are not led by their preferred replica, although it is in sync and
+    its broker is up.
+    """
     alive, partitions = world.cluster.state.alive(), world.cluster.state.topics["orders"].partitions
     moved = (number for _, number in operation.moves())
     return [
@@ -301,20 +309,19 @@ def elections_left(world: World, operation: Operation) -> list[int]:
 
 
 FOUND = Case(((2,), (1, 2), (2, 4, 3), (1, 3, 2), (2, 4), (1,)), 1, goals.Balance(), None, False, (Down(2), Die(2)))
-"""A broker that was down during the balance comes back with too few replicas: the goal is judged by the brokers that
-were up.
+"""A case: a broker that was down during the balance comes back with too few replicas; the goal is judged by the brokers
+that were up.
 """
 
 LED = Case(((1, 2, 3), (1, 3), (2, 3)), 1, goals.Drain((3,)), 10**7, False, (Down(1), Up(1)))
-"""Broker 1 does not lead the partitions whose preferred leader it is: at the end the operation elects it for the moved
-ones.
+"""A case: broker 1 does not lead the partitions that prefer it; at the end the operation elects it for the moved ones.
 """
 WITHIN = Case(((1, 2), (1, 3), (2, 1)), 1, goals.DrainDir(1, DIRS[0]), 10**7, True, (ForeignCopy(2, 1, DIRS[0]),))
-"""The operation waits for the copy of another tool into the directory that is drained."""
+"""A case: the operation waits for another tool's copy into the directory that is drained."""
 
 
 def dying(case: Case, every: int) -> Callable[[Test], Test]:
-    """Add examples to a test: the case with a death at every nth moment."""
+    """Return a decorator that adds examples to a test: the case with a death at every nth write or request."""
 
     def with_examples(test: Test) -> Test:
         for nth in range(1, 66, every):

@@ -1,5 +1,5 @@
-"""Tests of skips and deletions of records: kac first keeps the records in a file or sends them to a dead-letter topic,
-else it changes nothing; and it can return the letters to their partitions.
+"""Tests of skipping and deleting records: kac first saves the records in a file or sends them to a dead-letter topic,
+or else changes nothing; and it can send the dead letters back to their partitions.
 """
 
 import asyncio
@@ -67,15 +67,13 @@ kac = worlds.commands()
 
 @pytest.fixture(autouse=True)
 async def filled(link: Link) -> None:
-    """Write four records to orders/0. The second is the poison, and the group billing has committed the offset before
-    it.
-    """
+    """Write four records to orders/0; the second one, at offset 1, is the poison, which can't be processed."""
     some = [NewRecord(b"a", b"0"), POISON, NewRecord(b"c", b"2"), NewRecord(b"d", None)]
     await dead_letters.write(link, "orders", 0, some)
 
 
 def at(cluster: ThreadedCluster) -> int:
-    """Return the group's offset."""
+    """Return the group's committed offset of orders/0."""
     found: int = cluster.call(lambda each: each.state.groups["billing"].offsets["orders", 0].offset)
     return found
 
@@ -284,7 +282,9 @@ async def test_another_run_says_that_letters_were_written_before(
 async def test_letters_that_may_have_been_written_before_are_said(
     cluster: ThreadedCluster, session: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The warning is for a run with other batches. A session that sends the same batch again writes it once."""
+    """If another run may have written the dead letters before, in other batches, kac warns. If the same session sends
+    the same batch again, brokers write it once, without a warning.
+    """
     lost = faults.Fault(faults.Cut(faults.Moment.BEFORE), api="produce")
     cluster.call(lambda each: each.faults.add(lost))
     for text in (f"{SKIP} to topic orders.dlt; {APPLY}", APPLY):
@@ -347,7 +347,7 @@ async def test_a_group_with_members_gets_no_letters(cluster: ThreadedCluster, se
 
 
 async def with_letters(session: Session) -> EditStatement:
-    """Return the skip with the letter of the poison."""
+    """Return the statement that skips the poison, with the dead letter for it."""
     (statement,) = parse(f"{SKIP} to topic orders.dlt")
     assert isinstance(statement, SkipRecords)
     await reading.read_needs(session, needs(statement, None))

@@ -1,4 +1,4 @@
-"""Tests of other servers than Kafka, and of other releases than the newest, with all front ends."""
+"""Tests of servers other than Kafka, and of other releases than the newest, with all front ends of kac."""
 
 import ast
 import asyncio
@@ -37,12 +37,12 @@ from tests.tui.console_app import Driven, driven_on
 # -- Servers other than Kafka: no front end reports trouble on a healthy one -------------------------------------------
 
 FALSE_HERE = ("ZooKeeper", "Upgrade", "needs Kafka", "Traceback")
-"""Words that no front end may write about a server that is not Kafka, or is new enough."""
+"""Words that no front end may print about a server that is not Kafka, or is new enough."""
 
 
 @pytest.fixture(scope="module", params=sorted(PROFILES))
 def server(request: pytest.FixtureRequest) -> Iterator[tuple[str, ThreadedCluster]]:
-    """A healthy server of each profile, with topics and groups."""
+    """Provide, in turn for each profile, its name and a healthy server with topics and groups."""
     with run_in_thread(ClusterSpec(scenario="quiet", profile=PROFILES[request.param])) as running:
         yield request.param, running
 
@@ -113,7 +113,7 @@ def test_doctor_lists_what_is_missing(
 
 @pytest.fixture
 async def walk(server: tuple[str, ThreadedCluster]) -> AsyncIterator[Driven]:
-    """The console on the server."""
+    """Provide the running console on the server."""
     settings = ConnectionSettings(parse_bootstrap(server[1].bootstrap))
     with AdminClient(settings) as client:
         app = Console(
@@ -146,7 +146,9 @@ async def test_the_walk(walk: Driven, server: tuple[str, ThreadedCluster]) -> No
 
 
 def test_a_server_is_named_in_its_own_record_alone() -> None:
-    """No condition in the code may depend on a vendor."""
+    """The product's code names another vendor's server only in its profile, so that no condition depends on a
+    vendor.
+    """
     root = Path(console.__file__).parent
     named = {
         str(path.relative_to(root))
@@ -162,7 +164,7 @@ def test_a_server_is_named_in_its_own_record_alone() -> None:
 (KEY,) = PLACEMENT_KEYS
 RULE = {"version": 2, "replicas": [{"count": 2, "constraints": {}}], "observers": [{"count": 1, "constraints": {}}]}
 PLACED = {"stretched": json.dumps(RULE), "also": json.dumps(RULE | {"observers": [{"count": 2, "constraints": {}}]})}
-"""Topic -> the value of the placement config; it is empty for all other topics."""
+"""Topic -> the value of its placement config; empty for all other topics."""
 
 
 def with_placements(answer: Any) -> Any:
@@ -181,7 +183,9 @@ def _placed(result: Any) -> Any:
 
 @pytest.fixture
 def observing() -> Iterator[ThreadedCluster]:
-    """A cluster with four brokers. Broker 4 is an observer of two topics, and a missing replica of a third one."""
+    """Provide a cluster with four brokers. Broker 4 is an observer of two topics, and a missing replica of a third
+    one.
+    """
     profile = Profile(release="3.9", answers={"describe_configs": with_placements})
     with run_in_thread(ClusterSpec(brokers=4, profile=profile)) as running:
         running.call(seed)
@@ -242,7 +246,7 @@ async def test_a_server_without_placements_is_asked_for_one_topic(capsys: pytest
 
 
 def _refused(answer: Any) -> Any:
-    """Return the answer without the configs of topics, which the user may not read."""
+    """Return the answer with the configs of topics removed, as if the user may not read them."""
     return replace(answer, results=tuple(replace(each, error_code=29, configs=()) for each in answer.results))
 
 
@@ -259,7 +263,7 @@ async def test_where_configs_may_not_be_seen_one_topic_is_asked_for(capsys: pyte
 # -- Older and newer releases ------------------------------------------------------------------------------------------
 
 older = worlds.cluster(like("2.8", scenario="quiet"), scope="module")
-"""A cluster with three brokers, topics and groups."""
+"""A fixture: a cluster like Kafka 2.8 with three brokers, topics and groups."""
 
 on_older = worlds.commands("older")
 
@@ -311,7 +315,7 @@ WHY = "the topology of orders is not deleted: the plugin is down"
 
 
 def put_group(cluster: EmbeddedCluster, group: groups.Group) -> None:
-    """Put a group into a cluster, and create the internal topic of groups if it is missing."""
+    """Add a group to a cluster, and create __consumer_offsets if it is missing."""
     cluster.state.groups[group.id] = group
     if OFFSETS not in cluster.state.topics:
         cluster.state.put_topic(replicas.new_topic(OFFSETS, [[1]], [1], internal=True))
@@ -332,7 +336,7 @@ async def test_why_a_group_is_not_deleted(release: str, message: str) -> None:
 
 @pytest.mark.parametrize(("kind", "shown"), [("streams", "sticky"), ("consumer", None)])
 def test_a_streams_groups_assignor_is_shown(kind: str, shown: str | None, capsys: pytest.CaptureFixture[str]) -> None:
-    """kac shows the assignor of a streams group, but not that of a consumer group, which belongs to the target
+    """kac shows the assignor of a streams group; not that of a consumer group, because it is that of the target
     assignment only.
     """
 
@@ -358,8 +362,8 @@ async def test_it_is_on_the_screen() -> None:
 
 
 def test_the_nodes_of_a_streams_group(capsys: pytest.CaptureFixture[str]) -> None:
-    """kac shows the nodes of a streams group's topology, and says so if there are none: a broker plugin, which Kafka
-    does not include, stores them (KIP-1331).
+    """kac shows the nodes of a streams group's topology, and says so if the broker has none: a broker plugin, which
+    Kafka does not include, stores them (KIP-1331).
     """
     nodes = (
         newer_groups.Node("SOURCE-0", 1, sources=("payments",), successors=("SUM-1",)),

@@ -1,4 +1,4 @@
-"""Tests of the proposals' formats over sockets."""
+"""Tests over sockets of API formats that were proposed in KIPs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -29,8 +29,8 @@ from tests.support.notifications import missed, notifications
 
 
 async def ask(cluster: EmbeddedCluster, kind: type[Any], broker: int | None = None, **given: Any) -> Any:
-    """Send a request with these fields to a broker, by default the controller; return the answer. Fails unless each
-    byte of it is decoded.
+    """Send a request with these fields to a broker, or for None to the controller; return the response. Raises
+    AssertionError unless each byte of it is decoded.
     """
     request = kafka_messages.entity(kind, given)
     host, port = cluster.addresses[broker or cluster.state.controller_id]
@@ -52,20 +52,22 @@ async def ask(cluster: EmbeddedCluster, kind: type[Any], broker: int | None = No
 
 
 class WatchedClock(manual_clock.ManualClock):
-    """A manual clock with an event that is set when a task sleeps."""
+    """A manual clock that sets an event when a task waits in `sleep`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.slept = asyncio.Event()
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep until the clock has advanced so far."""
+        """Set the event, and wait until the clock has advanced by `seconds`."""
         self.slept.set()
         await super().sleep(seconds)
 
 
 async def until(cluster: EmbeddedCluster, is_so: Callable[[], bool]) -> None:
-    """Wait until a change makes a condition true. Raises TimeoutError after `patience.PATIENCE` seconds."""
+    """Wait until a change of the cluster's state makes a condition true. Raises TimeoutError after `patience.PATIENCE`
+    seconds.
+    """
     settled = asyncio.Event()
     unsubscribe = cluster.state.subscribe(lambda _: settled.set() if is_so() else None)
     if not is_so():
@@ -75,7 +77,7 @@ async def until(cluster: EmbeddedCluster, is_so: Callable[[], bool]) -> None:
 
 
 class Rights:
-    """An authorizer that allows everyone the listed (operation, resource type, name), and nothing else."""
+    """An authorizer that allows every principal the listed (operation, resource type, name), and nothing else."""
 
     def __init__(self, *allowed: tuple[str, str, str]) -> None:
         self.allowed = frozenset(allowed)
@@ -83,7 +85,7 @@ class Rights:
     def allows(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, name: str, view: state.View
     ) -> bool:
-        """Return whether the operation is listed."""
+        """Return whether the operation on the resource is listed."""
         return (operation.name, resource.name, name) in self.allowed
 
     def allows_somewhere(
@@ -509,7 +511,7 @@ async def test_dynamic_goes_before_the_file_and_that_before_the_default() -> Non
 # -- KIP-21's change notifications: in order, with versions, read later, deleted after 15 minutes ----------------------
 
 BARE = ClusterSpec(versions="3.9")
-"""A release without configs at the start; later ones have one."""
+"""A cluster of a release that has no dynamic configs at the start; later releases have one."""
 
 
 def change_all(cluster: EmbeddedCluster) -> None:
@@ -567,7 +569,7 @@ ANONYMOUS = "User:ANONYMOUS"
 
 @pytest.fixture
 async def open_cluster() -> AsyncIterator[EmbeddedCluster]:
-    """A cluster with three brokers on which everyone may do everything on the cluster."""
+    """Provide a cluster with three brokers on which every principal may do everything on the resource Cluster."""
     async with EmbeddedCluster(ClusterSpec()) as running:
         running.authorizer = Rights(ALL_ON_CLUSTER)
         yield running
@@ -638,7 +640,9 @@ async def test_prefixes_are_not_told_as_names(open_cluster: EmbeddedCluster) -> 
 async def altered(
     open_cluster: EmbeddedCluster, *requests: tuple[Resource, list[tuple[int, WireAcl]]], broker: int | None = None
 ) -> list[tuple[str, list[tuple[int, int]]]]:
-    """Send AlterAcls; return the name of each resource, and (action, error) of each action."""
+    """Send an AlterAcls request; return the name of each resource, with (action, error code) of each action. broker:
+    None for the controller.
+    """
     response = await ask(open_cluster, kip4.AlterAclsRequest, broker, requests=requests)
     return [
         (item.resource.resource_name, [(result.action, result.error_code) for result in item.results])
@@ -743,7 +747,7 @@ async def test_each_filter_is_refused_without_rights(open_cluster: EmbeddedClust
 # -- KIP-248's quota requests, and DescribeClientQuotas with many filters, over sockets --------------------------------
 
 Whose = tuple[int, str | None]
-"""The type and the name of an entity with quotas."""
+"""The type and the name of a quota's entity; None for the default."""
 NOBODY: Whose = (0, None)
 
 
@@ -761,7 +765,7 @@ def entity(**parts: str | None) -> QuotaEntity:
 
 @pytest.fixture
 def quotas(cluster: EmbeddedCluster) -> EmbeddedCluster:
-    """A cluster with all kinds of quotas."""
+    """Provide a cluster with all kinds of quotas."""
     for whose, rate in (
         (entity(user="a"), 1.0),
         (entity(user=None), 2.0),
@@ -986,7 +990,7 @@ CODE, MESSAGE = 9999, "so it was declared"
 
 
 def two_of_each(entity: Any) -> Any:
-    """Return an entity with arbitrary values, and with two items in each array."""
+    """Return an instance of an entity's class with arbitrary values, and with two items in each array."""
     return entity(**{field.name: some(field.type) for field in fields(entity)})
 
 

@@ -1,4 +1,4 @@
-"""Tests of quotas over the wire, and of their enforcement."""
+"""Tests of quotas over sockets, and of their enforcement."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -38,7 +38,9 @@ Entry = tuple[Mapping[str, str | None], Mapping[str, float | None]]
     ],
 )
 def test_brokers_go_through_names_in_an_order_of_their_own(names: tuple[str, ...], order: list[str]) -> None:
-    """The order was observed in the errors and answers of a broker of 4.3."""
+    """The embedded cluster handles names in the order that was observed in the errors and answers of a broker of
+    4.3.
+    """
     assert java.sized_hash_order(names) == order
 
 
@@ -51,7 +53,9 @@ def altered(entries: Iterable[Entry], *, dry: bool = False) -> Any:
 
 
 async def test_what_stays_as_it_is_counts_for_nothing(cluster: EmbeddedCluster) -> None:
-    """A controller refuses a change of more than 10,000 records, but values that do not change need no record."""
+    """Values that do not change do not count towards the controller's limit of 10,000 records in a change, because they
+    need no record.
+    """
     entries: list[Entry] = [({USER: f"u{number}"}, {RATE: 1.0, PERCENTAGE: 50.0}) for number in range(5_001)]
     refused = (44, "Request parameters do not satisfy the configured policy.")
     async with RawClient(cluster) as client:
@@ -271,7 +275,7 @@ async def timed(clock: ManualClock) -> AsyncIterator[EmbeddedCluster]:
 
 
 async def produce(client: RawClient, size: int, acks: int = -1) -> float:
-    """Produce a record of this size; return the throttle time, seconds."""
+    """Produce a record of `size` bytes; return the throttle time in seconds."""
     answer = await client.ask("produce", 9, produce_request(batch(b"x" * size), "orders", 0, acks))
     assert answer.responses[0].partition_responses[0].error_code == 0
     seconds: float = answer.throttle_time.total_seconds()

@@ -1,4 +1,4 @@
-"""Tests of records over the wire: accepted and refused batches, retention, and fetches."""
+"""Tests of records over sockets: accepted and refused batches, retention, and fetches."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -27,7 +27,7 @@ async def clock() -> ManualClock:
 
 @pytest.fixture
 async def cluster(clock: ManualClock) -> AsyncIterator[EmbeddedCluster]:
-    """A cluster with three brokers; broker 1 leads the only partition of ``orders``."""
+    """Provide a cluster with three brokers; broker 1 leads the only partition of ``orders``."""
     running = EmbeddedCluster(ClusterSpec(static_configs={"log.retention.check.interval.ms": "1"}), clock)
     running.state.put_topic(new_topic("orders", [(1, 2)], running.state.alive()))
     async with running:

@@ -40,18 +40,18 @@ from tests.support.children import Child
 from tests.support.patience import PATIENCE
 
 poison = worlds.running(poisoned, scope="module")
-"""A cluster with the topic `orders`: partition 0 has ten records, of which one is not JSON; partition 1 has hostile
-text.
+"""A fixture: a cluster with the topic `orders`: partition 0 has ten records, of which one is not JSON; partition 1 has
+hostile text.
 """
 many = worlds.cluster(ClusterSpec(scenario="quiet"), scope="module")
-"""A cluster with the topic `FAILED_ORDERS`: 400 records in each of three partitions."""
+"""A fixture: a cluster with the topic `FAILED_ORDERS`: 400 records in each of three partitions."""
 on_poison = worlds.commands("poison")
 on_many = worlds.commands("many")
 COUNT = 1_200
 
 
 def lines(ran: worlds.Ran) -> list[dict[str, Any]]:
-    """Return the records of JSON lines."""
+    """Parse the records that a command printed as JSON lines."""
     return [json.loads(line) for line in ran.out.splitlines()]
 
 
@@ -61,7 +61,7 @@ def offsets(ran: worlds.Ran) -> list[int]:
 
 @contextmanager
 def process(cluster: ThreadedCluster, *words: str, **more: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Run ``kac records`` in a separate process."""
+    """Run ``kac records`` in a separate process until the end of the block, and yield the process."""
     environ = {**os.environ, "PYTHONPATH": str(worlds.ROOT)}
     command = [sys.executable, "-m", "console", "records", "-b", cluster.bootstrap, *words]
     with Child(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ, **more) as started:
@@ -252,7 +252,7 @@ def test_a_file_has_a_manifest(many: ThreadedCluster, on_many: worlds.Kac, tmp_p
 
 
 def full_disk(size: int) -> Callable[[], None]:
-    """Return a function that limits the size of files, like a full disk."""
+    """Return a function that limits the size of files written by a process to `size` bytes, as a full disk would."""
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
@@ -285,7 +285,9 @@ def test_what_was_written_before_the_disk_was_full_stands(many: ThreadedCluster,
 def guarded(
     poison: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> worlds.Kac:
-    """A function that runs ``kac records`` in a context that masks a field, hides contents, or never shows them."""
+    """Provide a function that runs ``kac records`` in a context that masks a field, hides contents, or never shows
+    them.
+    """
     config = tmp_path / "config.toml"
     servers = f'"bootstrap.servers" = "{poison.bootstrap}"\n'
     kinds = {"masked": 'mask = ["$.**.price"]\n', "hidden": 'records = "hidden"\n', "never": 'records = "never"\n'}
@@ -344,7 +346,9 @@ def test_hidden_contents_need_to_be_asked_for_and_never_is_never(guarded: worlds
 
 @pytest.fixture(scope="module", params=["4.4", "3.9", "2.8"])
 def poisoned_records(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
-    """A poisoned cluster of each release. Fetches of 2.8 name topics, and later ones have their ids."""
+    """Provide a poisoned cluster, in turn for each release. Fetch requests of 2.8 name topics, later ones have their
+    ids.
+    """
     with poisoned(request.param) as running:
         yield running
 
@@ -353,7 +357,7 @@ run = worlds.script
 
 
 async def found(running: ThreadedCluster, text: str) -> list[dict[str, Any]]:
-    """Return the records of a statement as JSON."""
+    """Run a statement, and return its records as JSON objects."""
     out, code = await run(running, text, "json")
     assert code == 0
     return list(json.loads(out)["records"])
@@ -466,7 +470,7 @@ async def test_what_is_not_there_fails_alone(
 
 
 def kept(folder: Path) -> bytes:
-    """Return the contents of all files in a folder."""
+    """Return the joined contents of all files in a folder."""
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 

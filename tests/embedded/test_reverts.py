@@ -1,4 +1,4 @@
-"""Tests of reverts, and of changes that other clients revert."""
+"""Tests of reverting changes, and of changes that other clients revert."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ client = worlds.client("cluster", lost_answer_timeout=1.0)
 
 
 def make(cluster: EmbeddedCluster, name: str = "orders", partitions: int = 1) -> None:
-    """Let another client create a topic, after it has deleted one of the same name."""
+    """Create a topic as another client would, after deleting any topic of that name."""
     if name in cluster.state.topics:
         cluster.state.remove_topic(name)
     cluster.state.put_topic(replicas.new_topic(name, replicas.striped([1], partitions, 1), [1]))
@@ -87,7 +87,7 @@ async def change(client: AdminClient, *edits: plan_edits.Edit) -> int:
 
 
 async def revert(client: AdminClient, number: int, *, force: bool = False) -> tuple[RevertReport, ApplyReport]:
-    """Stage a revert and apply it."""
+    """Stage the revert of a change, given by its number, and apply it. Return both reports."""
     session = session_of(client)
     staged = await stage_revert(session, number)
     return staged, await apply_plan(session, ApplyOptions(force=force))
@@ -151,8 +151,8 @@ async def test_the_id_is_known_where_the_answer_of_the_creation_was_lost(
 
 
 async def test_where_no_id_is_known_it_says_so_and_asks(cluster: EmbeddedCluster, client: AdminClient) -> None:
-    """If the journal has no id of a topic, as after an earlier version of kac, a revert reports that the id is unknown,
-    and applies only if the operator accepts that.
+    """If the journal lacks a topic's id, as after an earlier version of kac, a revert says that the id is unknown, and
+    is applied only if the operator accepts that.
     """
     number = await change(client, CREATE)
     path = journal()
@@ -187,7 +187,9 @@ async def test_a_config_of_a_topic_that_was_made_again_with_the_same_value(
 async def test_what_is_staged_for_a_topic_is_not_sent_to_another_of_its_name(
     cluster: EmbeddedCluster, client: AdminClient
 ) -> None:
-    """This holds for all edits, and for a plan in a file, not only for reverts."""
+    """If a topic is deleted and created again, no staged edit of the former topic is sent: neither a revert nor any
+    other edit, nor a plan in a file.
+    """
     make(cluster)
     session = session_of(client)
     edit = plan_edits.SetConfig(ORDERS, RETENTION, "5000")
@@ -228,7 +230,9 @@ async def test_a_later_change_that_was_taken_back_does_not(cluster: EmbeddedClus
 async def test_a_user_that_was_made_again_since_is_not_deleted_unasked(
     cluster: EmbeddedCluster, client: AdminClient, iterations: int
 ) -> None:
-    """kac also stops if the iterations are the same, because another password can't be seen."""
+    """If a SCRAM credential was set again since it was created, its revert asks before it deletes it, even if the
+    iterations are the same, because a changed password can't be seen.
+    """
     number = await change(client, plan_edits.UpsertScram(ALICE, 4096, secret.Secret("first")))
     theirs = plan_edits.UpsertScram(ALICE, iterations, secret.Secret("second"))
     other = Session(client, Context("other", "tests", client.settings, journal=False), "test")
@@ -439,7 +443,9 @@ async def test_what_the_level_forbids_is_refused_when_it_is_staged(
 async def test_a_level_that_forbids_what_is_staged_is_refused(
     session: Session, levelled: EmbeddedCluster, text: str, level: str, why: str
 ) -> None:
-    """Whichever of the two is staged first, the other is refused as a whole."""
+    """If a feature level and another staged edit exclude each other, the one that is staged second is refused as a
+    whole.
+    """
     levelled.state.alter_config(CLUSTER_DEFAULT, {MIN_ISR: "2"})
     assert not (await staged(session, text)).refused
     (refused,) = (await staged(session, level)).refused
@@ -651,7 +657,7 @@ def test_throttles_that_are_meant_are_declared(tmp_path: Path, text: str, fine: 
 
 
 def test_ctrl_c_waits_for_a_change_in_flight(with_orders: ThreadedCluster, tmp_path: Path, own_home: Path) -> None:
-    """Ctrl-C comes while a broker works on the change: kac waits for the outcome and writes it into the journal."""
+    """If Ctrl-C comes while a broker handles a change, kac waits for the outcome and writes it into the journal."""
     running = threading.Event()
     with_orders.call(lambda c: c.state.replace_config(ORDERS, {}))
     fault = Fault(Delay(2.0), api="incremental_alter_configs", nth=2, times=1)
@@ -671,7 +677,9 @@ def test_ctrl_c_waits_for_a_change_in_flight(with_orders: ThreadedCluster, tmp_p
 
 
 async def test_who_may_change_and_not_look_changes_and_is_told(own_home: Path) -> None:
-    """kac read nothing, so it finds no conflict, and it can't revert to an unknown value."""
+    """If the user may change but not describe, kac applies the edit, says that it found no conflict because it read
+    nothing, and that it can't revert to an unknown value.
+    """
     users = {"alice": secret.Secret("alice-secret")}
     async with EmbeddedCluster(spec.ClusterSpec(brokers=1, sasl=spec.SaslSpec(plain=users))) as running:
         state = running.state

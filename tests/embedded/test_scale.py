@@ -28,16 +28,16 @@ from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
 MINUTE = 12
-"""Ticks in a minute, at the console's refresh of 5 seconds."""
+"""Number of ticks in a minute, with the console's refresh interval of 5 s."""
 WAIT = PATIENCE
 ROWS = 40
 
 large = worlds.cluster(ClusterSpec(scenario="large"), scope="module")
-"""The large cluster, which no other client changes."""
+"""A fixture: the large cluster, which no other client changes."""
 
 
 class Idle:
-    """A console that reads only when the test causes a tick."""
+    """A console that reads only when the test causes a tick of its refresh timer."""
 
     def __init__(self, cluster: ThreadedCluster, app: Console, pilot: Pilot[Any]) -> None:
         self.cluster = cluster
@@ -52,7 +52,7 @@ class Idle:
         await self.pilot.pause()
 
     async def minute(self) -> dict[str, Count]:
-        """Return the requests by API of a minute of ticks."""
+        """Cause the ticks of a minute; return API -> the number and bytes of its requests."""
         await self.at_rest()
         self.cluster.call(lambda running: running.counters.reset())
         for _ in range(MINUTE):
@@ -63,7 +63,7 @@ class Idle:
         )
 
     def total(self, api: str) -> Count:
-        """Return the requests of an API since the counters were reset."""
+        """Return the number and bytes of an API's requests since the counters were reset."""
         return self.cluster.call(lambda running: running.counters.total(api))
 
     async def until_read(self, part: str) -> None:
@@ -76,7 +76,7 @@ class Idle:
 
 @asynccontextmanager
 async def idle(cluster: ThreadedCluster) -> AsyncIterator[Idle]:
-    """Open the console on its topics. It is paused, so it has no ticks of its own."""
+    """Run the console on its topics, paused so that it has no ticks of its own, and yield it."""
     cluster.call(lambda running: running.counters.reset())
     context = context_of("large", cluster.bootstrap, 1)
     with AdminClient(context.settings) as client:

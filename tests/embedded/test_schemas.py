@@ -1,4 +1,6 @@
-"""Tests of records with schemas of a registry: written by other serializers, and read with faulty registries."""
+"""Tests of records with schemas of a registry: written by other programs' serializers, and read with faulty
+registries.
+"""
 
 import asyncio
 import io
@@ -71,14 +73,16 @@ schemas = worlds.running(registry, scope="module")
 
 @pytest.fixture(scope="module")
 def cluster(schemas: RegistryServer) -> Iterator[ThreadedCluster]:
-    """A cluster with a topic that has a record of each kind."""
+    """Provide a cluster with a topic that has a record of each format."""
     with run_in_thread(like("4.4", brokers=1)) as running:
         asyncio.run(_fill(running, schemas.url, guids=True))
         yield running
 
 
 def by_serializers(url: str, *, guids: bool) -> list[tuple[bytes | None, bytes | None, list[tuple[str, bytes]]]]:
-    """Return key, value and headers of records from Confluent's serializers. guids: whether the registry has GUIDs."""
+    """Return (key, value, headers) of records that Confluent's serializers write; None for no key or value. guids:
+    whether the registry has GUIDs.
+    """
     pytest.importorskip("confluent_kafka.schema_registry.avro")
     from confluent_kafka.schema_registry import SchemaRegistryClient, header_schema_id_serializer
     from confluent_kafka.schema_registry.avro import AvroSerializer
@@ -107,7 +111,7 @@ def by_serializers(url: str, *, guids: bool) -> list[tuple[bytes | None, bytes |
 
 
 def payment_class() -> Any:
-    """Return the class of a message, from Google's compiler."""
+    """Return the class of a Protobuf message, compiled by Google's compiler."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     from console.admin.protobuf_compiler import compiled
@@ -139,7 +143,7 @@ async def _fill(running: ThreadedCluster, url: str, *, guids: bool) -> None:
 
 
 async def run(running: ThreadedCluster, text: str, output: str = "json", **changes: Any) -> str:
-    """Return the output of a script."""
+    """Run a script on a cluster, and return its output. changes: other fields of the context."""
     out, code = await worlds.script(running, text, output, **changes)
     assert code == 0
     return out
@@ -235,7 +239,7 @@ APICURIO: dict[str, Any] = json.loads(RECORDED.read_text())
 
 @pytest.fixture(scope="module")
 def apicurios() -> Iterator[RegistryServer]:
-    """A registry with the recorded answers of Apicurio's."""
+    """Provide a registry with the recorded answers of Apicurio's registry."""
     with registry() as running:
         for path, body in APICURIO["answers"].items():
             running.bad[path.partition("?")[0]] = Bad(body=body.encode())
@@ -243,14 +247,14 @@ def apicurios() -> Iterator[RegistryServer]:
 
 
 def as_record(payload: dict[str, Any]) -> Record:
-    """Return the record of a payload from another serializer."""
+    """Return a payload of another serializer as a record."""
     headers = tuple((name.encode(), bytes.fromhex(value)) for name, value in payload["headers"])
     data, is_key = bytes.fromhex(payload["data"]), payload["name"].startswith("key-")
     return Record(TOPIC, 0, 0, -1, data if is_key else None, None if is_key else data, headers, BatchFacts(0))
 
 
 async def read_by(settings: HttpSettings, record: Record, *mask: str) -> Record:
-    """Return a record as it may be shown, decoded with the registry's schemas."""
+    """Return a record as kac shows it, decoded with the registry's schemas. mask: paths of fields to hide."""
     of = SchemaRegistry(settings)
     decoder = registry_decoder(tuple(map(record_masks.mask_path, mask)), of)
     await of.look_up(decoder.missing(record))
@@ -275,7 +279,9 @@ async def test_what_apicurios_own_serializers_write_is_read(apicurios: RegistryS
 
 
 async def test_an_id_of_apicurios_is_never_asked_for_as_confluents(schemas: RegistryServer) -> None:
-    """In Confluent's API the same id is another schema's."""
+    """kac never looks up an id from Apicurio's serializers by Confluent's API, where the same id is another
+    schema's.
+    """
     before = len(schemas.asked)
     (payload,) = (each for each in APICURIO["payloads"] if each["name"] == "avro-global")
     shown = await read_by(schemas.settings, as_record(payload))
@@ -388,7 +394,9 @@ async def test_a_schema_of_another_topic_says_so(subject: str, *, is_of_topic: b
 
 
 async def test_unions_and_names_that_refer_to_others_and_defaults_that_do_not_fit() -> None:
-    """Confluent's registry accepts these schemas. fastavro encodes the values."""
+    """kac decodes values of unusual schemas that Confluent's registry accepts: unions, names that refer to others, and
+    defaults of another type. fastavro encodes the values.
+    """
     import fastavro
 
     invoice = {"type": "record", "name": "shop.Invoice", "fields": [{"name": "n", "type": "int", "default": "none"}]}
@@ -421,7 +429,7 @@ async def test_an_alias_is_masked_as_the_name_that_it_stands_for() -> None:
 
 
 async def asked(settings: HttpSettings, *numbers: int) -> list[Any]:
-    """Return the schemas that a client has for ids after a lookup."""
+    """Look up schemas by their ids, and return what the client then has for each."""
     client = SchemaRegistry(settings)
     keys = [SchemaKey(number) for number in numbers]
     await client.look_up(keys)
@@ -517,7 +525,9 @@ async def test_tls_with_a_certificate_of_our_own(cluster: ThreadedCluster, tmp_p
         running.register("s", '"int"')
 
         async def answer(tls: TlsSettings) -> Any:
-            """Look up the schema on the client's event loop, which also runs connections to brokers."""
+            """Look up the schema on the client's event loop, on which the connections to brokers also run; return
+            it.
+            """
             of = SchemaRegistry(replace(running.settings, tls=tls))
             await client.run(look_up, of, [SchemaKey(1)])
             return of.known(SchemaKey(1))

@@ -1,4 +1,4 @@
-"""Tests of a broker's protocol: requests, logins, long answers, and clusters in threads and processes."""
+"""Tests of the embedded broker as a server: requests, logins, long answers, and clusters in threads and processes."""
 
 import argparse
 import asyncio
@@ -359,7 +359,7 @@ def test_entries_are_encoded_as_kio_does(entries: list[tuple[QuotaEntity, dict[s
 
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Make the large scenario smaller; return the number of its quota entities."""
+    """Make the scenario `large` smaller; return the number of its quota entities."""
     monkeypatch.setattr(large, "QUOTA_ENTITIES", 40_000)
     monkeypatch.setattr(large, "ACLS", 20_000)
     return large.QUOTA_ENTITIES

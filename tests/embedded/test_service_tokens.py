@@ -1,5 +1,5 @@
-"""Tests of identity provider tokens (client credentials) for a schema registry and for Connect's workers: kac fetches a
-token once, fetches another one if it is refused, and never shows it.
+"""Tests of an identity provider's tokens (client credentials) for a schema registry and for Connect's workers: kac
+fetches a token once, fetches another one if it is refused, and never shows it.
 """
 
 import json
@@ -30,7 +30,7 @@ def provider() -> Iterator[OidcServer]:
 
 @pytest.fixture
 def server() -> Iterator[RegistryServer]:
-    """A registry that accepts the identity provider's tokens for its present subject."""
+    """Provide a registry that accepts only the identity provider's tokens for its present subject."""
     with registry() as running:
         running.register("orders-value", '"int"')
         yield running
@@ -41,7 +41,7 @@ def login(provider: OidcServer, secret: str = SECRET) -> SaslSettings:
 
 
 def demand(server: RegistryServer, subject: str) -> None:
-    """Let the registry accept only tokens of this subject."""
+    """Make the registry accept only tokens of this subject."""
     server.accepts = lambda header: subject_of(header) == subject
 
 

@@ -1,4 +1,4 @@
-"""Tests of the state: kept across restarts, and filled by scenarios."""
+"""Tests of the embedded cluster's state: saved and restored across restarts, and filled by scenarios."""
 
 import asyncio
 import os
@@ -56,7 +56,9 @@ async def test_everything_is_there_after_a_restart(tmp_path: Path, scenario: str
 
 
 async def test_replicas_are_in_their_directories_after_a_restart(tmp_path: Path) -> None:
-    """A copy in progress continues after the restart, by the time that has passed."""
+    """After a restart, replicas are in the same log directories, and a running copy continues as if the time between
+    had been spent copying.
+    """
     dirs, clock = ("/data1", "/data2"), ManualClock()
     spec = ClusterSpec(brokers=1, static_configs={"log.dirs": ",".join(dirs)}, state_file=tmp_path / "state")
     async with EmbeddedCluster(spec, clock) as cluster:
@@ -78,7 +80,7 @@ async def test_replicas_are_in_their_directories_after_a_restart(tmp_path: Path)
 
 
 async def a_copy_ends(cluster: EmbeddedCluster, clock: ManualClock) -> None:
-    """Advance the clock by a second, and wait until a copy ends. Raises TimeoutError after `PATIENCE` seconds."""
+    """Advance the clock second by second until a copy ends. Raises TimeoutError after `PATIENCE` seconds."""
     touched = asyncio.Event()
     await clock.asleep()
     cluster.state.touched.add(touched.set)
@@ -207,7 +209,9 @@ def test_hashes_of_texts() -> None:
 
 
 def test_the_order_of_a_map() -> None:
-    """`hash_order` has the order of Java's HashMap: colliding keys stay in the order of their insertion."""
+    """`hash_order` gives the order of Java's HashMap, in which keys with colliding hashes keep the order of their
+    insertion.
+    """
     assert java.hash_order(["BB", "Aa", "b", "a"]) == ["BB", "Aa", "a", "b"]
     keys = ["retention.ms", "message.timestamp.type", "cleanup.policy", "segment.ms", "no.such.key", "compression.type"]
     assert java.hash_order(keys) == [

@@ -1,4 +1,4 @@
-"""Tests of many kinds of terminals: kac writes what they can show, or says why it does not work there."""
+"""Tests of many types of terminals: kac writes only what they can show, or says why it does not work there."""
 
 import contextlib
 import fcntl
@@ -38,7 +38,7 @@ ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ThreadedCluster]:
-    """A cluster with a topic, and a user whose name is not ASCII."""
+    """Provide a cluster with a topic, and a user whose name is not ASCII."""
     with run_in_thread(ClusterSpec(brokers=2)) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2], 2, 2), [1, 2])))
         run(
@@ -87,7 +87,9 @@ def test_a_terminal_without_a_screen_is_sent_to_the_shell(
 @pytest.mark.skipif(shutil.which("screen") is None, reason="screen is not installed")
 @pytest.mark.parametrize("utf8", [(), ("-U",)], ids=["bytes", "utf8"])
 def test_a_window_of_gnu_screen_without_utf8_is_told(utf8: tuple[str, ...], tmp_path: Path) -> None:
-    """kac judges GNU screen by the locale at its start, not by the present one of a shell in it."""
+    """The doctor says that a window of GNU screen has no UTF-8 unless GNU screen was started with UTF-8, whatever the
+    locale of the shell in it is.
+    """
     folder = tmp_path / "s"
     folder.mkdir(mode=0o700)
     environ = environment(TERM="xterm", LANG="C", SCREENDIR=str(folder), HOME=str(tmp_path))
@@ -173,7 +175,9 @@ def test_no_text_fails(text: str, encoding: str) -> None:
 def test_the_console_ends_with_its_terminal(
     leader: list[str], seconds: float, cluster: ThreadedCluster, tmp_path: Path
 ) -> None:
-    """This also holds without SIGHUP, and with more output than the terminal takes."""
+    """The console ends when its terminal is closed, also without SIGHUP, and with more output than the terminal
+    accepts.
+    """
     home = environment(HOME=str(tmp_path), XDG_STATE_HOME=str(tmp_path / "state"))
     command = [*leader, sys.executable, "-m", "console", "-b", cluster.bootstrap]
     with Terminal(command, cwd=tmp_path, environment=home, columns=120, rows=40) as terminal:
@@ -197,14 +201,14 @@ wide_cluster = worlds.cluster(
 
 
 class NarrowTerminal:
-    """A terminal of some width in place of standard output or standard error."""
+    """A terminal of a given width in place of standard output or standard error."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
         self._patched = monkeypatch
         self._columns = columns
 
     def __call__(self, *words: str, stream: str = "stdout") -> list[str]:
-        """Run a command; return the lines that it wrote to the terminal."""
+        """Run a command; return the lines that it wrote to the terminal in place of `stream`."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, self._columns, 0, 0))
         read: list[bytes] = []
@@ -270,7 +274,9 @@ def test_who_waits_is_told_what_for(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Progress is written only to a terminal; a script's standard error has only errors."""
+    """While kac waits, it writes its progress to a terminal; if standard error is no terminal, only errors are written
+    there.
+    """
     words = ("triage", "-b", wide_cluster.bootstrap, "--for", "1s")
     assert terminal(*words, stream="stderr") == ["kac: looking at the cluster for 1 s before the verdict…"]
     capsys.readouterr()

@@ -1,4 +1,4 @@
-"""Tests of topics over the wire, compared with the answers of brokers of 4.3.0 and 3.9.1 to the same requests."""
+"""Tests of topics over sockets, compared with the answers of brokers of 4.3.0 and 3.9.1 to the same requests."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ Assignments = Sequence[tuple[int, Sequence[int]]]
 Error = tuple[int, str | None]
 
 WAIT = 5000
-"""Milliseconds, the timeout of requests."""
+"""The timeout in requests, in milliseconds."""
 
 
 def topic(
@@ -40,14 +40,16 @@ def topic(
     assignments: Assignments = (),
     configs: Sequence[tuple[str, str | None]] = (),
 ) -> Any:
-    """Return a topic of CreateTopics."""
+    """Return a topic for a CreateTopics request; -1 for the brokers' default number of partitions or replicas."""
     return (name, partitions, replication, assignments, configs)
 
 
 async def create(
     client: RawClient, *topics: Any, version: int = 7, dry: bool = False, wait: int = WAIT, errors: bool = True
 ) -> Any:
-    """Send CreateTopics; return the errors in the answer's order, or the whole answer."""
+    """Send a CreateTopics request; return the topics' errors in the response's order, or with `errors` False the whole
+    response. dry: validate only. wait: timeout in ms.
+    """
     answer = await client.ask(
         "create_topics", version, with_fields(topics=topics, timeout=wait / 1000, validate_only=dry)
     )
@@ -55,7 +57,9 @@ async def create(
 
 
 async def delete(client: RawClient, *wanted: str | UUID, version: int = 6, wait: int = WAIT) -> dict[Any, Error]:
-    """Send DeleteTopics; return name -> error, or id -> error if the answer has no name."""
+    """Send a DeleteTopics request for names or ids; return name -> error, or id -> error if the response has no
+    name.
+    """
     states = [(None, each) if isinstance(each, UUID) else (each, None) for each in wanted]
     named = {"topic_names": wanted} if version < 6 else {"topics": states}
     answer = await client.ask("delete_topics", version, with_fields(timeout=wait / 1000, **named))
@@ -71,7 +75,9 @@ async def grow(
     dry: bool = False,
     wait: int = WAIT,
 ) -> list[Error]:
-    """Send CreatePartitions for (topic, count, assignments); return the errors."""
+    """Send a CreatePartitions request for (topic, new count, assignments); return the topics' errors. dry: validate
+    only.
+    """
     topics = [(name, count, given and [(brokers,) for brokers in given]) for name, count, given in wanted]
     answer = await client.ask(
         "create_partitions", version, with_fields(topics=topics, timeout=wait / 1000, validate_only=dry)
@@ -86,7 +92,9 @@ async def move(
     wait: int = WAIT,
     any_replication: bool = True,
 ) -> list[Error]:
-    """Send AlterPartitionReassignments; return the errors of the partitions, or that of the whole request."""
+    """Send an AlterPartitionReassignments request for (topic, partition, replicas); None as replicas cancels. Return
+    the errors of the partitions, or that of the whole request.
+    """
     topics: dict[str, list[tuple[int, Sequence[int] | None]]] = {}
     for name, number, target in moves:
         topics.setdefault(name, []).append((number, target))
@@ -101,7 +109,9 @@ async def move(
 
 
 async def moving(client: RawClient, wanted: Mapping[str, Sequence[int]] | None = None) -> dict[tuple[str, int], Any]:
-    """Return (topic, partition) -> replicas, added ones, removed ones."""
+    """List the reassignments. Return (topic, partition) -> replicas, added replicas, removed replicas. wanted: topic ->
+    partitions; None for all.
+    """
     topics = None if wanted is None else [*wanted.items()]
     answer = await client.ask("list_partition_reassignments", 0, with_fields(timeout=WAIT / 1000, topics=topics))
     assert answer.error_code == 0
@@ -115,7 +125,9 @@ async def moving(client: RawClient, wanted: Mapping[str, Sequence[int]] | None =
 async def elect(
     client: RawClient, kind: int, places: Sequence[tuple[str, int]] | None, version: int = 2, wait: int = WAIT
 ) -> tuple[int, dict[str, list[tuple[int, int, str | None]]]]:
-    """Send ElectLeaders; return the error of the whole request, and topic -> (partition, error, message)."""
+    """Send an ElectLeaders request; return the error code of the whole request, and topic -> (partition, error code,
+    message). kind: 0 preferred, 1 unclean. places: None for all partitions.
+    """
     topics: dict[str, list[int]] = {}
     for name, number in places or ():
         topics.setdefault(name, []).append(number)
@@ -130,7 +142,7 @@ async def elect(
 
 
 def error_of(result: Any) -> Error:
-    """Return code and message; the message is None in versions without messages."""
+    """Return error code and message of a result; the message is None in versions without messages."""
     return result.error_code, getattr(result, "error_message", None)
 
 
@@ -141,7 +153,7 @@ DONE = (0, None)
 
 @pytest.fixture
 async def with_there(any_release: EmbeddedCluster) -> EmbeddedCluster:
-    """A cluster of each release, with a topic."""
+    """Provide a cluster of each release in turn, with a topic `there`."""
     any_release.state.put_topic(new_topic("there", [(1,)], [1, 2, 3]))
     return any_release
 
@@ -357,7 +369,7 @@ UNKNOWN = (3, "This server does not host this topic-partition.")
 
 @pytest.fixture
 async def with_four(any_release: EmbeddedCluster) -> EmbeddedCluster:
-    """A cluster of each release, with four topics."""
+    """Provide a cluster of each release in turn, with four topics."""
     for name in "abcd":
         any_release.state.put_topic(new_topic(name, [(1,)], [1, 2, 3]))
     return any_release
@@ -455,7 +467,7 @@ INCLUDES = "The manual partition assignment includes "
 
 @pytest.fixture
 async def with_t_and_u(any_release: EmbeddedCluster) -> EmbeddedCluster:
-    """A cluster of each release, with two topics."""
+    """Provide a cluster of each release in turn, with the topics t and u."""
     any_release.state.put_topic(new_topic("t", [(1, 2), (2, 3), (3, 1)], ALIVE))
     any_release.state.put_topic(new_topic("u", [(1,)], ALIVE))
     return any_release
@@ -546,7 +558,7 @@ NOT_ELIGIBLE = "Eligible topic partition leaders are not available."
 
 @pytest.fixture
 async def with_t(any_release: EmbeddedCluster) -> EmbeddedCluster:
-    """A cluster of each release, with a topic of two partitions."""
+    """Provide a cluster of each release in turn, with the topic t of two partitions."""
     any_release.state.put_topic(replicas.new_topic("t", [(1, 2), (2, 3)], ALIVE))
     return any_release
 

@@ -1,4 +1,4 @@
-"""Tests of triage on an embedded cluster."""
+"""Tests of `kac triage` on an embedded cluster, and on flight records of it."""
 
 import argparse
 import asyncio
@@ -138,7 +138,7 @@ def test_it_is_not_healthy_before_all_was_read(capsys: pytest.CaptureFixture[str
 
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A record of a few polls of a cluster with a broker that is down."""
+    """Provide the path of a flight record of a few polls of a cluster with a broker that is down."""
     file = tmp_path_factory.mktemp("record") / "a.flight"
     with run_in_thread(ClusterSpec(brokers=3)) as cluster:
         cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
@@ -152,7 +152,7 @@ def answers(file: Path) -> list[Answer]:
 
 
 def written(file: Path, *parts: list[Answer]) -> Path:
-    """Write a record with these parts, one after the other; return its path."""
+    """Write a file of several records' answers, one after the other; return its path."""
     for number, part in enumerate(parts):
         writer = flight_writer.FlightWriter(file, Header("", "hostile", part[0].at_ms, "0"), append=number > 0)
         for each in part:
@@ -168,7 +168,7 @@ def triaged(file: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, s
 
 
 def test_cut_anywhere(record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The rest of a record gives a verdict, or a line says that it is empty."""
+    """Wherever a record is cut off, its beginning gives a verdict, or a line says that it is empty."""
     data = record.read_bytes()
     chance = random.Random(1)
     for length in [0, 5, 11, *(chance.randrange(len(data)) for _ in range(8)), len(data) - 1]:
@@ -194,7 +194,7 @@ def test_bytes_that_were_changed(record: Path, tmp_path: Path, capsys: pytest.Ca
 
 
 def test_answers_of_no_sense(record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Bodies of arbitrary bytes, also with counts of billions, are reported, and quickly."""
+    """Answers of arbitrary bytes, also with counts of billions, are reported, and quickly."""
     chance = random.Random(3)
     for number, body in enumerate((b"", b"\x7f\xff\xff\xff" * 8, chance.randbytes(300))):
         wrong = [each._replace(body=body) if each.body and each.request else each for each in answers(record)]
@@ -208,8 +208,8 @@ def test_answers_of_no_sense(record: Path, tmp_path: Path, capsys: pytest.Captur
     [b"", b"{", b"[1,2,3,4]", b'["a","b",0,9223372036854775807]', b'["a","b",-9223372036854775808,0]', b"\xff" * 99],
 )
 def test_handshakes_of_no_sense(record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], body: bytes) -> None:
-    """An unreadable certificate counts as none. The rest of the verdict stays, and an anonymous record keeps no name of
-    it.
+    """A recorded certificate that can't be parsed counts as no certificate; the rest of the verdict stays, and an
+    anonymized record keeps no name from it.
     """
     found = answers(record)
     shook = found[-1]._replace(node=1, api_key=HANDSHAKE, version=0, request=b"\xffEXTERNAL", body=body, problem=None)
@@ -223,23 +223,25 @@ def test_handshakes_of_no_sense(record: Path, tmp_path: Path, capsys: pytest.Cap
 
 
 class Kept:
-    """A sink that adds answers to a list."""
+    """A sink for answers that appends them to a list."""
 
     def __init__(self, kept: list[Answer]) -> None:
         self.add = kept.append
 
     def flush_changed(self) -> None:
-        """Do nothing: no answers wait."""
+        """Do nothing, because no answers are buffered."""
 
     def flush(self) -> None:
-        """Do nothing: no answers wait."""
+        """Do nothing, because no answers are buffered."""
 
     def close(self) -> None:
-        """Do nothing: nothing is open."""
+        """Do nothing, because nothing is open."""
 
 
 def test_a_file_that_changes_while_it_is_replayed(record: Path, tmp_path: Path) -> None:
-    """A replay shows the answers of the file as it was opened, also if the file grows, is cut or is replaced."""
+    """A replay shows the answers of the file as it was when opened, even if the file then grows, is cut or is
+    replaced.
+    """
     file = written(tmp_path / "changing.flight", answers(record))
     before = flight_reader.FlightReader(file)
     written_on = flight_writer.FlightWriter(file, Header("", "later", before.times[-1], "0"), append=True)
@@ -264,7 +266,9 @@ def test_the_clock_was_set_back_between_two_parts(
 
 
 def test_two_clusters_in_a_file(record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The later cluster is judged by its own brokers."""
+    """If a record has the answers of two clusters one after the other, the later cluster's verdict only depends on its
+    own brokers.
+    """
     other = tmp_path / "other.flight"
     with run_in_thread(ClusterSpec(brokers=1)) as cluster:
         asyncio.run(recorded_polls.watched(cluster.bootstrap, other, 2, lambda _: None))
@@ -275,14 +279,16 @@ def test_two_clusters_in_a_file(record: Path, tmp_path: Path, capsys: pytest.Cap
 def test_names_with_control_characters_do_not_reach_the_terminal(
     record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The new text has the same length, so the answers can still be decoded."""
+    """Control characters in a record's names are escaped in the output. The test's new names have the same length, so
+    that the answers can still be decoded.
+    """
     evil = [each._replace(body=each.body.replace(b"orders", b"o\x1b[2Js")) for each in answers(record)]
     _, out, err = triaged(written(tmp_path / "evil.flight", evil), capsys)
     assert "\x1b" not in out + err
 
 
 def test_the_diagnosis_of_a_damaged_record_ends(record: Path, tmp_path: Path) -> None:
-    """The diagnosis for the screen ends whatever a record contains, and says so."""
+    """The diagnosis of a record with cut answers ends, and its `ended` is true."""
     wrong = [each._replace(body=each.body[: len(each.body) // 2]) for each in answers(record)]
     file = written(tmp_path / "half.flight", wrong)
     diagnosis = replay_diagnosis.ReplayDiagnosis(Replay.of(flight_reader.FlightReader(file), file.name))
@@ -339,7 +345,7 @@ KEY = "max.message.bytes"
 
 
 def limited(running: EmbeddedCluster) -> None:
-    """Let another client set the same key of both topics."""
+    """Set the same config of both topics as another client would."""
     for each in (ORDERS_TOPIC, AUDIT):
         running.state.alter_config(each, {KEY: "2000"})
 
@@ -368,7 +374,7 @@ async def test_what_a_new_symptom_depends_on_is_read_at_once(
 
 
 def grown(running: EmbeddedCluster) -> None:
-    """Write a record for each of the seconds 1 to 9 of 1970 into the first partition of orders."""
+    """Write a record with each of the timestamps 1 to 9 s after 1970 to partition 0 of orders."""
     values = produced_batch(batch(*[b"x"] * 9, times=[1_000 * each for each in range(1, 10)]))
     running.state.logs.setdefault(("orders", 0), PartitionLog()).append(values, 0)
 
@@ -405,7 +411,7 @@ T = TypeVar("T")
 
 
 class Asked:
-    """A client that records the listeners of each request."""
+    """A client that keeps the listeners that each request for certificates names."""
 
     def __init__(self, client: AdminClient) -> None:
         self._client = client
@@ -418,7 +424,7 @@ class Asked:
 
 
 class Hand:
-    """A clock that a test sets."""
+    """A clock whose time a test sets."""
 
     seconds = 0.0
 
@@ -491,7 +497,7 @@ async def test_a_listener_that_was_not_reached_is_asked_again_after_a_minute(tmp
 
 
 class _Elsewhere:
-    """A session whose first broker has another address."""
+    """A session in whose snapshot the first broker has another address."""
 
     def __init__(self, session: Session, cluster: Any) -> None:
         self._session, self._cluster = session, cluster
@@ -501,7 +507,7 @@ class _Elsewhere:
 
     @property
     def snapshot(self) -> Any:
-        """Return the snapshot with the other address."""
+        """The session's snapshot with the other address."""
         return replace(self._session.snapshot, cluster=self._cluster)
 
 
@@ -581,7 +587,9 @@ async def test_who_moved_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_lower_level_of_a_feature_is_a_change(
     watched_cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Triage reads the levels of features with the brokers' versions."""
+    """If a feature level is lowered, triage names the change: it reads the levels together with the brokers'
+    versions.
+    """
     paces.poll_often(monkeypatch, 0.2, Part.VERSIONS)
     addresses = watched_cluster.call(lambda running: running.addresses)
     assert watched_cluster.call(lambda running: running.state.features["group.version"]) == 1

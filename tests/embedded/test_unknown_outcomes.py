@@ -1,4 +1,4 @@
-"""Tests of changes with unknown outcomes: they stay unknown until the cluster shows them or an operator decides."""
+"""Tests of changes whose outcome is unknown: it stays unknown until the cluster shows it or an operator decides."""
 
 import json
 import os
@@ -45,7 +45,7 @@ cluster = worlds.embedded(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1, b
 
 @pytest.fixture
 async def proxy(cluster: EmbeddedCluster) -> AsyncIterator[CuttingProxy]:
-    """A proxy through which all requests to the broker go."""
+    """Provide a proxy through which all requests to the broker pass."""
     async with CuttingProxy(cluster.addresses[1]) as made:
         yield made
 
@@ -63,7 +63,7 @@ def session_of(client: AdminClient) -> Session:
 
 
 async def held(client: AdminClient, proxy: CuttingProxy, value: str) -> int:
-    """Apply a change whose second request, the change itself, is held on its way; return the change's number."""
+    """Apply a change whose second request, the change itself, is held by the proxy; return the change's number."""
     session = session_of(client)
     edit = SetConfig(ORDERS, RETENTION, value)
     await read_again(session, [edit])
@@ -84,7 +84,9 @@ async def state_of(client: AdminClient, number: int) -> history.State:
 async def test_an_applied_change_that_can_not_be_read_again_was_not_set_back(
     cluster: EmbeddedCluster, client: AdminClient
 ) -> None:
-    """The connection is lost after the last request: kac knows only the former value."""
+    """If the connection is lost after the last request, so that kac only has the former value, an applied change is not
+    reported as reverted by another client.
+    """
     session = session_of(client)
     edit = SetConfig(ORDERS, RETENTION, "5000")
     await read_again(session, [edit])
@@ -129,7 +131,9 @@ async def test_a_held_request_is_unknown_at_every_start_until_it_shows(
 async def test_a_later_change_of_the_same_place_hides_what_became_of_it(
     cluster: EmbeddedCluster, proxy: CuttingProxy, client: AdminClient
 ) -> None:
-    """The same value was applied again, so its presence does not show the outcome of the first request."""
+    """If a later change set the same value, the outcome of the first change stays unknown, because the value's presence
+    does not show it.
+    """
     first = await held(client, proxy, "5000")
     session = session_of(client)
     edit = SetConfig(ORDERS, RETENTION, "5000")
@@ -163,11 +167,13 @@ threaded = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 1, 1, b
 kac = worlds.commands("threaded")
 
 GONE = journal_lines.Origin(this_process("run").host, "run", 4_194_305, "x")
-"""The process of the change, which has ended."""
+"""The origin of a change whose process has ended."""
 
 
 def left_behind(threaded: ThreadedCluster, at: datetime, edits: int = 31, sent: int = 2) -> file.JournalFile:
-    """Write a journal with a change that was killed while its last sent request was on the way; return the journal."""
+    """Write a journal with a change of `edits` edits whose process was killed while its last sent request was on the
+    way; return the journal. at: when that was sent. sent: number of sent requests.
+    """
     cluster_id = threaded.call(lambda c: c.state.cluster_id)
     journal = file.JournalFile(Path(os.environ["HOME"], ".local", "state", "kac", "journal", f"{cluster_id}.jsonl"))
     keys = [f"key.{place}" for place in range(edits)]
@@ -184,7 +190,7 @@ def left_behind(threaded: ThreadedCluster, at: datetime, edits: int = 31, sent: 
 def test_a_killed_change_is_told_whole(
     threaded: ThreadedCluster, kac: worlds.Kac, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """kac names each of the 31 edits as applied, with an unknown outcome, or not sent."""
+    """For a killed change of 31 edits, kac names each edit: as applied, with an unknown outcome, or not sent."""
     left_behind(threaded, datetime.now(UTC))
     told = kac("history").complaints
     assert "1 applied, 1 outcome unknown, 29 never sent" in told
@@ -219,7 +225,9 @@ def test_a_change_that_was_killed_between_two_requests_is_told_until_somebody_is
 def test_a_clock_that_was_set_back_is_named_and_nothing_waits_for_it(
     threaded: ThreadedCluster, kac: worlds.Kac, ahead: timedelta, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A start waits for requests that were sent a moment ago, but not for those with a time in the future."""
+    """A start of kac waits for requests that were sent a moment ago, but not for requests with a time in the future,
+    which it reports.
+    """
     monkeypatch.setattr(past, "IN_FLIGHT", 3_600.0)
     left_behind(threaded, datetime.now(UTC) + ahead)
     told = kac("history").complaints

@@ -1,4 +1,6 @@
-"""Tests of unread or hidden entities: lists, triage, files and the screen never call them empty."""
+"""Tests of entities that were not read or are hidden: lists, triage, files and the screen never report that there are
+none.
+"""
 
 import json
 from collections.abc import Iterator
@@ -48,12 +50,12 @@ READ_BY = {
 CODES = [*sorted(int(code) for code in ErrorCode if code), 999]
 
 empty = worlds.cluster(spec.ClusterSpec(brokers=2), scope="module")
-"""An empty cluster, on which each client may see everything."""
+"""A fixture: a cluster without entities, on which each client may describe everything."""
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not wait for temporary errors to end."""
+    """Make kac not wait for temporary errors to end, for the test."""
     monkeypatch.setattr(admin_groups, "SETTLE_SECONDS", 0.0)
     monkeypatch.setattr(admin_cluster, "_SETTLE_SECONDS", 0.0)
 
@@ -118,7 +120,9 @@ CLUSTER_DESCRIBE = worlds.acl("User:ANONYMOUS", "DESCRIBE", "CLUSTER", "kafka-cl
 
 @pytest.fixture(params=["nothing", "the cluster"])
 def hidden(request: pytest.FixtureRequest) -> Iterator[tuple[ThreadedCluster, bool]]:
-    """A cluster with topics that ANONYMOUS may not see. The user may describe the cluster, or not even that."""
+    """Provide a cluster with topics that ANONYMOUS may not describe, and whether ANONYMOUS may describe the cluster; in
+    turn.
+    """
     with run_in_thread(spec.ClusterSpec(brokers=2, super_users=frozenset())) as running:
         for name in ("orders", "payments"):
             running.call(partial(put, name))
@@ -185,8 +189,8 @@ DESCRIBES = acl.Acl(AclResourceType(2), "*", PatternType(3), "User:ANONYMOUS", "
 
 
 async def test_what_is_no_longer_shown_was_not_deleted() -> None:
-    """If the principal may no longer describe a topic, brokers leave the topic out; kac keeps it, with a failure. Once
-    the principal may describe it again, kac removes it if it was deleted.
+    """If the principal may no longer describe a topic, which brokers then leave out of the list, kac keeps the topic,
+    with a failure. Once the principal may describe it again, kac removes it if it was deleted.
     """
     with run_in_thread(spec.ClusterSpec(brokers=2, super_users=frozenset())) as running:
         for name in ("orders", "payments", "refunds"):

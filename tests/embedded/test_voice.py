@@ -1,4 +1,4 @@
-"""Tests of ``kac triage --watch``: a receiver is notified of a cause that comes and goes, and Prometheus fires an
+"""Tests of ``kac triage --watch``: a receiver is notified when a cause appears and disappears, and Prometheus fires an
 alert.
 """
 
@@ -29,12 +29,14 @@ locked = worlds.cluster(ClusterSpec(sasl=SaslSpec(plain={"kac": Secret("right")}
 RULES = worlds.ROOT / "docs" / "prometheus-rules.yml"
 PROMTOOL = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
 SETTLES = "import console.telling.news as news, datetime; news.HELD = datetime.timedelta(seconds=2);"
-"""Code for the test's process: it shortens a minute to two seconds."""
+"""Code for the tested process: it sets the time for which news are held to two seconds instead of a minute."""
 
 
 @contextmanager
 def watching(cluster: ThreadedCluster, folder: Path, *words: str, prepare: str = "") -> Iterator[None]:
-    """Run the command as a process, like a service; end it with SIGTERM."""
+    """Run the command as a process until the end of the block, and end it with SIGTERM. prepare: code that runs
+    first.
+    """
     code = f"import sys; {prepare} from console.__main__ import main; sys.exit(main())"
     line = [sys.executable, "-c", code, "triage", "-b", cluster.bootstrap, "--watch", *words]
     variables = {"KAC_CONFIG": str(folder / "config.toml"), "XDG_STATE_HOME": str(folder), "PATH": "/usr/bin:/bin"}
@@ -49,12 +51,12 @@ def watching(cluster: ThreadedCluster, folder: Path, *words: str, prepare: str =
 
 
 def bodies(requests: list[Asked]) -> list[dict[str, Any]]:
-    """Return the events in requests."""
+    """Parse the events in the bodies of requests."""
     return [json.loads(each.body) for each in requests]
 
 
 def address_in(folder: Path) -> str:
-    """Return the address that the process printed."""
+    """Return the address that the process printed into its output in the folder."""
     lines: str = until(lambda: "http://" in (folder / "errors").read_text() and (folder / "errors").read_text())
     return lines.split("http://")[1].split("/")[0]
 

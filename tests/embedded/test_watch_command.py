@@ -1,4 +1,4 @@
-"""Tests of ``kac watch`` and of its statement in scripts: they have the same rows as the screen."""
+"""Tests of ``kac watch`` and of the same statement in scripts: their rows equal those of the screen."""
 
 import json
 from pathlib import Path
