@@ -1,4 +1,4 @@
-"""Fixtures of the scenarios: tests of a noun on embedded clusters and on real brokers."""
+"""Fixtures of the scenarios: tests of a feature of kac on embedded clusters and on real brokers."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -19,7 +19,9 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that use a shared cluster as tests on brokers; run the tests that leave changes on it last."""
+    """Mark tests that use a shared cluster of real brokers as broker tests. Move those that leave changes on a cluster
+    to the end of the run.
+    """
     for item in items:
         if item.path.is_relative_to(HERE) and needed(item):
             item.add_marker(pytest.mark.broker)
@@ -31,7 +33,9 @@ VERIFICATION = "transaction.partition.verification.enable"
 
 @pytest.fixture
 async def unverified(link: Link) -> AsyncIterator[None]:
-    """Turn the verification of transactions off: leaders accept transactional records of unknown transactions."""
+    """Turn the verification of transactions off during the test: leaders accept transactional records of unknown
+    transactions.
+    """
     everyone = ConfigResource(codes.BROKER, "")
     off, usual = changes.ConfigOp(VERIFICATION, codes.SET, "false"), changes.ConfigOp(VERIFICATION, codes.DELETE)
     await send(link, changes.AlterConfigs({everyone: (off,)}), validate_only=False)

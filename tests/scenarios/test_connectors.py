@@ -1,4 +1,4 @@
-"""Tests of changes to connectors, from the statement to the revert."""
+"""Tests of changes to Kafka Connect connectors, from the statement to the revert."""
 
 import asyncio
 import json
@@ -49,11 +49,13 @@ DEFINED: Mapping[str, list[dict[str, Any]]] = {
         {"name": "door", "type": "PASSWORD", "importance": "HIGH"},
     ],
 }
-"""The keys that the plugins define. The name of ``door`` does not show that it is a password."""
+"""The config keys that the connector plugins define. The key ``door`` is a password, although its name does not show
+it.
+"""
 
 
 class Sent(NamedTuple):
-    """A request that may change something. body: its JSON, None if it has no body."""
+    """A request to the worker that may change something. body: its decoded JSON; None if the request has no body."""
 
     method: str
     path: str
@@ -61,12 +63,12 @@ class Sent(NamedTuple):
 
 
 class ConnectServer:
-    """The state of the worker.
+    """The state of the fake Connect worker.
 
     Attributes:
-        configs, states, offsets: those of each connector, by its name.
-        masked: whether the worker returns asterisks for the password.
-        sent: all requests except GET.
+        configs, states, offsets: connector name -> its config, its state (as "RUNNING"), its offsets.
+        masked: whether the worker returns asterisks in place of the password.
+        sent: all requests except GET, in their order.
     """
 
     def __init__(self, kafka_cluster_id: str, version: str) -> None:
@@ -83,11 +85,11 @@ class ConnectServer:
         self.lock = threading.RLock()
 
     def changes(self) -> list[Sent]:
-        """Return the requests that change a connector, without validations of configs."""
+        """Return the received requests that change a connector, without GETs and validations of configs."""
         return [each for each in self.sent if not each.path.endswith("/validate")]
 
     def put(self, name: str, config: Mapping[str, str], state: str = "RUNNING") -> None:
-        """Create a connector."""
+        """Create a connector with this config and state, or replace it."""
         self.configs[name] = {**config, "name": name}
         self.states[name] = state
         self.offsets.setdefault(name, [])
@@ -95,7 +97,7 @@ class ConnectServer:
     # -- answers -------------------------------------------------------------------------------------------------------
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
-        """Return the status and the body of the response."""
+        """Process a request; return the HTTP status and the body of the response."""
         with self.lock:
             if method != "GET":
                 self.sent.append(Sent(method, path, body))
@@ -208,7 +210,9 @@ def _failed(status: int, message: str) -> tuple[int, Any]:
 
 @contextmanager
 def connect_server(kafka_cluster_id: str, version: str = "4.3.0") -> Iterator[tuple[ConnectServer, ConnectSettings]]:
-    """Run a worker until the end of the block; yield the worker and the settings of its cluster ``main``."""
+    """Run a fake Connect worker until the end of the block; yield it, and kac's settings for its Connect cluster,
+    ``main``.
+    """
     made = ConnectServer(kafka_cluster_id, version)
 
     class Handler(BaseHTTPRequestHandler):
@@ -245,7 +249,9 @@ SINK = {
     "connector.class": SINK_CLASS, "tasks.max": "2", "topics": "orders,returns", "door": SECRET, "batch.size": "100",
     "connection.url": f"jdbc:postgresql://db/x?user=kac&password={SECRET}", "store.password": SECRET,
 }  # fmt: skip
-"""Three secrets: one by its definition, one by the form of its value, one by its key's name."""
+"""A connector config with three secrets: the plugin defines the first as a password, the second has the form of one,
+and the key of the third has the name of one.
+"""
 SECRET_KEYS = ("door", "connection.url", "store.password")
 MASKS = ("******", "•••", "······", "[hidden]", "")
 
@@ -263,7 +269,7 @@ class Ran(NamedTuple):
 
 
 class World(NamedTuple):
-    """A context with brokers and one Connect cluster, ``main``, in which ``orders`` runs."""
+    """A context of kac with brokers and one Connect cluster, ``main``, in which the connector ``orders`` runs."""
 
     server: ConnectServer
     settings: ConnectSettings
@@ -273,7 +279,7 @@ class World(NamedTuple):
     heard: list[str]
 
     def kac(self, *words: str) -> Ran:
-        """Run a command in this context."""
+        """Run a command of kac in this context; return what it printed and its exit code."""
         code = cli.run([words[0], "--context", "w", *words[1:]])
         ran = Ran(code, *self.capsys.readouterr())
         self.heard.append(ran.said)
@@ -284,7 +290,7 @@ class World(NamedTuple):
 
     @property
     def context(self) -> Context:
-        """The context of a session."""
+        """Return this context as a session takes it."""
         settings = worlds.settings(self.cluster, connect=(self.settings,))
         return Context("w", "tests", settings)
 
@@ -294,7 +300,7 @@ class World(NamedTuple):
         return "".join(each.read_bytes().decode(errors="replace") for each in mine)
 
     def given(self, name: str, text: str) -> str:
-        """Write a file of the operator, and return its path."""
+        """Write a file with this text, as an operator does, and return its path."""
         folder = self.home / "given"
         folder.mkdir(exist_ok=True)
         (folder / name).write_text(text)
@@ -303,7 +309,9 @@ class World(NamedTuple):
 
 @pytest.fixture(params=["4.3.0", "3.7.1"])
 def version(request: pytest.FixtureRequest) -> str:
-    """A release with PATCH for single keys, and one without it."""
+    """Parametrize the tests with two releases of Connect: one that can change single keys by PATCH, and one that
+    can't.
+    """
     found: str = request.param
     return found
 
@@ -586,7 +594,7 @@ def _wanted(config: dict[str, str], name: str = "main/orders", state: str = "run
 
 
 def shell_of(context: Context, client: AdminClient, keys: PipeInput) -> Shell:
-    """Return a shell that reads these keys."""
+    """Return a kac shell that reads its keys from `keys`."""
     return Shell(
         context,
         lambda chosen: Session(client, chosen, "shell"),
@@ -673,7 +681,7 @@ def _levels(url: str) -> dict[str, str]:
 
 
 def _walked_loggers(bootstrap: str, urls: tuple[str, ...], home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Set loggers at all workers; revert the second change, to the level of the parent logger."""
+    """Set log levels on all workers. Revert the second change: the logger gets the level of its parent logger again."""
     _context_with(home, bootstrap, *urls)
     code, told = cli.run(["run", "--context", "w", "-e", LOGGERS]), capsys.readouterr()
     assert code == 0, told
@@ -765,7 +773,7 @@ apply --yes
 
 
 def _walked(bootstrap: str, url: str, home: Path, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Change a connector in all ways, and restore it."""
+    """Change a connector in all supported ways, and restore it. Raises AssertionError if a step has another effect."""
     _context_with(home, bootstrap, url)
     offsets = json.dumps([{"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": {"kafka_offset": 0}}])
     script = WALK.format(more=f"file={file}", offsets=offsets)

@@ -1,7 +1,7 @@
 """Tests of controllers that are separate nodes.
 
-Embedded controllers give the answers of real ones, and elect a leader after kills. Real controllers, read directly
-(KIP-919), show the same as Kafka's own commands.
+Embedded controllers give the answers of real controllers, and elect a leader after kills. From real controllers that
+kac reads directly (KIP-919), it shows the same values as Kafka's own commands.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ SPEC = clusters_of("quorum", ClusterSpec())["quorum"]
 NOT_ACTIVE = (41, "The active controller appears to be node 101.")
 
 shared = worlds.cluster(SPEC, scope="module")
-"""A cluster that no test changes."""
+"""Provide an embedded cluster with separate controllers for the module. No test changes it."""
 
 cluster = worlds.cluster(ClusterSpec(controllers=3, observers=1, scenario="quiet"))
 
@@ -137,7 +137,7 @@ def test_configs_and_levels_of_a_controller(cluster: ThreadedCluster, capsys: py
 
 
 def test_a_controller_that_is_not_active(shared: ThreadedCluster) -> None:
-    """A controller that is not active answers as one of Kafka 4.4 does."""
+    """An embedded controller that is not the active one answers like such a controller of Kafka 4.4."""
 
     async def asked(cluster: EmbeddedCluster) -> None:
         async with RawClient(cluster, broker=102) as client:
@@ -155,7 +155,9 @@ def test_a_controller_that_is_not_active(shared: ThreadedCluster) -> None:
 
 
 def test_what_is_not_active_refuses_each_change_in_its_own_way(shared: ThreadedCluster) -> None:
-    """As in Kafka 4.4, the error is of the whole request, of each item, or of a check that comes first."""
+    """A controller that is not active refuses changes as in Kafka 4.4: the error is for the whole request or for each
+    item, or an earlier check refuses the request with its own error.
+    """
     address = shared.call(lambda one: one.address_of(102))
     found = {api: contract.answered(address, api, version, build) for api, version, build in contract.refused_changes()}
     told = {api: sorted(_codes(answer)) for api, answer in found.items()}
@@ -254,7 +256,9 @@ def test_a_leader_that_is_killed(cluster: ThreadedCluster, capsys: pytest.Captur
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorten the wait for a leader that is never elected."""
+    """Shorten kac's waits for an elected leader and for silent controllers to 0.3 seconds: in these tests no leader is
+    elected.
+    """
     for module in (link, admin_cluster):
         monkeypatch.setattr(module, "ELECTION_SECONDS", 0.3)
     monkeypatch.setattr(symptoms, "SILENT_SECONDS", 0.3)
@@ -263,8 +267,9 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_impatient")
 @pytest.mark.parametrize(("release", "away"), [("3.9", (102, 103)), ("4.4", (101, 102)), ("4.4", (102, 103))])
 def test_a_majority_that_is_lost(release: str, away: tuple[int, int], capsys: pytest.CaptureFixture[str]) -> None:
-    """kac sees that the quorum has lost its majority, although controllers from 4.0 on still name the former leader,
-    both if it is down and if it has lost its majority. For a static quorum (3.9), kac also names the voters.
+    """kac reports that the quorum has lost its majority, although controllers from 4.0 on still name the former leader:
+    both if this leader is down and if it runs without a majority. For a static quorum (3.9), kac also names the
+    voters.
     """
     with run_in_thread(ClusterSpec(controllers=3, observers=1, versions=release)) as cluster:
         for node in away:
@@ -368,10 +373,10 @@ def test_voters_that_can_not_be() -> None:
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 
 real = real_clusters.lent(lambda: QuorumCluster(observers=1))
-"""A cluster of three voters, one controller that is an observer, and two brokers."""
+"""Provide a real cluster of three voting controllers, one controller that is an observer, and two brokers."""
 
 kafka = worlds.running(lambda: KafkaCommands(kafka_jars.KAFKA_4_3), scope="module")
-"""Kafka's commands of 4.3: those of 4.4 are not published."""
+"""Provide Kafka's command-line tools of 4.3: those of 4.4 are not published."""
 
 
 def kac_on_real(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
@@ -381,8 +386,9 @@ def kac_on_real(capsys: pytest.CaptureFixture[str], *arguments: str, code: int =
 
 
 def replication(kafka: KafkaCommands, real: QuorumCluster) -> set[tuple[str, str, str]]:
-    """Return the role, node and directory of each replica, as Kafka's own command shows them. The command calls voters
-    followers."""
+    """Return (role, node, directory id) of each replica of the metadata log, as Kafka's own command shows them. It
+    calls the voters followers.
+    """
     arguments = ["--bootstrap-controller", real.bootstrap_controllers, "describe", "--replication"]
     done = kafka.run(QUORUM, arguments)
     assert done.code == 0, done
@@ -455,7 +461,7 @@ def test_what_a_controller_is_configured_with(real: QuorumCluster, capsys: pytes
 @pytest.mark.slow
 @pytest.mark.takes(10)
 def test_embedded_controllers_answer_the_same(real: QuorumCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    """The active controller and another one give the same answers as embedded ones."""
+    """Embedded controllers give the same answers as real ones, both the active controller and another one."""
     leader, _ = leads(quorum_of(capsys, *controllers(real)))
     spec = ClusterSpec(brokers=2, controllers=3, observers=1, proposals=False, cluster_id=real.cluster_id)
     with run_in_thread(spec) as thread:
@@ -549,8 +555,9 @@ def test_voters_come_and_go(real: QuorumCluster, kafka: KafkaCommands, capsys: p
 
 
 def triage(capsys: pytest.CaptureFixture[str], real: QuorumCluster, seconds: int = 1) -> dict[str, dict[str, object]]:
-    """Return the causes of a verdict by name. Repeat a verdict of `UNKNOWN`: a node that has just started may not
-    answer within a poll."""
+    """Run `kac triage` for some seconds; return name of a cause -> the cause as JSON. Repeat a verdict of `UNKNOWN`: a
+    node that has just started may not answer within a poll.
+    """
     deadline = time.monotonic() + patience.PATIENCE
     while True:
         capsys.readouterr()
@@ -644,8 +651,9 @@ def test_killed_one_by_one(
 
 
 def until_led(capsys: pytest.CaptureFixture[str], kafka: KafkaCommands, real: QuorumCluster) -> int:
-    """Return the epoch as soon as kac and Kafka's own command name the same leader. The votes of a first election may
-    be split, so the first leader may be replaced at once."""
+    """Wait until kac and Kafka's own command name the same leader; return its epoch. The votes of a first election may
+    be split, so the first leader may be replaced at once.
+    """
     deadline = time.monotonic() + patience.PATIENCE
     while True:
         capsys.readouterr()
@@ -657,14 +665,16 @@ def until_led(capsys: pytest.CaptureFixture[str], kafka: KafkaCommands, real: Qu
 
 
 def leads(rows: list[dict[str, object]]) -> tuple[int, int]:
-    """Return the leader and its epoch."""
+    """Return (id, epoch) of the leader in these rows of kac's output. Raises ValueError unless exactly one row is a
+    leader.
+    """
     (found,) = ((int(str(row["node"])), int(str(row["epoch"]))) for row in rows if row["role"] == "leader")
     return found
 
 
 def leader_by_kafka(kafka: KafkaCommands, real: QuorumCluster) -> tuple[int, int]:
-    """Return the leader and its epoch; (-1, -1) if the command asked a controller that has just started, and does not
-    know the metadata version yet.
+    """Return (id, epoch) of the quorum's leader as Kafka's command shows it; (-1, -1) if the controller that the
+    command asked has just started and does not know the metadata version yet.
     """
     done = kafka.run(QUORUM, [*controllers(real), "describe", "--status"])
     if "There is no finalized MetadataVersion" in done.err:
@@ -686,8 +696,8 @@ def refused(capsys: pytest.CaptureFixture[str], real: QuorumCluster, *edits: str
 @pytest.mark.takes(75)
 @pytest.mark.long
 def test_a_static_quorum_of_3_9(capsys: pytest.CaptureFixture[str]) -> None:
-    """In a static quorum, voters have no directory ids and can't be changed, but the log levels of controllers can.
-    Triage names the loss of the majority.
+    """In a static quorum, voters have no directory ids and can't be added or removed, but the log levels of controllers
+    can be changed. Triage names the loss of the majority.
     """
     with real_clusters.or_skip():
         older = QuorumCluster(kafka_jars.KAFKA_3_9, brokers=1, dynamic=False)

@@ -29,7 +29,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 async def doctor(home: Path, *arguments: str, **environment: str) -> tuple[int, dict[str, Mapping[str, Any]], str]:
-    """Run ``kac doctor``; return its exit code, its checks by name, and its standard error."""
+    """Run ``kac doctor`` with these arguments and environment variables; return its exit code, name of a check -> its
+    JSON, and the text on standard error.
+    """
     process = await async_child(
         *(sys.executable, "-m", "console", "doctor", "--output", "json", *arguments),
         cwd=ROOT,

@@ -1,5 +1,6 @@
-"""Tests of elections and cancelled moves: the embedded cluster does what the forecast says, and on real brokers, 4.3
-and 3.9, kac's changes have the effect of Kafka's own commands."""
+"""Tests of elections and cancelled reassignments: the embedded cluster does what the forecast says, and on real
+brokers, 4.3 and 3.9, kac's changes have the effect of Kafka's own commands.
+"""
 
 import asyncio
 import json
@@ -61,7 +62,9 @@ PREFERRED, UNCLEAN = 0, 1
 
 
 def snapshot_of(state: ClusterState) -> Snapshot:
-    """Return a session's snapshot of a state, with the log end of each replica that is up."""
+    """Return the snapshot that a session would read from an embedded cluster in this state, with the log end offset of
+    each replica whose broker is up.
+    """
     alive = frozenset(state.alive())
     topics, logs = {}, {}
     for name, topic in state.topics.items():
@@ -92,7 +95,9 @@ REPLICAS = st.lists(st.sampled_from(BROKERS), min_size=1, max_size=4, unique=Tru
 
 
 def after(steps: Sequence[tuple[object, ...]], places: Sequence[tuple[int, ...]]) -> ClusterState:
-    """Return a cluster's state after these steps. places: the replicas of the partitions of topics a and b."""
+    """Return the state of an embedded cluster after these steps. places: the broker ids of the replicas of each
+    partition, of topic a and then of topic b.
+    """
     state = fresh()
     for name, some in zip("ab", (places[:2], places[2:]), strict=True):
         state.put_topic(new_topic(name, some, BROKERS))
@@ -195,8 +200,9 @@ def test_another_source_of_offsets_only_raises_what_is_surely_lost(one: int, two
 
 
 def many(count: int) -> Snapshot:
-    """Return a snapshot with `count` partitions in topics of ten, all led by broker 2, and a running reassignment for
-    each."""
+    """Return a snapshot with `count` partitions, ten in each topic. Broker 2 leads all of them, and each is being
+    reassigned.
+    """
     partitions = tuple(Partition(number, 2, (1, 2), (1, 2)) for number in range(10))
     topics = {f"t{number:05}": Topic(f"t{number:05}", partitions) for number in range(count // 10)}
     moves = tuple(Reassignment(name, number, (1, 2, 3), (3,), (1,)) for name in topics for number in range(10))
@@ -243,7 +249,7 @@ async def session_on(cluster: EmbeddedCluster, **settings: object) -> AsyncItera
 
 
 async def ran(session: Session, text: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    """Run a script; return its exit code, its output and its errors."""
+    """Run a script of statements in a session; return its exit code, its standard output and its standard error."""
     runner = Runner(session, text, Printer("text"))
     await runner.run(parse(text))
     written = capsys.readouterr()
@@ -252,7 +258,9 @@ async def ran(session: Session, text: str, capsys: pytest.CaptureFixture[str]) -
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    """A cluster of four brokers. In lost/0 replicas 2 and 3 are behind, and the leader, broker 1, is down."""
+    """Provide an embedded cluster of four brokers. In partition lost/0 replicas 2 and 3 are behind, and the leader,
+    broker 1, is down.
+    """
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as made:
         made.state.put_topic(new_topic("lost", [(1, 2, 3), (4, 1)], BROKERS))
         made.state.logs["lost", 0] = partition_log.PartitionLog()
@@ -487,8 +495,8 @@ async def described(client: AdminClient, name: str) -> tuple[Partition, ...]:
 
 
 async def in_sync(client: AdminClient, name: str, replicas: int) -> None:
-    """Wait until every replica is in the ISR of every partition; fail after 60 s. replicas: the number of replicas of a
-    partition.
+    """Wait until all replicas of each partition of topic `name` are in its ISR. Fails after 60 seconds. replicas: the
+    number of replicas of each partition.
     """
 
     async def read() -> bool:
@@ -498,7 +506,9 @@ async def in_sync(client: AdminClient, name: str, replicas: int) -> None:
 
 
 async def copied(client: AdminClient, name: str) -> None:
-    """Wait until all replicas of partition 0 on running brokers have the same end offset; fail after 60 s."""
+    """Wait until all replicas of partition 0 on running brokers have the same end offset. Raises AssertionError after
+    60 seconds.
+    """
     (partition,) = await described(client, name)
     place = name, 0
 
@@ -510,7 +520,9 @@ async def copied(client: AdminClient, name: str) -> None:
 
 
 async def write(cluster: kafka_cluster.KafkaCluster, topic: str, count: int, size: int = 100) -> None:
-    """Write records one by one with acks=1: those that only the leader has may be lost."""
+    """Write `count` records one by one with acks=1, so an unclean election may lose those that only the leader has.
+    size: bytes of each value.
+    """
     producer = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, acks=1, max_request_size=2**21)
     await producer.start()
     try:
@@ -521,7 +533,7 @@ async def write(cluster: kafka_cluster.KafkaCluster, topic: str, count: int, siz
 
 
 def elected_by(output: str) -> set[changes.PartitionTarget]:
-    """Return the partitions for which kafka-leader-election reports an election."""
+    """Return the partitions for which the output of kafka-leader-election reports an election."""
     line = re.search(r"Successfully completed leader election \(PREFERRED\) for partitions (.*)", output)
     names = line[1].split(", ") if line else []
     return {
@@ -533,8 +545,9 @@ def elected_by(output: str) -> set[changes.PartitionTarget]:
 async def test_the_same_leaders_as_kafkas_own_command_elects(
     racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, name: str, tmp_path: Path
 ) -> None:
-    """After a restart of broker 2, `elect preferred all` stages the partitions that Kafka's command elects leaders for,
-    and the apply leads to the leaders of the forecast."""
+    """After a restart of broker 2, `elect preferred all` stages exactly the partitions for which Kafka's command elects
+    a leader. After the apply each leader is the one in the forecast.
+    """
     replicas = [((start % 3) + 2, ((start + 1) % 3) + 2) for start in range(12)]
     assert (
         await client.run(
@@ -601,7 +614,9 @@ async def test_the_same_leaders_as_kafkas_own_command_elects(
 async def test_a_preferred_replica_that_is_away_stays_away(
     racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, name: str
 ) -> None:
-    """kac reports these partitions and stages no elections; brokers refuse a request for such an election."""
+    """If the preferred replica of partitions is down, kac reports these partitions and stages no election. Brokers
+    refuse a request for such an election.
+    """
     made = changes.CreateTopics((changes.NewTopic(name, assignments=((SECOND, FIRST), (FIRST, SECOND))),))
     assert (await client.run(send, made, validate_only=False))[0].ok
     await asyncio.to_thread(racked_cluster.stop, SECOND)
@@ -628,9 +643,9 @@ def _elect(name: str, *, unclean: bool = False) -> changes.ElectLeaders:
 async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_said(
     racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, name: str, min_isr: int
 ) -> None:
-    """The records that an unclean election loses are in the range of the forecast. Three replicas stop one after
-    another, with records written between, so the last one has all records. The two others come back, and the first of
-    them in the replica list has fewer records than the other.
+    """The number of records that an unclean election loses is in the range of the forecast. Three replicas stop one
+    after another, with records written between the stops, so the last one has all records. The first two come back,
+    and the one that is earlier in the replica list has fewer records.
     """
     all_, two, one = 50, 30, 20
     topic = changes.NewTopic(name, assignments=((FIRST, THIRD, SECOND),), configs={"min.insync.replicas": str(min_isr)})
@@ -688,8 +703,8 @@ async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_s
 async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
     racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, name: str, tmp_path: Path
 ) -> None:
-    """After kac cancels a move of kafka-reassign-partitions, which a throttle slows down, the partition has its former
-    replicas.
+    """If kac cancels a throttled reassignment that kafka-reassign-partitions began, the partition has its former
+    replicas again.
     """
     made = changes.CreateTopics((changes.NewTopic(name, assignments=((FIRST, SECOND), (SECOND, FIRST))),))
     assert (await client.run(send, made, validate_only=False))[0].ok

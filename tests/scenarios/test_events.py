@@ -1,7 +1,7 @@
 """Tests of ``kac events``, which prints changes of a cluster as they happen.
 
-A change by kac on this host has an author, any other has none. On real brokers, 4.3 and 3.9, the console shows a change
-by kafka-configs as another client's, and Enter reverts it.
+kac names the author of a change only if kac made it on this host. On real brokers, 4.3 and 3.9, the console shows a
+change by kafka-configs as another client's, and Enter reverts it.
 """
 
 import asyncio
@@ -56,13 +56,15 @@ class Watching:
         self._process = process
 
     def next(self) -> dict[str, Any]:
-        """Return the next event."""
+        """Wait for the next event that the process prints, and return it as JSON."""
         assert self._process.stdout is not None
         found: dict[str, Any] = json.loads(self._process.stdout.readline())
         return found
 
     def until(self, text: str) -> None:
-        """Wait until a line of standard error contains a text. Raises AssertionError if the output ends first."""
+        """Wait until a line of standard error contains `text`. Raises AssertionError if standard error ends before
+        that.
+        """
         assert self._process.stderr is not None
         for said in self._process.stderr:
             if text in said:
@@ -108,7 +110,9 @@ def test_a_config_of_few_topics_is_seen_within_seconds_and_how_often_is_said(clu
 def test_what_was_not_read_in_the_time_is_said_at_the_end(
     cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If brokers do not describe the configs of topics in time, `kac events` says at the end that these are missing."""
+    """If brokers do not describe the configs of topics before `kac events` ends, it says at the end that it has not
+    read these configs.
+    """
     cluster.call(lambda c: c.faults.add(Fault(Delay(PATIENCE), api="describe_configs")))
     assert cli.run(["events", "-b", cluster.bootstrap, "--for", "2s"]) == 0
     said = capsys.readouterr().err
@@ -134,7 +138,9 @@ QUICK = dict.fromkeys(FOR_EVENTS, 0.1)
 
 
 class Followed:
-    """A session, and the queue of events that the session reports."""
+    """A session, with its event feed. `next` waits for the next event, and raises TimeoutError after `PATIENCE`
+    seconds.
+    """
 
     def __init__(self, session: Session, feed: event_feed.EventFeed, made: asyncio.Queue[Event]) -> None:
         self.session = session
@@ -185,7 +191,9 @@ async def test_the_configs_of_many_topics_are_read_at_a_slow_pace(cluster: Threa
 
 
 async def test_configs_quotas_and_their_author(cluster: ThreadedCluster) -> None:
-    """One change is by another client, the other by `kac run`: only the second has an author."""
+    """The event of a change by `kac run` has an author, that of a change by another client has none, for configs and
+    quotas.
+    """
     async with followed(cluster.bootstrap) as it:
         cluster.call(lambda c: c.state.alter_quota(QuotaEntity.of({"user": "alice"}), {"producer_byte_rate": 1024.0}))
         event = await it.next()
@@ -213,7 +221,9 @@ async def test_what_topics_inherit_is_one_event(cluster: ThreadedCluster) -> Non
 
 
 async def test_who_votes_and_who_leads(cluster: ThreadedCluster) -> None:
-    """`kac run` removes a voter, another client adds it again, and then the leader changes."""
+    """There is an event when `kac run` removes a voter of the quorum, when another client adds it again, and when the
+    quorum's leader changes.
+    """
     cluster.call(lambda c: c.state.set_feature("kraft.version", 1))
     async with followed(cluster.bootstrap) as it:
         command = "remove voter 3; apply --yes --accept no-spare-voter"
@@ -245,7 +255,9 @@ def real(request: pytest.FixtureRequest) -> KafkaCluster:
 
 @pytest.fixture
 async def screen(real: KafkaCluster, name: str) -> AsyncIterator[Driven]:
-    """The console on a cluster with one topic, in the view of events, after the first read of each watched part."""
+    """Yield the console on a cluster with one topic. It shows the view of events, and has read each watched kind of
+    data once.
+    """
     settings = ConnectionSettings(real.addresses)
     with AdminClient(settings) as client:
         outcomes = await client.run(changes.send, CreateTopics((NewTopic(name, 1, 1),)), validate_only=False)

@@ -1,5 +1,6 @@
-"""Tests of `kac record`: the content of the file, also after a kill. A record of real brokers has their answers, and no
-credential, secret or topic record."""
+"""Tests of `kac record`: the content of the file, also after kac was killed. A record of real brokers has their
+answers, and contains no credential, secret or record of a topic.
+"""
 
 import os
 import signal
@@ -45,7 +46,9 @@ def record(cluster: ThreadedCluster, file: Path, *arguments: str) -> int:
 
 
 async def answers_of(cluster: ThreadedCluster, polls: int = 1) -> list[Answer]:
-    """Return the answers to a session that reads everything. polls: the number of full polls afterwards."""
+    """Return all answers that brokers give to a session that reads everything once and then polls the whole cluster
+    `polls` times.
+    """
     kept: list[Answer] = []
     settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
     with AdminClient(settings, Tap(kept.append)) as client:
@@ -58,7 +61,9 @@ async def answers_of(cluster: ThreadedCluster, polls: int = 1) -> list[Answer]:
 
 
 def decoded(answer: Answer) -> Iterator[Any]:
-    """Yield the request, unless it is the first one of a connection, and the response, if there is one."""
+    """Yield the decoded request and response of an answer. Skip the first request of a connection, and a missing
+    response.
+    """
     kafka = messages(answer.api_key, answer.version)
     assert kafka is not None
     if (answer.api_key, answer.version) != (18, CONNECTED):
@@ -68,7 +73,7 @@ def decoded(answer: Answer) -> Iterator[Any]:
 
 
 def texts(entity: Any) -> Iterator[str]:
-    """Yield all texts in a message."""
+    """Yield all strings in a decoded message, at any depth."""
     if isinstance(entity, str):
         yield entity
     elif isinstance(entity, tuple):
@@ -161,7 +166,7 @@ def test_an_anonymous_record_is_not_appended_to(
 
 
 def _known_words() -> set[str]:
-    """Return Kafka's own words: states, types, and the names of its configs."""
+    """Return the words that Kafka itself defines: states, types, and the names of its configs."""
     return kafka_words.VALUES.union(*record_harmless_configs.definitions().values())
 
 
@@ -338,7 +343,7 @@ KEYS: dict[config.ConfigResource, str] = {
     config.broker_resource(1): "listener.name.x.ssl.keystore.password",
     config.CLUSTER_DEFAULT: "acme.vault.token",
 }
-"""A sensitive key of Kafka, and a key that brokers do not know: they treat both as sensitive."""
+"""Two config keys that brokers treat as sensitive: a sensitive key of Kafka, and a key that brokers do not know."""
 
 
 async def test_no_secret_of_a_cluster_is_in_its_record(
@@ -402,7 +407,9 @@ async def test_no_secret_of_a_cluster_is_in_its_record(
 
 
 def _bytes(path: Path) -> bytes:
-    """Return the bytes of the file and of all its answers."""
+    """Return the bytes of a flight record file, then the host, request, body and problem of each answer in it,
+    decompressed. Raises AssertionError if the file is damaged.
+    """
     reader = FlightReader(path)
     assert not reader.damage
     parts = [path.read_bytes()]

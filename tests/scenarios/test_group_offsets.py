@@ -1,4 +1,6 @@
-"""Tests of groups' offsets: the same cases on embedded clusters of two releases and on real brokers, 4.3 and 3.9."""
+"""Tests of changes to groups' offsets: the same cases on embedded clusters of two releases and on real brokers, 4.3 and
+3.9.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -51,8 +53,9 @@ FIRST_MS = 1_700_000_000_000
 
 
 async def _group(bootstrap: str, topic: str) -> str:
-    """Write 10, 20 and 0 records to three partitions. Commit offset 4, with metadata, in the first and 20 in the
-    second. Return the group."""
+    """Write 10, 20 and 0 records to the three partitions of a topic. For a new group, commit offset 4 with metadata in
+    partition 0, and offset 20 in partition 1. Return the group's id.
+    """
     await write(bootstrap, topic, {0: 10, 1: 20}, first_ms=FIRST_MS)
     group = f"group-of-{topic}"
     await read_up_to(bootstrap, topic, group, {0: CommittedOffset(4, -1, "a text"), 1: CommittedOffset(20)})
@@ -60,7 +63,9 @@ async def _group(bootstrap: str, topic: str) -> str:
 
 
 async def resets_and_their_ways_back(client: AdminClient, bootstrap: str, topic: str, folder: Path) -> None:
-    """Each form of reset commits its offsets; each revert restores the offsets with their metadata."""
+    """Each form of reset commits the offsets that it names; its revert restores the former offsets with their
+    metadata.
+    """
     group = await _group(bootstrap, topic)
     was = await position(client, group)
     assert {number: each[::2] for (_, number), each in was.committed.items()} == {0: (4, "a text"), 1: (20, "")}
@@ -92,7 +97,7 @@ async def resets_and_their_ways_back(client: AdminClient, bootstrap: str, topic:
 
 
 async def a_member_stops_it(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
-    """Brokers refuse the reset if a member joins after the plan was made, even if the user forces the apply."""
+    """Brokers refuse a reset if a member joins the group after the plan was made, even if the user forces the apply."""
     group = await _group(bootstrap, topic)
     session = session_of(client)
     report = await stage(session, f"reset group {group} to earliest")
@@ -138,7 +143,7 @@ async def what_is_not_there(client: AdminClient, bootstrap: str, topic: str, _fo
 
 
 async def a_new_group(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
-    """A clone has the offsets and metadata of its group; a revert deletes only them."""
+    """A clone of a group has the same offsets and metadata. Its revert deletes the clone's offsets and no others."""
     group = await _group(bootstrap, topic)
     twin = f"{group}-twin"
     report = await change(client, f"clone group {group} to {twin}")
@@ -152,7 +157,7 @@ async def a_new_group(client: AdminClient, bootstrap: str, topic: str, _folder: 
 
 
 async def deletions_and_their_ways_back(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
-    """A revert restores a deleted group, or its deleted offsets of a topic, with metadata."""
+    """The revert of a deletion restores the group, or the group's offsets of the topic, with metadata."""
     group = await _group(bootstrap, topic)
     was = (await position(client, group)).committed
     for command in (f"delete group {group} topic {topic}", f"delete group {group}"):
@@ -165,7 +170,9 @@ async def deletions_and_their_ways_back(client: AdminClient, bootstrap: str, top
 
 
 async def a_share_group(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
-    """A reset creates a missing share group with start offsets, and a revert restores a deleted one; from 4.1 on."""
+    """From 4.1 on, a reset creates a missing share group with start offsets, and a revert restores a deleted share
+    group.
+    """
     await write(bootstrap, topic, {0: 10, 1: 20}, first_ms=FIRST_MS)
     group = f"share-of-{topic}"
     report = await change(client, f"reset share group {group} topic {topic} to latest")
@@ -188,8 +195,9 @@ async def a_share_group(client: AdminClient, bootstrap: str, topic: str, _folder
 
 
 async def the_group_with_the_empty_name(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
-    """Brokers commit, describe, list and delete the group for old clients. No member can join it, and its offsets can't
-    be deleted one by one."""
+    """Brokers let old clients commit for the group with the id "", and describe, list and delete it. No member can join
+    it, and its offsets can't be deleted one by one.
+    """
     await write(bootstrap, topic, {0: 10}, first_ms=FIRST_MS)
     made = await change(client, f"reset group '' topic {topic} partition 0 to offset 3")
     assert made.ok, made
@@ -244,7 +252,7 @@ embedded_client = worlds.client("cluster", visible_timeout=0.05)
 
 @pytest.fixture(params=["like 4.4", "like 3.9", "plain_cluster", "kafka39"])
 async def bootstrap(request: pytest.FixtureRequest) -> AsyncIterator[str]:
-    """Bootstrap servers of a cluster: an embedded one like a release, or a real one."""
+    """Provide the bootstrap servers of an embedded cluster of a release, or of a real cluster."""
     _, is_embedded, release = request.param.rpartition("like ")
     if is_embedded:
         async with EmbeddedCluster(spec.ClusterSpec(brokers=1, versions=release, static_configs=STATIC)) as running:
@@ -274,7 +282,9 @@ LOST = {
 @pytest.mark.parametrize("moment", list(faults.Moment), ids=lambda each: each.value)
 @pytest.mark.parametrize("api", LOST)
 async def test_a_lost_answer_is_looked_for_and_nothing_is_sent_twice(api: str, moment: faults.Moment) -> None:
-    """A change is applied if the cluster shows it, else its outcome is unknown."""
+    """If the answer to a change is lost, kac sends the request only once. The outcome is applied if the cluster shows
+    the change, and unknown if not.
+    """
     async with EmbeddedCluster(spec.ClusterSpec(brokers=1, static_configs=STATIC)) as running:
         running.state.put_topic(replicas.new_topic("orders", replicas.striped([1], 2, 1), [1]))
         ensure_topic(running.state)
@@ -298,7 +308,9 @@ async def test_a_lost_answer_is_looked_for_and_nothing_is_sent_twice(api: str, m
 async def test_a_member_that_joins_in_the_last_gap_is_named_as_the_reason(
     cluster: EmbeddedCluster, embedded_client: AdminClient
 ) -> None:
-    """If the coordinator refuses a reset because a member joined after the last check, the outcome names the member."""
+    """If the coordinator refuses a reset because a member joined after kac's last check, the outcome names this
+    member.
+    """
     worlds.group("billing", {("orders", 0): 4}, protocol_type="consumer")(cluster)
     group = cluster.state.groups["billing"]
     cluster.state.logs["orders", 0] = PartitionLog()
@@ -319,7 +331,9 @@ async def test_a_member_that_joins_in_the_last_gap_is_named_as_the_reason(
 
 @pytest.mark.parametrize("count", [2_000, pytest.param(10_000, marks=pytest.mark.long)])
 async def test_a_group_of_very_many_partitions_takes_few_requests(count: int) -> None:
-    """Staging, apply and revert send no request per partition; each request has a bounded size."""
+    """For a group with very many partitions, staging, apply and revert send few requests, not one for each partition,
+    and each request has a bounded size.
+    """
     async with EmbeddedCluster(spec.ClusterSpec(brokers=1, static_configs=STATIC)) as running:
         running.state.put_topic(replicas.new_topic("orders", replicas.striped([1], count, 1), [1]))
         ensure_topic(running.state)
@@ -348,8 +362,8 @@ async def test_a_group_of_very_many_partitions_takes_few_requests(count: int) ->
 async def test_a_transaction_where_a_groups_offsets_are_is_in_the_forecast(
     *, held: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The forecast names a transaction that hangs in the partition of __consumer_offsets with the group's offsets, but
-    not one in another partition.
+    """The forecast of a reset names a hanging transaction in the partition of __consumer_offsets that has the group's
+    offsets. It does not name a hanging transaction in another partition.
     """
     with run_in_thread(spec.ClusterSpec(brokers=1, static_configs=STATIC)) as running:
 
@@ -404,8 +418,9 @@ tool = worlds.running(kafka_commands.KafkaCommands, scope="module")
 async def test_every_form_is_what_kafkas_own_tool_exports(
     kafka: KafkaCluster, client: AdminClient, link: Link, name: str, tool: kafka_commands.KafkaCommands, tmp_path: Path
 ) -> None:
-    """kac stages the offsets of the CSV that kafka-consumer-groups writes in a dry run; the same CSV as a file gives
-    the same edits."""
+    """For each form of reset, kac stages the offsets in the CSV that kafka-consumer-groups exports in a dry run. A
+    reset from this CSV file gives the same edits.
+    """
     await changing.make_topic(link, name, partitions=2, retention_ms="-1")
     await write(kafka.bootstrap, name, {0: 10, 1: 20})
     group = f"group of {name}"
@@ -441,7 +456,7 @@ async def test_every_form_is_what_kafkas_own_tool_exports(
 async def test_the_runbook_does_what_the_plan_does(
     kafka: KafkaCluster, client: AdminClient, link: Link, name: str, tool: kafka_commands.KafkaCommands
 ) -> None:
-    """Each command of the runbook, run by Kafka's own tool, has the effect of the plan."""
+    """Kafka's own tool, run with each command of the plan's runbook, commits the offsets of the plan."""
     await changing.make_topic(link, name, partitions=3, retention_ms="-1")
     await write(kafka.bootstrap, name, {0: 10, 1: 20, 2: 5})
     group = f"group-of-{name}"
@@ -470,7 +485,7 @@ async def test_the_runbook_does_what_the_plan_does(
 
 
 async def _share_group(client: AdminClient, link: Link, group: str, topic: str) -> None:
-    """Have a share group use the topic, and leave it without members."""
+    """Let a member of a share group read the topic and then leave, so that the group exists without members."""
     (coordinator,) = (await find_coordinators(link, [group], is_change=True))[0].values()
 
     async def beat(epoch: int) -> Any:
@@ -491,7 +506,9 @@ async def _share_group(client: AdminClient, link: Link, group: str, topic: str) 
 
 
 async def test_a_share_group_gets_its_start_offsets(plain_cluster: KafkaCluster, name: str) -> None:
-    """Start offsets are set, reverted, deleted by topic, and deleted with the group (KIP-932)."""
+    """kac sets the start offsets of a share group (KIP-932), reverts them, and deletes them for a topic or with the
+    group.
+    """
     client = AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses, visible_timeout=0.05))
     client.start()
     link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
@@ -535,8 +552,9 @@ async def test_a_share_group_gets_its_start_offsets(plain_cluster: KafkaCluster,
 
 @pytest.mark.parametrize("protocol", ["consumer", "streams"])
 async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: str, protocol: str) -> None:
-    """A reset is refused, with its reason, while the group has a member; without one it is applied and reverted
-    (KIP-848, KIP-1071)."""
+    """For consumer and streams groups (KIP-848, KIP-1071), a reset is refused with a reason while the group has a
+    member. Without a member it is applied and reverted.
+    """
     client = AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses, visible_timeout=0.05))
     client.start()
     link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
@@ -576,7 +594,7 @@ async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: 
 
 
 def test_the_noun_deletes_groups_and_their_offsets(plain_cluster: KafkaCluster, name: str) -> None:
-    """`kac groups --delete` asks as the plan does, and accepts --yes."""
+    """`kac groups --delete` asks for the confirmations that a plan needs, and accepts --yes in their place."""
     bootstrap = plain_cluster.bootstrap
 
     async def made() -> None:

@@ -1,7 +1,7 @@
-"""Tests of the ways in which a broker leaves, the same on the embedded cluster and on real brokers.
+"""Tests of the ways in which a broker leaves a cluster, the same on embedded and on real brokers.
 
-A broker in an orderly stop hands its leaders over while it answers. A broker that is killed or hangs keeps its leaders
-until its session ends.
+A broker in an orderly stop still answers while others become the leaders of its partitions. A broker that is killed or
+hangs remains the leader until its session ends.
 """
 
 import asyncio
@@ -30,7 +30,9 @@ SESSION = "broker.session.timeout.ms"
 
 
 class Side(NamedTuple):
-    """A cluster of three brokers, with ways to stop the third one. session: seconds until it is fenced."""
+    """A cluster of three brokers, with functions that stop broker 3. session: seconds from its last heartbeat until it
+    is fenced.
+    """
 
     link: Link
     session: float
@@ -54,7 +56,7 @@ class Look(NamedTuple):
 
 @asynccontextmanager
 async def embedded() -> AsyncIterator[Side]:
-    """Yield an embedded cluster with short sessions."""
+    """Yield an embedded cluster whose brokers have short sessions."""
     spec = ClusterSpec(brokers=3, static_configs={SESSION: "1500"})
     async with EmbeddedCluster(spec) as cluster, _side_link(tuple(cluster.addresses.values())) as link:
 
@@ -73,7 +75,7 @@ async def embedded() -> AsyncIterator[Side]:
 
 @asynccontextmanager
 async def real() -> AsyncIterator[Side]:
-    """Yield real brokers, with the shortest sessions that their heartbeats allow."""
+    """Yield a cluster of real brokers with the shortest sessions that their heartbeats allow."""
     with or_skip():
         cluster = KafkaCluster(brokers=3, properties={SESSION: "6000"})
     await asyncio.to_thread(cluster.__enter__)
@@ -117,7 +119,7 @@ async def _side_link(addresses: tuple[tuple[str, int], ...]) -> AsyncIterator[Li
 
 
 async def look_at(link: Link) -> Look:
-    """Connect to broker 3, then read its state from the others."""
+    """Try to connect to broker 3, then ask the other brokers for its state. Return both."""
     silent = await silence(link, 1.0)
     port = REFUSES if LEAVES in silent.refusing else HANGS if LEAVES in silent.brokers else ANSWERS
     cluster = await describe_cluster(link)
@@ -127,7 +129,9 @@ async def look_at(link: Link) -> Look:
 
 
 async def until(link: Link, holds: Callable[[Look], bool], rest: float = BETWEEN_LOOKS) -> Look:
-    """Read the state until it meets a condition, and return it. rest: seconds between two reads."""
+    """Read the state of broker 3 until `holds` returns true for it, and return that state. Raises TimeoutError after
+    `PATIENCE` seconds. rest: seconds between two reads.
+    """
     async with asyncio.timeout(PATIENCE):
         while True:
             with suppress(KeyError, ValueError):  # the topic does not exist yet
@@ -150,7 +154,9 @@ SIDES = pytest.mark.parametrize("side", [embedded, pytest.param(real, marks=ON_R
     ids=["refuses-embedded", "hangs-embedded", "hangs-4.3", "refuses-4.3"],
 )
 async def test_one_that_fails_keeps_its_leaders_until_its_session_has_ended(side: Make, port: str) -> None:
-    """A refused connection ends no session. Once the broker is back, it is in sync again."""
+    """A broker that is killed or hangs remains the leader of its partitions until its session ends; a refused
+    connection alone does not end it. After the broker is back, its replicas join the ISR again.
+    """
     async with side() as it:
         began = time.monotonic()
         await (it.kill() if port == REFUSES else it.hang())

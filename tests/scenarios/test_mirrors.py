@@ -1,5 +1,6 @@
-"""Tests of MirrorMaker's flows: with records in its format on embedded clusters, and with a real MirrorMaker between
-real clusters."""
+"""Tests of MirrorMaker's flows: on embedded clusters with records in MirrorMaker's format, and with a real MirrorMaker
+between two real clusters.
+"""
 
 import json
 import time
@@ -248,9 +249,9 @@ def contexts(source: ThreadedCluster, bare: ThreadedCluster, tmp_path: Path, mon
 def test_the_lag_is_by_the_offset_syncs_of_either_cluster(
     mirrored: ThreadedCluster, without_syncs: ThreadedCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """kac computes a mirror's lag from the offset syncs in either cluster. The target's newest sync maps 10 to 8, and
-    its end is 12, so records up to 14 of 20 are copied. The source's sync maps 16 to 11, so records up to 17 are
-    copied.
+    """kac computes a mirror's lag from the offset syncs in the target or in the source. The target's newest sync maps
+    source offset 10 to 8, and the target's end offset is 12, so the records below 14 of 20 are copied. The source's
+    sync maps 16 to 11, so the records below 17 are copied.
     """
     for target, copied in ((mirrored, 14), (without_syncs, 17)):
         rows = told(capsys, target, "lag", "--source-context", "east")
@@ -294,8 +295,9 @@ def mirror() -> Iterator[MirrorMaker]:
 
 
 def translated(bootstrap: str) -> dict[int, int]:
-    """Return the offsets that MirrorMaker itself committed for the group at the target, by partition; empty without a
-    coordinator."""
+    """Return partition -> the offset that MirrorMaker committed for the group in the target cluster; empty if the group
+    has no coordinator there.
+    """
     # Do not use librdkafka's admin client: it crashes if the coordinator does not exist yet.
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
     try:
@@ -308,10 +310,11 @@ def translated(bootstrap: str) -> dict[int, int]:
 
 
 def written_and_read(mirror: MirrorMaker) -> bool:
-    """Write more records, and commit all of them for the group; return whether MirrorMaker has committed offsets for
-    the group.
+    """Write more records to the source, and commit their end offsets for the group. Return whether MirrorMaker has
+    committed offsets for the group in both partitions of the target.
 
-    MirrorMaker copies the records written after its start, and translates offsets of the records that it copied itself.
+    MirrorMaker copies only records that were written after its start, and translates only offsets of records that it
+    copied.
     """
     mirror.write(STEP)
     mirror.commit(mirror.written)

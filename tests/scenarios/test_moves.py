@@ -1,4 +1,6 @@
-"""Tests of moves from the command to the last replica, on embedded clusters and on real brokers."""
+"""Tests of partition reassignments, from the command until the last replica is copied, on embedded clusters and on real
+brokers.
+"""
 
 import asyncio
 import json
@@ -49,7 +51,9 @@ from tests.support.worlds import Kac
 
 
 async def test_a_partition_moves_and_comes_back(capsys: pytest.CaptureFixture[str]) -> None:
-    """The plan says which broker copies and which drops its replica; the revert is another move."""
+    """The plan of a move says which broker copies the partition and which one drops its replica. The revert is another
+    move.
+    """
     async with EmbeddedCluster(ClusterSpec(brokers=3)) as cluster:
         cluster.state.put_topic(new_topic("orders", [(1, 2), (2, 1)], (1, 2, 3)))
         async with session_on(cluster) as session:
@@ -82,7 +86,9 @@ async def test_a_partition_moves_and_comes_back(capsys: pytest.CaptureFixture[st
 async def test_a_move_that_may_not_be_meant_is_refused(
     capsys: pytest.CaptureFixture[str], command: str, why: str
 ) -> None:
-    """The move has another number of replicas or a broker that is down, or another tool moves the partition."""
+    """A move is refused with its reason if it changes the number of replicas, if a new replica is on a broker that is
+    down, or if another tool is already moving the partition.
+    """
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
         cluster.state.put_topic(new_topic("orders", [(1, 2), (2, 1)], (1, 2, 3, 4)))
         await cluster.broker_down(3)
@@ -95,7 +101,9 @@ async def test_a_move_that_may_not_be_meant_is_refused(
 
 
 async def test_a_move_of_another_tool_that_starts_meanwhile_is_a_conflict(capsys: pytest.CaptureFixture[str]) -> None:
-    """If another tool starts a move meanwhile, the apply reports a conflict, and does not replace the move."""
+    """If another tool starts to move the partition after kac made its plan, the apply reports a conflict, and does not
+    replace that move.
+    """
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
         cluster.state.put_topic(new_topic("orders", [(1, 2)], (1, 2, 3, 4)))
         await cluster.broker_down(4)
@@ -109,7 +117,9 @@ async def test_a_move_of_another_tool_that_starts_meanwhile_is_a_conflict(capsys
 
 
 async def test_the_number_of_replicas_changes_where_it_is_meant(capsys: pytest.CaptureFixture[str]) -> None:
-    """`resize` allows another number of replicas; the runbook has it in the file of kafka-reassign-partitions."""
+    """`resize` may change the number of replicas; the runbook has the new replicas in a file for
+    kafka-reassign-partitions.
+    """
     async with EmbeddedCluster(ClusterSpec(brokers=3)) as cluster:
         cluster.state.put_topic(new_topic("orders", [(1, 2)], (1, 2, 3)))
         async with session_on(cluster) as session:
@@ -127,8 +137,9 @@ async def test_the_number_of_replicas_changes_where_it_is_meant(capsys: pytest.C
 
 
 async def stuck(cluster: EmbeddedCluster) -> None:
-    """Move orders/0 from broker 1 to 2 and 3 while broker 3 is down. Broker 2 has copied it, then broker 1 goes
-    down."""
+    """Begin to move orders/0 from broker 1 to brokers 2 and 3 while broker 3 is down. Broker 2 copies the partition,
+    then broker 1 goes down, so the move can't end.
+    """
     cluster.state.put_topic(new_topic("orders", [(1,)], (1, 2, 3, 4)))
     await cluster.broker_down(3)
     assert start_move(cluster, "orders", 0, (2, 3)).code == 0
@@ -140,7 +151,9 @@ async def stuck(cluster: EmbeddedCluster) -> None:
 
 
 async def test_a_move_back_to_none_that_is_in_sync_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """kac and the brokers refuse the cancellation; kac names the replicas that have to come back."""
+    """If none of the former replicas is in sync, kac and the brokers refuse to cancel the move. kac names the replicas
+    that have to come back first.
+    """
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
         await stuck(cluster)
         assert "unclean leader election" in (start_move(cluster, "orders", 0, None).message or "")
@@ -169,7 +182,9 @@ async def test_where_brokers_would_take_it_the_loss_is_typed(capsys: pytest.Capt
 
 
 async def test_what_was_not_read_is_judged_before_it_is_sent(capsys: pytest.CaptureFixture[str]) -> None:
-    """If the topic's configs were not read, the cancellation is staged with its risk, and brokers decide."""
+    """If kac has not read the topic's configs, it still stages the cancellation, as one that may lose records. The
+    apply leaves the move as it is.
+    """
     async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
         await stuck(cluster)
         async with session_on(cluster) as session:
@@ -222,8 +237,9 @@ async def test_a_replica_that_stays_and_is_down_is_said(
 
 @pytest.mark.parametrize(("release", "ends"), [("3.9", False), ("4.4", True)])
 async def test_a_move_that_waits_for_a_replica_that_stays(release: str, *, ends: bool) -> None:
-    """Before Kafka 4.3 the replicas that stay also have to be in sync: while one of them is down, the move does not
-    end."""
+    """Before Kafka 4.3 a move ends only when the replicas that stay are in sync too, so it does not end while one of
+    them is down. From 4.3 on it ends.
+    """
     async with EmbeddedCluster(ClusterSpec(brokers=3, versions=release)) as cluster:
         cluster.state.put_topic(new_topic("orders", [(1, 2)], (1, 2, 3)))
         await cluster.broker_down(2)
@@ -253,7 +269,7 @@ client = worlds.client("racked_cluster", known=1)
 
 
 async def polled(client: AdminClient) -> Session:
-    """Return a session that has read everything that a placement needs."""
+    """Return a session that has read all data that a placement of replicas needs."""
     session = Session(client, Context("test", "test", client.settings, journal=False))
     await read_needs(session, Needs(parts=PARTS, every=frozenset({codes.TOPIC, codes.BROKER})))
     return session
@@ -267,7 +283,9 @@ def replicas_of(snapshot: Snapshot) -> dict[tuple[str, int], tuple[int, ...]]:
 async def test_a_broker_is_drained_under_load(
     racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, tmp_path: Path
 ) -> None:
-    """No produce with acks=all fails, no partition is below min ISR at any poll, racks are kept, nothing is left."""
+    """While kac drains a broker, no produce with acks=all fails, and no poll finds a partition below its min ISR. In
+    the end the racks are kept, and no throttle or reassignment is left.
+    """
     layouts = {"orders": ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 2, 4)), "audit": ((3, 2), (2, 3))}
     made = CreateTopics(
         tuple(
@@ -365,8 +383,10 @@ def layouts_of(layouts: dict[str, tuple[tuple[int, ...], ...]]) -> dict[tuple[st
 async def valid_beside_kafka(
     cluster: kafka_cluster.KafkaCluster, folder: Path, snapshot: Snapshot, moves: tuple[Relocation, ...]
 ) -> bool:
-    """Return whether our proposal copies no more replicas than that of kafka-reassign-partitions --generate. Fail
-    unless both keep the number of replicas and the racks, and use no replica on the drained broker."""
+    """Return whether kac's proposal copies at most as many replicas as that of kafka-reassign-partitions --generate.
+    Raises AssertionError unless both proposals keep the number of replicas and put them on different racks, and
+    neither uses the drained broker.
+    """
     file = folder / "topics.json"
     names = sorted({each.topic for each in moves})
     file.write_text(json.dumps({"version": 1, "topics": [{"topic": name} for name in names]}))
@@ -397,7 +417,7 @@ kac = worlds.commands()
 
 
 def settled_replicas(cluster: ThreadedCluster) -> list[tuple[int, ...]]:
-    """Return the replicas of topic orders after all moves."""
+    """Wait until no reassignment of topic orders is running; return the broker ids of each partition's replicas."""
 
     async def settled(embedded: EmbeddedCluster) -> list[tuple[int, ...]]:
         await embedded.settled()
@@ -407,7 +427,9 @@ def settled_replicas(cluster: ThreadedCluster) -> list[tuple[int, ...]]:
 
 
 def test_a_script_drains_a_broker(kac: Kac, cluster: ThreadedCluster) -> None:
-    """The script stages the moves that kac prints as text, JSON and for Kafka's tool; a second plan is empty."""
+    """The script that `kac moves` prints stages the same moves as its text, its JSON and its file for Kafka's tool.
+    After the apply, a second plan is empty.
+    """
     said = kac("moves", "drain", "3")
     assert said.code == 0
     assert "3 partitions" in said.out
@@ -427,8 +449,9 @@ def test_a_script_drains_a_broker(kac: Kac, cluster: ThreadedCluster) -> None:
 
 
 def test_a_throttle_ends_by_itself_and_is_in_the_journal_before(kac: Kac, cluster: ThreadedCluster) -> None:
-    """Rates are set on the brokers that copy or are read, lists on the topic; the journal has their end before the
-    apply."""
+    """A script with a throttle sets rates on the brokers that copy or are copied from, and lists of throttled replicas
+    on the topic. The journal has their removal before the apply, and `kac due` lists it.
+    """
     script = kac("moves", "drain", "3", "--throttle", "50MB/s", "--script").out
     assert kac("run", "-e", f"{script}\napply --yes").code == 0
     configs = cluster.call(lambda c: {name: dict(found) for name, found in c.state.configs.items()})
@@ -504,8 +527,9 @@ def test_a_goal_is_read_as_it_is_written(words: list[str], goal: goals.Goal) -> 
 
 
 def test_a_goal_is_run_and_listed(kac: Kac, cluster: ThreadedCluster) -> None:
-    """`--run` asks for a confirmation, works until the goal is reached, and leaves no throttle; `kac moves` then lists
-    the operation."""
+    """`kac moves --run` asks for a confirmation, works until it has reached the goal, and leaves no throttle; `kac
+    moves` then lists the operation.
+    """
     assert kac("moves", "drain", "3", "--run").code == 1
     ran = kac("moves", "drain", "3", "--throttle", "50MB/s", "--run", "--yes")
     assert ran.code == 0, ran
@@ -527,17 +551,19 @@ def configs_of(cluster: EmbeddedCluster) -> dict[str, dict[str, str]]:
 
 
 class Died(BaseException):
-    """Ends a test's process as kill -9 does."""
+    """Raised to end a run of kac without cleanup, as kill -9 ends a process."""
 
 
 def test_leftovers_say_what_an_operation_owns(
     kac: Kac, cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A throttle that the journal does not know has an unknown owner; the script removes only that one."""
+    """`kac leftovers` names the operation that owns a throttle. A throttle that the journal does not have is listed
+    with an unknown owner, and the script removes only this throttle.
+    """
     send = changes.send
 
     async def dies(link: Any, request: Any, **rest: Any) -> Any:
-        """Die after the throttles are set and before anything moves."""
+        """Raise Died after the throttles are set, before the first reassignment request is sent."""
         if isinstance(request, AlterReassignments) and not rest["validate_only"]:
             raise Died
         return await send(link, request, **rest)

@@ -1,5 +1,6 @@
-"""Tests of operations from the goal to the last throttle: on an embedded cluster, with kac or brokers dying; and a
-drain and a replacement on real brokers under load, with kills."""
+"""Tests of operations, from the goal to the removal of the last throttle: on an embedded cluster, while kac or brokers
+die; and a drain and a replacement of real brokers under load, with kills.
+"""
 
 import asyncio
 import json
@@ -42,7 +43,7 @@ RATE = 50_000_000
 
 
 class World:
-    """A cluster with a manual clock, and a session with the same clock."""
+    """An embedded cluster and a session that share a manual clock."""
 
     def __init__(self, cluster: brokers.EmbeddedCluster, clock: manual_clock.ManualClock, session: Session) -> None:
         self.cluster = cluster
@@ -51,14 +52,14 @@ class World:
 
     @property
     def pace(self) -> operating.Pace:
-        """A pace that advances the clock instead of waiting."""
+        """The pace of an operation, which advances the manual clock instead of waiting."""
         return operating.Pace(first=5.0, most=40.0, sleep=self.wait, patience=60.0)
 
     async def wait(self, seconds: float) -> None:
         self.clock.advance(seconds)
 
     def holds(self, layout: Sequence[tuple[int, ...]]) -> None:
-        """Create topic orders, with replicas of 100 MB."""
+        """Create topic orders with replicas of 100 MB each. layout: the broker ids of each partition's replicas."""
         state = self.cluster.state
         state.put_topic(new_topic("orders", layout, (1, 2, 3, 4)))
         for number in range(len(layout)):
@@ -74,15 +75,17 @@ class World:
         return [each.leader for each in self.cluster.state.topics["orders"].partitions]
 
     def put_into(self, number: int, broker: int, path: str) -> None:
-        """Put a replica of orders into this directory."""
+        """Put the broker's replica of partition orders/`number` into the log directory `path`."""
         self.cluster.state.replica_dirs[self.cluster.state.topics["orders"].id, number, broker] = path
 
     def copy(self, number: int, broker: int, path: str) -> None:
-        """Begin a copy as another tool does."""
+        """Begin to copy the broker's replica of partition orders/`number` to the log directory `path`, as another tool
+        does.
+        """
         start_copy(self.cluster, self.cluster.state.topics["orders"], number, broker, path)
 
     def dirs(self, broker: int) -> list[str]:
-        """Return the directories of the replicas of orders on a broker."""
+        """Return the log directory of each replica of topic orders on a broker, in the order of the partitions."""
         topic = self.cluster.state.topics["orders"]
         some = range(len(topic.partitions))
         return [dir_of(self.cluster, topic, n, broker) for n in some if broker in topic.partitions[n].replicas]
@@ -91,7 +94,7 @@ class World:
         return len(self.cluster.state.dir_copies)
 
     def throttles(self) -> dict[tuple[str, str], str]:
-        """Return all replication throttles that are set, by entity and key."""
+        """Return (name of a broker or topic, config key) -> value, for all replication throttles that are set."""
         keys = {*RATES, *LISTS, LOG_DIRS_RATE}
         return {
             (resource.name, key): value
@@ -101,7 +104,9 @@ class World:
         }
 
     async def reached(self, goal: operations_goals.Goal, throttle: int | None = RATE) -> State:
-        """Begin an operation, work on it, and return its state then."""
+        """Begin an operation and work on it until it ends or stalls; return its state. throttle: bytes per second; None
+        for no throttle.
+        """
         return (
             await operating.work_on(self.session, await operating.begin(self.session, goal, throttle), pace=self.pace)
         ).state
@@ -124,7 +129,7 @@ async def world() -> AsyncIterator[World]:
 
 
 async def test_a_broker_is_drained_and_nothing_is_left(world: World) -> None:
-    """In the end the broker has no replica, no throttle is set, and the journal says so."""
+    """After a drain the broker has no replica, no throttle is set, and the journal has no open operation."""
     assert await world.reached(operations_goals.Drain((3,))) is State.DONE
     assert all(3 not in replicas for replicas in world.replicas())
     assert world.moving() == 0
@@ -155,8 +160,9 @@ async def test_throttles_are_set_while_it_copies_and_in_the_journal_before(world
 
 
 async def test_how_far_it_is_is_in_the_journal(world: World) -> None:
-    """The journal has the numbers of bytes that were copied and that are left, from the log directories; their sum
-    stays the same."""
+    """While an operation runs, the journal has the number of bytes that were copied and that are left, computed from
+    the log directories. Their sum does not change.
+    """
     number = await operating.begin(world.session, operations_goals.Drain((3,)), 100_000)
     seen: list[tuple[int, int]] = []
 
@@ -173,8 +179,9 @@ async def test_how_far_it_is_is_in_the_journal(world: World) -> None:
 
 
 async def test_what_another_owner_throttled_stays(world: World) -> None:
-    """kac reports another owner's rate, which limits the moves too; replicas that another owner listed stay in the
-    list."""
+    """If another owner has set a throttle, kac reports its rate, which limits kac's moves too, and leaves the replicas
+    that this owner listed in the list.
+    """
     world.cluster.state.alter_config(broker_resource(1), {RATES[0]: "77"})
     world.cluster.state.alter_config(topic_resource("orders"), {LISTS[0]: "3:1"})
     before = world.throttles()
@@ -187,7 +194,9 @@ async def test_what_another_owner_throttled_stays(world: World) -> None:
 
 
 async def test_a_move_of_another_tool_is_waited_for(world: World) -> None:
-    """kac never replaces another tool's move; while that move does not end, the operation says so."""
+    """If another tool moves a partition of the operation, kac does not replace this move; while it does not end, the
+    operation says that it waits for it.
+    """
     await world.cluster.broker_down(4)
     assert start_move(world.cluster, "orders", 0, (1, 2, 4)).code == 0
     assert start_move(world.cluster, "orders", 1, (4, 1, 3)).code == 0
@@ -203,7 +212,9 @@ async def test_a_move_of_another_tool_is_waited_for(world: World) -> None:
 
 
 async def test_cancelling_puts_replicas_back_in_their_order(world: World) -> None:
-    """kac cancels running moves; finished moves stay until the user reverts them."""
+    """If the user cancels an operation, kac cancels the running moves, and the replicas are in their former order.
+    Finished moves stay until the user reverts them.
+    """
     await world.cluster.broker_down(4)
     number = await operating.begin(world.session, operations_goals.MoveTopic("orders", (1, 2, 4)), RATE)
     await world.cluster.broker_up(4)
@@ -225,7 +236,7 @@ async def test_cancelling_puts_replicas_back_in_their_order(world: World) -> Non
 
 
 async def test_the_way_back_of_what_is_done(world: World) -> None:
-    """Another operation restores the original replicas in their order."""
+    """The revert of an operation is another operation, which restores the original replicas in their order."""
     assert await world.reached(operations_goals.Drain((3,))) is State.DONE
     assert world.replicas() != list(LAYOUT)
     (ended,) = (await operating.read_operations(world.session, ended=1)).ended
@@ -274,8 +285,9 @@ async def test_one_operation_and_one_holder_at_a_time(world: World) -> None:
 
 
 async def test_few_changes_take_throttles_off(world: World) -> None:
-    """Moves end one after another, but the journal records each change of throttles, so kac makes only two: one sets
-    the throttles, one removes them."""
+    """kac makes only two changes of throttles, one that sets them and one that removes them, although the moves end one
+    after another: the journal records each change.
+    """
     for number in range(len(LAYOUT)):
         world.cluster.state.logs["orders", number] = partition_log.PartitionLog(older_bytes=10**8 * (number + 1))
     number = await operating.begin(world.session, operations_goals.Drain((3,)), 10_000_000)
@@ -286,8 +298,9 @@ async def test_few_changes_take_throttles_off(world: World) -> None:
 
 
 async def test_the_throttle_of_a_broker_that_does_not_come_back_is_given_up(world: World) -> None:
-    """The operation waits for the broker, and tells how to end without it; later kac knows that the operation owns the
-    throttle."""
+    """If a broker with a throttle is down, the operation waits for it, and says how to end without it. If the user ends
+    it so, kac still knows later that the operation owns the throttle.
+    """
     number = await operating.begin(world.session, operations_goals.Drain((3,)), RATE)
 
     async def dies(seconds: float) -> None:
@@ -317,7 +330,9 @@ DIRS = ("/data1", "/data2", "/data3")
 
 @pytest.fixture
 async def disks() -> AsyncIterator[World]:
-    """Brokers with three directories each; the replicas on broker 1 are in two of them."""
+    """Provide a cluster whose brokers have three log directories each. The replicas on broker 1 are in two of its
+    directories.
+    """
     spec = ClusterSpec(brokers=4, racks=real_clusters.RACKS, static_configs={"log.dirs": ",".join(DIRS)})
     async with world_of(spec) as made:
         made.holds(LAYOUT)
@@ -327,8 +342,9 @@ async def disks() -> AsyncIterator[World]:
 
 
 async def test_a_directory_is_drained_and_nothing_is_left(disks: World) -> None:
-    """Replicas move to the broker's other directories, with a throttle on the broker meanwhile; a revert moves them
-    back."""
+    """A drain of a log directory moves its replicas to the broker's other directories, with a throttle on the broker
+    while it runs. A revert moves them back.
+    """
     number = await operating.begin(disks.session, operations_goals.DrainDir(1, DIRS[0]), 10_000_000)
     rates: list[dict[tuple[str, str], str]] = []
     far: list[Progress] = []
@@ -350,7 +366,9 @@ async def test_a_directory_is_drained_and_nothing_is_left(disks: World) -> None:
 
 
 async def test_a_list_of_replicas_and_directories_is_reached(disks: World) -> None:
-    """Replicas first move to another broker, then to another directory. The revert does both."""
+    """For a goal with brokers and log directories, replicas first move to another broker, then to another directory of
+    it. The revert does both too.
+    """
     wanted = ((4, 2, 1), *LAYOUT[1:])
     into = (("orders", 0, 4, DIRS[2]), ("orders", 1, 1, DIRS[2]))
     goal = operations_goals.Reassign(
@@ -370,7 +388,9 @@ async def test_a_list_of_replicas_and_directories_is_reached(disks: World) -> No
 
 
 async def test_a_copy_between_directories_is_cancelled(disks: World) -> None:
-    """The replica stays in its directory, and no copy and no throttle is left."""
+    """After a copy between log directories is cancelled, the replica is in its former directory, and no copy and no
+    throttle is left.
+    """
     before = disks.dirs(1)
     number = await operating.begin(disks.session, operations_goals.MoveIntoDir("orders", 1, DIRS[2], 0), RATE)
 
@@ -384,7 +404,9 @@ async def test_a_copy_between_directories_is_cancelled(disks: World) -> None:
 
 
 async def test_a_copy_of_another_tool_is_waited_for(disks: World) -> None:
-    """Another tool copies a replica into the drained directory: kac reports this copy, and waits for its end."""
+    """If another tool copies a replica into the directory that kac drains, kac reports this copy, and waits until it
+    ends.
+    """
     disks.copy(2, 1, DIRS[0])
     number = await operating.begin(disks.session, operations_goals.DrainDir(1, DIRS[0]), None)
     said: list[str] = []
@@ -415,7 +437,9 @@ async def test_a_directory_that_is_cordoned_or_a_broker_that_is_down_is_waited_f
 
 
 async def test_preferred_leaders_of_what_it_moved_are_elected_at_the_end(world: World) -> None:
-    """No leader is elected for other partitions; the forecast has the number of leaders of each broker."""
+    """At the end an operation elects the preferred leaders of the partitions that it moved, and of no others. The
+    forecast has the number of leaders of each broker.
+    """
     await world.cluster.broker_down(1)
     await world.cluster.broker_up(1)
     before = world.leaders()
@@ -434,7 +458,7 @@ async def test_preferred_leaders_of_what_it_moved_are_elected_at_the_end(world: 
 
 
 async def test_a_preferred_replica_that_is_down_is_not_waited_for(world: World) -> None:
-    """The operation reaches its goal without this election."""
+    """If a preferred replica is down, the operation ends without electing it."""
     number = await operating.begin(world.session, operations_goals.Drain((4,)), None)
 
     async def dies(seconds: float) -> None:
@@ -474,16 +498,17 @@ DRAIN_POINTS = (
     "before:AlterConfigs:2",
     "before:ended:1",
 )
-"""Points at which kac is killed, one life after another: in the first step, at the removal of throttles, and at the
-end."""
+"""The points at which kac is killed, a point for each of its processes, one after another: in the first step, at the
+removal of throttles, and at the end.
+"""
 
 client = worlds.client("racked_cluster")
 
 
 class Load:
-    """Counts of the records that producers wrote and a group read, and the polls of a sampler.
+    """Counts of the records that producers wrote and that a group read, and of the polls of a sampler.
 
-    below: polls at which a partition had too few replicas in sync.
+    below: the polls at which a partition had fewer in-sync replicas than its min ISR.
     """
 
     def __init__(self) -> None:
@@ -495,7 +520,9 @@ class Load:
 
 @asynccontextmanager
 async def load_on(cluster: kafka_cluster.KafkaCluster, client: AdminClient) -> AsyncIterator[Load]:
-    """Run producers with acks=all and a group; their errors end the test."""
+    """Run producers with acks=all and a group of consumers on a topic until the end of the block. An error of one of
+    them fails the test.
+    """
     load = Load()
 
     async def produce() -> None:
@@ -551,7 +578,7 @@ async def load_on(cluster: kafka_cluster.KafkaCluster, client: AdminClient) -> A
 
 
 class Kac(NamedTuple):
-    """Runs of ``kac moves`` on a cluster."""
+    """Runs ``kac moves`` on a cluster, each time in a new process."""
 
     runs: forked_runs.ForkedRuns
     bootstrap: str
@@ -561,7 +588,9 @@ class Kac(NamedTuple):
         return await self.runs.ended()
 
     async def reached(self) -> None:
-        """Continue until the operation ends. Fails with kac's output otherwise."""
+        """Run `kac moves --continue` until the operation ends. Raises AssertionError with kac's output if the exit code
+        is not 0.
+        """
         code = await self.moves("--continue")
         assert code == 0, self.runs.output
 
@@ -579,7 +608,9 @@ async def replicas(client: AdminClient) -> list[tuple[int, ...]]:
 
 
 async def nothing_is_left(kac: Kac, cluster: kafka_cluster.KafkaCluster, client: AdminClient, folder: Path) -> None:
-    """Check with kac and with Kafka's tool that no move, no throttle and no operation is left."""
+    """Check with kac and with Kafka's tool that no reassignment, no throttle and no open operation is left. Raises
+    AssertionError if one is.
+    """
     assert await client.run(partitions.list_reassignments) == ()
     await kac.runs.start("leftovers", "-b", kac.bootstrap, "--output", "json")
     assert await kac.runs.ended() == 0, kac.runs.output
@@ -602,7 +633,9 @@ async def nothing_is_left(kac: Kac, cluster: kafka_cluster.KafkaCluster, client:
 async def test_a_drain_and_a_replacement_survive_kills(
     racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, own_home: Path, tmp_path: Path
 ) -> None:
-    """kac is killed at ten points of a drain. Then a broker replaces another, and both a broker and kac are killed."""
+    """A drain reaches its goal although kac is killed at ten points of it. A replacement of a broker by another one
+    reaches its goal although both a broker and kac are killed.
+    """
     async with kac_on(racked_cluster, own_home, tmp_path) as kac, load_on(racked_cluster, client) as load:
         assert await kac.moves("drain", "3", "--throttle", "8MB/s", "--run", "--yes", crash=DRAIN_POINTS[0]) == KILLED
         for point in DRAIN_POINTS[1:]:
@@ -630,7 +663,9 @@ async def test_a_drain_and_a_replacement_survive_kills(
 async def test_a_hundred_random_kills(
     racked_cluster: kafka_cluster.KafkaCluster, client: AdminClient, own_home: Path, tmp_path: Path
 ) -> None:
-    """Goals run one after another, each with kills of kac or of a broker, until a hundred processes were killed."""
+    """Operations run one after another, each with kills of kac or of a broker, until a hundred processes were killed.
+    Each operation reaches its goal.
+    """
     rng = Random(16)
     goals: tuple[tuple[str, ...], ...] = (
         ("drain", "3"),

@@ -1,5 +1,6 @@
-"""Tests of the records that kac writes, on embedded clusters and on real brokers: each record is written once, whatever
-happens to the request."""
+"""Tests of the records that kac writes, on embedded clusters and on real brokers: kac writes each record exactly once,
+also if a request or its answer is lost.
+"""
 
 import asyncio
 import base64
@@ -64,7 +65,7 @@ kac = worlds.commands()
 
 
 def log(cluster: ThreadedCluster, topic: str = "orders", number: int = 0) -> list[bytes | None]:
-    """Return the values of a partition's records."""
+    """Return the values of a partition's records, in the order of their offsets."""
 
     def read(each: EmbeddedCluster) -> tuple[Batch, ...]:
         found = each.state.logs.get((topic, number))
@@ -75,7 +76,7 @@ def log(cluster: ThreadedCluster, topic: str = "orders", number: int = 0) -> lis
 
 
 async def produced(link: Link, *contents: Contents, target: NewRecords = HERE) -> list[Outcome]:
-    """Write batches one after another, and return their outcomes."""
+    """Write batches to a partition one after another, and return the outcome of each."""
     return [(await outcomes(link, ProduceRecords({target: each})))[target] for each in contents]
 
 
@@ -212,7 +213,7 @@ async def test_a_throttle_is_waited_for(cluster: ThreadedCluster, link: Link) ->
 
 
 async def run(cluster: ThreadedCluster, text: str, **changes: Any) -> tuple[str, int]:
-    """Return the output and the exit code of a script. changes: of the context."""
+    """Run a script of statements; return its output and its exit code. changes: fields of the context to replace."""
     return await worlds.script(cluster, text, **{"journal": False, **changes})
 
 
@@ -333,7 +334,7 @@ schemas = worlds.running(registry_server.registry)
 
 
 def payment() -> Any:
-    """Return the file descriptor of a payment's schema, compiled by Google's compiler."""
+    """Return the Protobuf file descriptor of a payment's schema, compiled by Google's compiler."""
     from google.protobuf import descriptor_pb2
 
     return descriptor_pb2.FileDescriptorSet.FromString(compiled(SchemaText("PROTOBUF", PROTO))).file[-1]
@@ -457,7 +458,7 @@ on_brokers = worlds.commands("plain_cluster")
 
 
 class Seen(NamedTuple):
-    """A record as a client reads it."""
+    """A record as a client read it. time: Unix milliseconds."""
 
     partition: int
     offset: int
@@ -468,7 +469,9 @@ class Seen(NamedTuple):
 
 
 def with_java(*words: str, lines: list[str] | None = None) -> list[str]:
-    """Return the output lines of our Java program. lines: its input."""
+    """Run our Java program with the arguments `words`; return the lines of its output. lines: the lines of its input;
+    None for no input.
+    """
     with real_clusters.or_skip():
         program = compiled_java.with_ours(FOLDER / "JavaRecords.java", kafka_jars.KAFKA_4_3)
     command = [kafka_jars.java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *program, *words]
@@ -487,7 +490,7 @@ def decoded(text: str) -> bytes | None:
 
 
 def read_by_java(cluster: KafkaCluster, topic: str) -> list[Seen]:
-    """Return all records of a topic, read by Java's consumer."""
+    """Return all records of a topic, as Java's consumer reads them."""
     found = []
     for line in with_java("read", cluster.bootstrap, topic):
         partition, offset, time, key, value, *headers = line.split(" ")
@@ -499,7 +502,7 @@ def read_by_java(cluster: KafkaCluster, topic: str) -> list[Seen]:
 
 
 def read_by_librdkafka(cluster: KafkaCluster, topic: str) -> list[Seen]:
-    """Return all records of a topic, read by librdkafka's consumer."""
+    """Return all records of a topic, as librdkafka's consumer reads them."""
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "kac-test", "enable.partition.eof": True})
     consumer.assign([TopicPartition(topic, number, 0) for number in range(PLACES)])
     found, ended = [], 0
@@ -634,7 +637,7 @@ CONFIGS = {"large": {"max.message.bytes": "2000"}, "few": {"min.insync.replicas"
 
 
 async def made(link: Link, name: str) -> None:
-    """Create the topics of a test, each on its brokers."""
+    """Create the topics of a test, whose names begin with `name`, each with its own replicas."""
     topics = [
         NewTopic(f"{name}-{what}", assignments=(brokers,), configs=CONFIGS.get(what, {}))
         for what, brokers in BROKERS.items()
@@ -647,14 +650,18 @@ def batch(*values: bytes) -> Contents:
 
 
 async def written(link: Link, name: str, some: dict[str, Contents]) -> dict[str, Outcome]:
-    """Write a batch to each of these topics, in one request; return the outcomes."""
+    """Write a batch to each of several topics in one request. some: short name of a topic -> its batch. Return short
+    name -> outcome.
+    """
     targets = {what: NewRecords(f"{name}-{what}", 0) for what in some}
     found = await outcomes(link, ProduceRecords({targets[what]: each for what, each in some.items()}))
     return {what: found[target] for what, target in targets.items()}
 
 
 async def missed(link: Link, topic: str) -> None:
-    """Wait until only the leader is in sync. Raises TimeoutError after `patience.PATIENCE` seconds."""
+    """Wait until only the leader of partition 0 is in its ISR. Raises TimeoutError after `patience.PATIENCE`
+    seconds.
+    """
     async with asyncio.timeout(patience.PATIENCE):
         while len((await describe_topics(link, [topic])).topics[topic].partitions[0].isr) > 1:
             pass

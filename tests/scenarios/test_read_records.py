@@ -36,13 +36,13 @@ from tests.support.searching import query, read_records
 # and without, committed or not
 
 running = worlds.running(poisoned, scope="module")
-"""A cluster with ten records in orders/0 and three in orders/1."""
+"""Provide an embedded cluster for the module, with ten records in orders/0 and three in orders/1."""
 
 own_link = worlds.link("running", worlds.mend)
 
 
 class Calling(RecordFilter, frozen=True):
-    """A filter that calls a function."""
+    """A filter of records that calls a function for each record."""
 
     call: Callable[[model_records.Record], bool] = lambda _: True
 
@@ -54,12 +54,12 @@ class Calling(RecordFilter, frozen=True):
 
 
 def fault(running: ThreadedCluster, effect: Fail | Delay, times: int | None = None) -> None:
-    """Add a fault to Fetch. times: the number of requests that fail; None for all."""
+    """Let Fetch requests fail or be delayed. times: the number of affected requests; None for all."""
     running.call(lambda one: one.faults.add(Fault(effect, api="fetch", times=times)))
 
 
 def damage(one: EmbeddedCluster, place: int) -> None:
-    """Change a byte in the records of a batch."""
+    """Change a byte in the records of the batch with index `place` in orders/0, so its checksum is wrong."""
     log = one.state.logs["orders", 0]
     batch = log.batches[place]
     data = bytearray(batch.data)
@@ -235,8 +235,9 @@ HEADERS = [("trace", b"abc"), ("empty", b"")]
 
 
 async def fill(kafka: KafkaCluster, topic: str) -> int:
-    """Write with each codec: a batch, a committed, an aborted and a committed transaction, then a tombstone. Return the
-    number of committed records."""
+    """Write with each codec: a batch, a committed, an aborted and another committed transaction; then write a
+    tombstone. Return the number of records without those of aborted transactions.
+    """
     count = 0
     for codec in CODECS:
         plain = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, compression_type=codec, linger_ms=20)
@@ -270,7 +271,9 @@ def told(records: Sequence[model_records.Record]) -> list[tuple[object, ...]]:
 
 
 async def as_aiokafka_reads(kafka: KafkaCluster, topic: str, isolation: str) -> list[tuple[object, ...]]:
-    """Return all records of partition 0 as aiokafka reads them."""
+    """Return all records of partition 0 as aiokafka's consumer reads them, as tuples. isolation: ``read_committed`` or
+    ``read_uncommitted``.
+    """
     place = TopicPartition(topic, 0)
     consumer = AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap, isolation_level=isolation)
     await consumer.start()
@@ -288,7 +291,7 @@ async def as_aiokafka_reads(kafka: KafkaCluster, topic: str, isolation: str) -> 
 
 
 def as_kafkas_consumer_prints(kafka: KafkaCluster, topic: str, isolation: str, count: int) -> list[str]:
-    """Return the lines that kafka-console-consumer prints for partition 0."""
+    """Return the lines that kafka-console-consumer prints for the first `count` records of partition 0."""
     shown = ["print.timestamp", "print.offset", "print.headers", "print.key", "print.value"]
     ran = kafka.run_tool(
         "org.apache.kafka.tools.consumer.ConsoleConsumer",
@@ -421,8 +424,8 @@ async def test_what_is_not_there_is_said(kafka: KafkaCluster, link: Link, name: 
 
 @pytest.mark.parametrize(("stored", "magic"), [("0.9.0", 0), ("0.10.2", 1), ("2.8", 2)])
 async def test_message_sets_of_old_topics(kafka28: KafkaCluster, name: str, stored: str, magic: int) -> None:
-    """kac reads the records of topics with old message formats. Kafka 2.8 returns batches in the stored format; brokers
-    from 4.0 on store only v2.
+    """kac reads topics whose records have the old formats v0 and v1. Kafka 2.8 returns batches in the format in which
+    they were stored; brokers from 4.0 on store only v2.
     """
     async with worlds.linked(worlds.settings(kafka28)) as link:
         await make_topic(link, name, message_format_version=stored)
@@ -464,8 +467,8 @@ async def test_without_the_right_to_read_the_right_is_named(kafka: KafkaCluster,
 
 
 async def test_ten_megabytes_are_one_record(kafka: KafkaCluster, link: Link, name: str) -> None:
-    """kac reads a record of ten megabytes, although its batch is larger than the size that kac requests from a
-    partition: a leader sends the first batch whole (KIP-74).
+    """kac reads a record of ten megabytes, although this is more than kac requests from a partition: a leader returns
+    the first batch whole (KIP-74).
     """
     await make_topic(link, name, max_message_bytes=str(16 << 20))
     producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, max_request_size=16 << 20)
@@ -488,7 +491,7 @@ TIME = 1_790_000_000_000
 
 @contextmanager
 def filled() -> Iterator[ThreadedCluster]:
-    """Yield a cluster of two brokers with two topics of orders."""
+    """Yield an embedded cluster of two brokers with records in two topics of orders."""
     with run_in_thread(ClusterSpec(brokers=2)) as filled_cluster:
         asyncio.run(_fill(filled_cluster))
         yield filled_cluster

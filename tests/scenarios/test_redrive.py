@@ -1,4 +1,6 @@
-"""Tests of `redrive`, which sends each dead letter again exactly once, on embedded clusters and on real brokers."""
+"""Tests of `redrive`, which writes each dead letter back to its original topic exactly once, on embedded clusters and
+on real brokers.
+"""
 
 import asyncio
 import dataclasses
@@ -71,7 +73,9 @@ def letter(number: int, topic: str = ORDERS, partition: int = 0, **more: Any) ->
 
 
 async def with_letters(link: Link, count: int = 20) -> None:
-    """Write dead letters of topic orders into both partitions, and one of another topic."""
+    """Write `count` dead letters of topic orders to the two partitions of the dead-letter topic, and one letter of
+    another topic.
+    """
     for partition in (0, 1):
         await dead_letters.write(
             link, DEAD, partition, [letter(n, partition=n % 2) for n in range(partition, count, 2)]
@@ -84,7 +88,7 @@ def values(*numbers: int) -> Counter[bytes | None]:
 
 
 def stands(cluster: ThreadedCluster, group: str, at: dict[tuple[str, int], int]) -> None:
-    """Commit these positions for a group; keep its other positions."""
+    """Commit offsets for a group, which keeps its offsets in other partitions. at: (topic, partition) -> offset."""
 
     def put(each: EmbeddedCluster) -> None:
         found = each.state.groups.get(group)
@@ -95,7 +99,9 @@ def stands(cluster: ThreadedCluster, group: str, at: dict[tuple[str, int], int])
 
 
 class Told(list[str]):
-    """The lines of a redrive; `until` waits for one of them."""
+    """The lines that an operation prints. `until` waits for a line that contains a text, and raises TimeoutError after
+    `patience.PATIENCE` seconds.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,13 +119,17 @@ class Told(list[str]):
 
 
 async def done(session: Session, goal: Redrive, throttle: int | None = None, pace: Pace = PACE) -> Operation:
-    """Begin a redrive, and work on it."""
+    """Begin a redrive, and work on it until it ends or stalls; return the operation. throttle: letters per second; None
+    for no limit.
+    """
     number = await operating.begin(session, await with_ends(desk_of(session), goal), throttle)
     return await operating.work_on(session, number, pace=pace)
 
 
 def why_stalled(stopped: Operation) -> str:
-    """Return why an operation, which has not ended, does not go on."""
+    """Return the first reason why a stalled operation does not continue. Raises AssertionError if the operation has
+    ended or has not stalled.
+    """
     assert (stopped.state, stopped.ended) == (State.STALLED, None)
     assert stopped.progress is not None
     return stopped.progress.waits[0]
@@ -192,8 +202,9 @@ async def test_lost_answers_send_nothing_twice(
 async def with_canary(
     cluster: ThreadedCluster, link: Link, session: Session
 ) -> tuple[int, Told, asyncio.Task[Operation]]:
-    """Begin a redrive to a topic that a group reads. Return its number, its lines, and its task, after the first letter
-    was sent."""
+    """Begin a redrive to a topic that a group reads, and wait until the first letter, the canary, was sent. Return the
+    operation's number, the lines that it prints, and the task that works on it.
+    """
     await with_letters(link)
     stands(cluster, "billing", {(ORDERS, 0): 0, (ORDERS, 1): 0})
     told = Told()
@@ -269,7 +280,7 @@ async def test_letters_whose_schema_can_not_be_asked_for_are_not_passed_over(
 
 
 def forget(cluster: ThreadedCluster, group: str) -> None:
-    """Have the coordinator forget a group, as if offsets.retention.minutes had passed."""
+    """Let the coordinator delete a group, as after offsets.retention.minutes."""
     cluster.call(lambda each: each.state.groups.pop(group))
 
 
@@ -494,7 +505,9 @@ async def test_requests_are_heard_while_the_first_letter_is_out(
 
 
 async def interrupted(session: Session, number: int, told: Told, ask: Callable[[], Any]) -> Operation:
-    """Work on an operation, and call `ask` after the first letters."""
+    """Work on an operation until it ends or stops, and return it. Call `ask` once, after the first letters were
+    sent.
+    """
     asked = False
 
     def heard(progress: Any) -> None:
@@ -683,8 +696,8 @@ async def test_what_goes_on_by_the_journal_is_said(
 async def test_the_same_row_a_minute_later_is_not_sent_again_unasked(
     cluster: ThreadedCluster, link: Link, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """kac warns if a redrive sends the letters of a row that were sent before, although a minute later the ages in the
-    row's condition, and so the group of the redrive, differ.
+    """kac warns if a redrive would send the letters of a row of `kac dead-letters` again. It recognizes them although,
+    a minute later, the row's condition has other ages and the redrive therefore has another group.
     """
     await with_letters(link)
     stands(cluster, "billing", {(ORDERS, 0): 99, (ORDERS, 1): 99, (OTHERS, 0): 99})
@@ -717,7 +730,9 @@ async def test_the_same_row_a_minute_later_is_not_sent_again_unasked(
 async def test_other_selections_that_no_broker_lists_are_a_risk(
     cluster: ThreadedCluster, link: Link, session: Session, broker: int | None, text: str
 ) -> None:
-    """Nobody knows whether they sent the letters: kac warns, although it knows of no other selection that did."""
+    """If a broker does not list its groups, kac warns that an earlier redrive with another condition may have sent the
+    letters, although kac knows of no such redrive.
+    """
     await with_letters(link)
     desk = desk_of(session)
     await done(session, await with_ends(desk, Redrive(DEAD, "value.n < 0")))
@@ -737,11 +752,11 @@ async def test_other_selections_that_no_broker_lists_are_a_risk(
 
 PLACES = 3
 AT_ONCE = 100
-"""Letters per second: a transaction each second."""
+"""The number of letters that a redrive sends per second, in one transaction."""
 
 
 async def make(cluster: KafkaCluster, name: str, count: int, replicas: int) -> None:
-    """Create a topic and its dead-letter topic, with letters."""
+    """Create a topic, and its dead-letter topic with `count` letters, both with this number of replicas."""
     async with worlds.linked(worlds.settings(cluster)) as link:
         for topic in (name, f"{name}.dlt"):
             made = NewTopic(topic, PLACES, replicas, configs={"min.insync.replicas": str(max(1, replicas - 1))})
@@ -755,7 +770,7 @@ async def make(cluster: KafkaCluster, name: str, count: int, replicas: int) -> N
 
 
 def received(cluster: KafkaCluster, topic: str) -> Counter[int]:
-    """Return how often librdkafka's consumer reads each letter, in committed transactions only."""
+    """Return letter number -> how often librdkafka's consumer reads it, in committed transactions only."""
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap,
@@ -781,7 +796,7 @@ def received(cluster: KafkaCluster, topic: str) -> Counter[int]:
 
 
 async def begun(cluster: KafkaCluster, name: str) -> None:
-    """Wait until the first letters arrive. Raises TimeoutError after `patience.PATIENCE` seconds."""
+    """Wait until the first letters are in the original topic. Raises TimeoutError after `patience.PATIENCE` seconds."""
     async with asyncio.timeout(patience.PATIENCE):
         while not await asyncio.to_thread(received, cluster, name):
             pass
@@ -789,7 +804,7 @@ async def begun(cluster: KafkaCluster, name: str) -> None:
 
 @asynccontextmanager
 async def operator(cluster: KafkaCluster, home: Path) -> AsyncIterator[forked_runs.ForkedRuns]:
-    """Yield the runs of kac of one operator, with a home of its own."""
+    """Yield an object that runs kac in processes of its own, as one operator with a separate home directory."""
     await asyncio.to_thread(home.mkdir, exist_ok=True)
     async with forked_runs.ForkedRuns({"HOME": str(home)}, home / "out") as runs:
         await runs.warm("redrive", "-b", cluster.bootstrap, "--continue")
@@ -797,14 +812,16 @@ async def operator(cluster: KafkaCluster, home: Path) -> AsyncIterator[forked_ru
 
 
 async def sent(runs: forked_runs.ForkedRuns, cluster: KafkaCluster, *words: str) -> int:
-    """Run kac to its end, and return the exit code."""
+    """Run `kac redrive` with these arguments, wait until it ends, and return its exit code. Raises TimeoutError after
+    four times `patience.PATIENCE` seconds.
+    """
     await runs.start("redrive", "-b", cluster.bootstrap, *words)
     async with asyncio.timeout(4 * patience.PATIENCE):
         return await runs.ended()
 
 
 class Killer:
-    """Kills a broker and restarts it in the background, one at a time."""
+    """Kills a random broker and restarts it in the background; at most one broker is down at a time."""
 
     def __init__(self, cluster: KafkaCluster, some: random.Random) -> None:
         self._cluster, self._some = cluster, some
@@ -812,7 +829,7 @@ class Killer:
         self.count = 0
 
     def kill(self) -> None:
-        """Kill a broker, unless one is down."""
+        """Kill a broker. Do nothing if one is still down."""
         if self._work is not None and self._work.is_alive():
             return
         broker = self._some.choice(self._cluster.broker_ids)
@@ -822,7 +839,7 @@ class Killer:
         self._work.start()
 
     def end(self) -> None:
-        """Wait until all brokers are up."""
+        """Wait until all brokers are up again."""
         if self._work is not None:
             self._work.join()
 
@@ -830,8 +847,9 @@ class Killer:
 async def killed_at_random(
     cluster: KafkaCluster, home: Path, name: str, letters: int, kills: int, brokers_every: int
 ) -> tuple[int, int]:
-    """Begin a redrive, and kill kac and brokers at random until kac was killed `kills` times or the redrive ends.
-    Return the numbers of kills of kac and of brokers."""
+    """Begin a redrive, and kill kac at random times, and a broker with every `brokers_every`-th kill, until kac was
+    killed `kills` times or the redrive ends. Return (kills of kac, kills of brokers).
+    """
     some = random.Random(name)
     await make(cluster, name, letters, 3)
     killer, killed = Killer(cluster, some), 0
@@ -934,7 +952,7 @@ second_kind = worlds.cluster(ClusterSpec(brokers=3), *BOTH_TOPICS)
 
 @pytest.fixture(params=["first_kind", "second_kind"])
 def of_either_kind(request: pytest.FixtureRequest) -> ThreadedCluster:
-    """A cluster with the first or the second version of transactions."""
+    """Provide an embedded cluster, once with the first and once with the second version of the transaction protocol."""
     found: ThreadedCluster = request.getfixturevalue(request.param)
     return found
 
@@ -950,7 +968,7 @@ def fault(of_either_kind: ThreadedCluster, effect: faults.Effect, api: str, **mo
 
 
 async def seen(one_link: Link) -> list[bytes | None]:
-    """Return the values that a consumer with read_committed reads, sorted."""
+    """Return the values of the target topic's committed records, sorted by their text."""
     found: list[bytes | None] = []
     async for portion in record_search.search(one_link, Search((TARGET,), start=First())):
         found += [each.value for each in portion.records]
@@ -962,7 +980,9 @@ async def position(one_link: Link) -> CommittedOffset | None:
 
 
 async def one(one_link: Link, mine: Exactly, number: int) -> None:
-    """Send a record to each partition, and commit the position after one more letter."""
+    """In one transaction, write a record to each partition of the target, and commit offset `number` + 1 in the
+    source.
+    """
     records = {(TARGET, place): [NewRecord(b"k", b"%d-%d" % (number, place))] for place in (0, 1)}
     await commit(one_link, mine, records, GROUP, {(SOURCE, 0): CommittedOffset(number + 1, -1, f"after {number}")})
 

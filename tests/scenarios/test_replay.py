@@ -1,4 +1,6 @@
-"""Tests of replays of flight records, of embedded and real brokers: they give the verdicts of the live polls."""
+"""Tests of replays of flight records, of embedded and real brokers: a replay gives the same verdicts as the live
+polls.
+"""
 
 import asyncio
 import json
@@ -37,7 +39,9 @@ LIST_OFFSETS, DESCRIBE_GROUPS = 2, 15
 
 
 def test_replay_gives_the_live_verdicts(tmp_path: Path) -> None:
-    """A replay gives the same verdicts as the live polls, while a broker is killed and started again."""
+    """A replay of a record gives the same verdicts as the live polls, during which a broker was killed and started
+    again.
+    """
     file = tmp_path / "a.flight"
     with run_in_thread(ClusterSpec(brokers=3, static_configs=SHORT_SESSIONS)) as cluster:
         cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
@@ -56,7 +60,7 @@ def test_replay_gives_the_live_verdicts(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def incident(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Verdict]]:
-    """A record of the scenario `incident`, and the live verdicts."""
+    """Provide a flight record of the scenario `incident`, and the verdicts of the live polls."""
     from console.embedded.spec import clusters_of
 
     file = tmp_path_factory.mktemp("record") / "incident.flight"
@@ -75,8 +79,8 @@ def test_replay_of_the_incident_gives_the_live_verdicts(incident: tuple[Path, li
 def test_an_anonymous_record_has_the_same_causes_and_no_name(
     incident: tuple[Path, list[Verdict]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The verdict on an anonymous record has the same causes, brokers, partitions and numbers of symptoms, with
-    pseudonyms as subjects.
+    """The verdict on an anonymous record has the same causes, brokers, partitions and numbers of symptoms as that on
+    the original, but pseudonyms in place of names of topics and groups.
     """
     file, live = incident
     hidden = anonymous(file, tmp_path, Pseudonyms())
@@ -89,7 +93,9 @@ def test_an_anonymous_record_has_the_same_causes_and_no_name(
 
 
 def test_an_anonymous_record_says_who_reads_what(incident: tuple[Path, list[Verdict]], tmp_path: Path) -> None:
-    """Members of classic groups have the same partitions, whose topics have pseudonyms."""
+    """In an anonymous record, members of classic groups have the same partitions as in the original, in topics with
+    pseudonyms.
+    """
     file, _ = incident
     names = Pseudonyms()
     hidden = anonymous(file, tmp_path, names)
@@ -103,8 +109,9 @@ def test_an_anonymous_record_says_who_reads_what(incident: tuple[Path, list[Verd
 
 
 def test_nothing_is_asked_of_a_broker_in_two_orders(incident: tuple[Path, list[Verdict]]) -> None:
-    """No two requests to a broker ask for the same offsets in different orders: in an anonymous record, whose topics
-    have another order, their answers could not be told apart."""
+    """kac never sends two requests for the same offsets, in different orders, to one broker. In an anonymous record,
+    whose topics are in another order, a replay could not tell their answers apart.
+    """
     reader = FlightReader(incident[0])
     asked = {reader.asked(index) for index in range(len(reader))}
     offsets = [each for each in asked if each.api_key == LIST_OFFSETS]
@@ -113,8 +120,10 @@ def test_nothing_is_asked_of_a_broker_in_two_orders(incident: tuple[Path, list[V
 
 
 def test_lags_of_a_group_with_other_partitions_are_replayed_from_the_read_that_got_them() -> None:
-    """After a member took three new partitions, kac no longer sends the former request for end offsets, and reads the
-    commits every three seconds."""
+    """After a group's member got three new partitions, each replayed lag has all six partitions, and changes with each
+    recorded read of commits. kac then no longer sends the former request for end offsets, and reads the commits only
+    every three seconds.
+    """
     reader = FlightReader(record_of("new_partitions_from_the_end", NIGHT, kafka_jars.KAFKA_4_3))
     taken = next(at for at, held in _held(reader) if len(held) == 6)
 
@@ -136,7 +145,9 @@ def test_lags_of_a_group_with_other_partitions_are_replayed_from_the_read_that_g
 
 
 def _held(reader: FlightReader) -> Iterator[tuple[int, set[tuple[str, int]]]]:
-    """Yield the time of each DescribeGroups answer, with the partitions of all members in it."""
+    """Yield, for each answer of DescribeGroups, its time and the (topic, partition) pairs that all members in it
+    have.
+    """
     for answer in reader.answers():
         kafka = messages(answer.api_key, answer.version)
         if answer.api_key == DESCRIBE_GROUPS and answer.problem is None and kafka is not None:
@@ -146,7 +157,7 @@ def _held(reader: FlightReader) -> Iterator[tuple[int, set[tuple[str, int]]]]:
 
 
 def anonymous(file: Path, folder: Path, names: Pseudonyms) -> Path:
-    """Write the whole record without names, and return its path."""
+    """Write a copy of the whole record with pseudonyms in place of names into the folder, and return its path."""
     hidden, reader = folder / "anonymous.flight", FlightReader(file)
     sink = Anonymous(FlightWriter(hidden, names.header(reader.header)), names)
     for answer in reader.answers():
@@ -157,7 +168,7 @@ def anonymous(file: Path, folder: Path, names: Pseudonyms) -> Path:
 
 
 def assigned(file: Path) -> dict[str, set[tuple[str, int]]]:
-    """Return the partitions of each group member in a record."""
+    """Return member id -> the (topic, partition) pairs that this group member has in a record."""
     found: dict[str, set[tuple[str, int]]] = {}
     for answer in FlightReader(file).answers():
         kafka = messages(answer.api_key, answer.version)
@@ -169,7 +180,10 @@ def assigned(file: Path) -> dict[str, set[tuple[str, int]]]:
 
 
 def told(data: str) -> list[tuple[object, ...]]:
-    """Return the causes of a verdict in JSON as sorted tuples, without names of topics, groups and clients."""
+    """Return the causes of a verdict in JSON as sorted tuples: cause, certainty, broker and partition (-1 if it has
+    none), the keys of the subject, and the number of symptoms that it explains. They have no names of topics, groups
+    or clients.
+    """
     return sorted(
         (
             each["cause"],
@@ -190,8 +204,9 @@ def triage(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, st
 
 
 def stood(live: list[Verdict]) -> set[str]:
-    """Return the ids of causes in both of the last two verdicts: a cause from the very last answers may be missing in
-    the record."""
+    """Return the ids of the causes that are in both of the last two live verdicts. A cause from the very last answers
+    may be missing in the record.
+    """
     return set.intersection(*({each["id"] for each in timeless(one)["causes"]} for one in live[-2:]))
 
 
@@ -245,8 +260,8 @@ TOPIC = "replayed"
 async def test_replay_gives_the_live_verdicts_of_real_brokers(
     own_cluster: kafka_cluster.KafkaCluster, tmp_path: Path
 ) -> None:
-    """A replay gives the same verdicts as the live polls of real brokers, while a broker is killed and started again
-    and a topic has a min ISR above its replicas.
+    """A replay gives the same verdicts as the live polls of real brokers, during which a broker was killed and started
+    again while a topic had a min ISR above its number of replicas.
     """
     settings = worlds.settings(own_cluster)
     async with worlds.linked(settings) as link:

@@ -1,5 +1,6 @@
-"""Tests of moves to another log directory: the warning, the move, the revert and the list, on the embedded cluster and
-on real brokers of three releases."""
+"""Tests of moves of replicas to another log directory: the warning, the move, the revert and the list of copies, on the
+embedded cluster and on real brokers of three releases.
+"""
 
 import asyncio
 import json
@@ -40,13 +41,17 @@ cluster = worlds.cluster(
     worlds.topic("orders", ((1, 2), (2, 1)), brokers=(1, 2)),
     lambda c: c.state.logs.update({("orders", n): PartitionLog(older_bytes=10**9) for n in range(2)}),
 )
-"""Two brokers with two directories each; each partition has a gigabyte, whose copy takes 20 s."""
+"""Provide an embedded cluster of two brokers with two log directories each. Each partition has a gigabyte, and its copy
+takes 20 seconds.
+"""
 
 kac = worlds.commands()
 
 
 def place(cluster: ThreadedCluster) -> str:
-    """Return the directory of partition 0 on broker 1: that of its running copy, if there is one."""
+    """Return the log directory of partition orders/0 on broker 1. While a copy to another directory runs, return that
+    directory.
+    """
 
     def found(c: object) -> str:
         topic = c.state.topics["orders"]  # type: ignore[attr-defined]
@@ -85,7 +90,9 @@ def test_what_has_no_room_is_accepted_by_name(kac: Kac, cluster: ThreadedCluster
 
 
 def test_a_directory_is_drained_by_a_command(kac: Kac, cluster: ThreadedCluster) -> None:
-    """The forecast, the script and Kafka's file have the same moves; --run makes them and leaves no throttle."""
+    """For a drain of a log directory, the forecast, the script and the file for Kafka's tool have the same moves. With
+    --run kac makes these moves and leaves no throttle.
+    """
     full, free = place(cluster), next(each for each in DIRS if each != place(cluster))
     said = kac("moves", "drain", "1", "dir", full, "--throttle", "500MB/s")
     assert said.code == 0, said
@@ -124,7 +131,7 @@ RECORD = b"x" * 50_000
 
 
 class TwoDirs(NamedTuple):
-    """A cluster in which broker 1 has two log directories. release: "" for the embedded cluster."""
+    """A cluster in which broker 1 has two log directories. release: the Kafka release; "" for the embedded cluster."""
 
     bootstrap: str
     release: str
@@ -176,7 +183,7 @@ async def with_records(session: Session, where: TwoDirs, topic: str, records: in
 
 
 async def places(session: Session, topic: str) -> dict[tuple[int, bool], str]:
-    """Return (partition, whether it is a running copy) -> directory."""
+    """Return (partition, whether it is a running copy) -> log directory, for the replicas of a topic on broker 1."""
     listing = await session.client.run(describe_log_dirs, [1])
     return {
         (each.partition, each.is_future): log_dir.path
@@ -187,8 +194,8 @@ async def places(session: Session, topic: str) -> dict[tuple[int, bool], str]:
 
 
 async def await_places(session: Session, topic: str, wanted: dict[tuple[int, bool], str]) -> None:
-    """Wait until the replicas are in these directories, and no copy is running; fail after 60 s. wanted: (partition,
-    whether it is a running copy) -> directory.
+    """Wait until the replicas of a topic on broker 1 are in the wanted directories. Fails after 60 seconds. wanted:
+    (partition, whether it is a running copy) -> log directory.
     """
     assert await until_settled(lambda: places(session, topic), lambda now: now != wanted, within=60, attempts=600) == (
         wanted
@@ -217,8 +224,9 @@ async def test_a_replica_goes_to_the_other_directory_and_back(two_dirs: TwoDirs)
 
 
 async def test_what_a_broker_refuses_says_why(two_dirs: TwoDirs) -> None:
-    """kac's rules refuse such moves earlier. If kac sends one, the failure has a text, although the brokers' response
-    has none."""
+    """If a broker refuses to move a replica to another directory, the failure has a message, although the broker's
+    answer has none. kac's own checks usually refuse such a move earlier.
+    """
     topic = f"{TOPIC}-refused"
     async with session_on(two_dirs) as session:
         await with_records(session, two_dirs, topic)
@@ -260,8 +268,9 @@ async def test_a_cordoned_directory_takes_none(two_dirs: TwoDirs) -> None:
 
 @pytest.mark.takes(30)
 async def test_a_directory_is_drained_by_an_operation(two_dirs: TwoDirs) -> None:
-    """An operation moves all replicas to the other directory, under a throttle that it removes at the end. A revert
-    that is cancelled leaves the replicas in place."""
+    """An operation moves all replicas to the other log directory, with a throttle that it removes at the end. If its
+    revert is cancelled, the replicas stay in their directories.
+    """
     topic = f"{TOPIC}-drained"
     megabytes = 10  # brokers copy one replica at a time, and for ten seconds before the throttle takes effect (KIP-73)
     full, free = two_dirs.dirs

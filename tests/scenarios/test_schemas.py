@@ -1,4 +1,4 @@
-"""Tests of schemas: subjects, their changes and reverts, and the topics that use a schema."""
+"""Tests of schemas in a registry: subjects, their changes and reverts, and the topics that use a schema."""
 
 import asyncio
 import json
@@ -75,7 +75,7 @@ def real() -> Iterator[HttpSettings]:
 
 @pytest.fixture(scope="module")
 def newest() -> Iterator[HttpSettings]:
-    """The newest Apicurio, which has modes."""
+    """Yield the settings of a registry: the newest Apicurio, the only release under test that has modes."""
     yield from _apicurio(NEWEST)
 
 
@@ -103,7 +103,7 @@ def embedded() -> Iterator[RegistryServer]:
     ]
 )
 async def session(request: pytest.FixtureRequest, cluster: ThreadedCluster) -> AsyncIterator[Session]:
-    """A session with a registry without subjects, and a cluster with the topic `TOPIC`."""
+    """Provide a session with a registry that has no subjects, and a cluster that has the topic `TOPIC`."""
     found = request.getfixturevalue(request.param)
     settings = found if isinstance(found, HttpSettings) else found.settings
     with worlds.session_on(worlds.settings(cluster, schemas=settings)) as session:
@@ -115,7 +115,9 @@ async def session(request: pytest.FixtureRequest, cluster: ThreadedCluster) -> A
 
 
 def _empty(url: str) -> None:
-    """Delete all subjects permanently: Apicurio counts references of subjects that were softly deleted."""
+    """Delete all subjects of a registry permanently, because Apicurio still counts references from subjects that were
+    softly deleted.
+    """
     for name in ("payments-value", "parts-value", "orders-value", "kept-value", "undone-value"):
         for ending in ("", "?permanent=true"):
             with suppress(HTTPError):
@@ -128,8 +130,8 @@ async def read(session: Session) -> None:
 
 
 async def applied(session: Session, text: str, *, may_fail: bool = False) -> int:
-    """Stage and send a statement. Return the number of the change; 0 if `may_fail` is set and the statement changes
-    nothing.
+    """Stage a statement and apply it; return the number of the change in the journal. If `may_fail` is set, return 0
+    when the apply makes no change.
     """
     session.discard()
     report = await staged(session, text)
@@ -143,7 +145,7 @@ async def applied(session: Session, text: str, *, may_fail: bool = False) -> int
 
 
 async def check_of(session: Session, text: str) -> Outcome:
-    """Return the registry's answer to a statement before the apply."""
+    """Stage a statement, and let the registry check it without applying it; return the outcome of this check."""
     session.discard()
     await staged(session, text)
     report = await applying.check_plan(session)
@@ -349,8 +351,10 @@ async def test_the_same_schema_is_not_registered_twice(session: Session) -> None
 
 
 async def test_files_bring_a_registry_to_their_state(session: Session, tmp_path: Path) -> None:
-    """One subject refers to another, which the same file registers first; a prune deletes them in reverse order.
-    Apicurio keeps counting references to a deleted subject, so no other test uses these subjects."""
+    """A file with two subjects, the second of which refers to the first, is applied in this order; a prune deletes them
+    in the reverse order. Apicurio keeps counting references to a deleted subject, so no other test uses these
+    subjects.
+    """
     # A registry that had these subjects continues their version numbers after a permanent deletion.
     await registered(session, "parts-value", FIRST)
     number = last(session, "parts-value")
@@ -389,14 +393,18 @@ async def test_files_bring_a_registry_to_their_state(session: Session, tmp_path:
 
 
 def wanted_edits(wanted: Wanted, snapshot: Snapshot) -> int:
-    """Return the number of edits for a file, without those of topics. Fail if the file has obstacles."""
+    """Return the number of edits that a file needs, without those of topics. Raises AssertionError if something in the
+    file can't be applied.
+    """
     found = file_edits(wanted, snapshot)
     assert found.obstacles == ()
     return sum(not isinstance(each.target, TopicTarget) for each in found.edits)
 
 
 async def test_reverts_delete_and_register(session: Session) -> None:
-    """No other test refers to this subject: Apicurio keeps counting references to it."""
+    """The revert of a registration deletes the version; the revert of a deletion registers the schema as a newer
+    version. No other test refers to this subject, because Apicurio keeps counting references to it.
+    """
     await registered(session, "undone-value", FIRST)
     change = await applied(session, f"schema undone-value '{SECOND}'")
     number = last(session, "undone-value")
@@ -411,7 +419,7 @@ async def test_reverts_delete_and_register(session: Session) -> None:
 
 
 async def reverted(session: Session, change: int) -> None:
-    """Revert a change."""
+    """Revert the change with this number, and read the schemas again. Raises AssertionError if the apply fails."""
     session.discard()
     await journal_changes.stage_revert(session, change)
     report = await changing.apply_plan(session, ACCEPTED)
@@ -444,7 +452,7 @@ Written = list[tuple[bytes | None, bytes | None, list[tuple[str, bytes]]]]
 
 
 def by_id(number: int) -> bytes:
-    """Return a value in Confluent's framing."""
+    """Return a record value in Confluent's framing, with this schema id."""
     return b"\0" + struct.pack(">i", number) + b"\x02"
 
 
@@ -459,8 +467,9 @@ def produce(running: ThreadedCluster, topic: str, records: Written) -> None:
 
 @pytest.fixture(scope="module")
 def schemas() -> Iterator[RegistryServer]:
-    """A registry with three subjects: one with a topic's name, one with a record's name, and one whose topic has
-    records of other schemas."""
+    """Provide a registry with three subjects: one is named after a topic, one after a record, and the topic of the
+    third one has records of other schemas.
+    """
     with registry() as running:
         assert [running.register("orders-value", text) for text in (ORDER, NEWER)] == [1, 2]
         assert running.register("shop.Order", ORDER) == 1

@@ -1,5 +1,6 @@
-"""Tests of offsets of tiered logs, as far as the broker's version has them; kac does not request them for other topics.
-With Kafka's LocalTieredStorage on a real broker kac shows the offsets of kafka-get-offsets."""
+"""Tests of the offsets of tiered logs that a broker's version can return; kac requests them only for tiered topics. On
+a real broker with Kafka's LocalTieredStorage, kac shows the same offsets as kafka-get-offsets.
+"""
 
 import asyncio
 import json
@@ -38,7 +39,9 @@ COLD, WARM = ("cold", 0), ("cold", 1)
 
 
 def seed(cluster: EmbeddedCluster) -> None:
-    """Create two topics. Of cold/0 1,000 records are in remote storage, and 200 of these also on disk."""
+    """Create the tiered topic cold and the topic plain. The first 1,000 records of cold/0 are in remote storage; those
+    from offset 800 on are on disk.
+    """
     for name in ("cold", "plain"):
         cluster.state.put_topic(new_topic(name, striped([1], 2, 1), [1]))
     cluster.state.alter_config(topic_resource("cold"), {"remote.storage.enable": "true"})
@@ -75,7 +78,9 @@ async def test_offsets_by_what_the_broker_knows(cluster: EmbeddedCluster) -> Non
 
 
 async def test_triage_forgets_what_is_not_tiered_and_bears_one_failed_read(cluster: EmbeddedCluster) -> None:
-    """Two reads fail, one after the other."""
+    """After one failed read triage keeps the former offsets of tiered logs; after two in a row it has none. It also
+    drops them when the topic is no longer tiered.
+    """
     with worlds.session_on(cluster, "run") as session:
         read = SlowPolls(session).reads[Part.TIERED]
         await session.read_topics()
@@ -108,7 +113,7 @@ OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
     params=["4.4", pytest.param("4.3", marks=pytest.mark.long), pytest.param("3.9", marks=pytest.mark.long)],
 )
 def tiered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """One broker that copies closed segments into a folder."""
+    """Provide a real cluster of one broker, which copies closed segments into a folder as its remote storage."""
     version = RELEASES[request.param]
     with or_skip():
         classes = _storage_classes(version, tmp_path_factory.mktemp("classes"))
@@ -117,8 +122,9 @@ def tiered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def _storage_classes(version: str, folder: Path) -> str:
-    """Return the class path of the storage. Kafka 4.4.0 was published without its tests: the storage of 4.3 runs in it,
-    with the one class that the clients of 4.4 no longer have."""
+    """Return the Java class path of LocalTieredStorage for a Kafka version. Kafka 4.4.0 was published without its test
+    classes, so the storage of 4.3 runs in it, with the one class that the clients of 4.4 no longer have.
+    """
     if version != RELEASES["4.4"]:
         return str(tiered_storage(version))
     former, missing = RELEASES["4.3"], folder / "former.jar"
@@ -149,7 +155,9 @@ commands = lent(KafkaCommands)
 
 
 def kafka_offsets(cluster: KafkaCluster, commands: KafkaCommands, topic: str, time: str) -> dict[int, int]:
-    """Return the offsets of kafka-get-offsets by partition; -1 or no entry if a partition has no such offset."""
+    """Return partition -> the offset that kafka-get-offsets prints for a time. A partition that has no such offset has
+    -1 or no entry.
+    """
     ran = commands.run(OFFSETS, ["--bootstrap-server", cluster.bootstrap, "--topic", topic, "--time", time])
     assert ran.code == 0, ran.err
     rows = [line.split(":") for line in ran.out.splitlines()]
@@ -161,7 +169,9 @@ def kafka_offsets(cluster: KafkaCluster, commands: KafkaCommands, topic: str, ti
 async def test_what_is_on_disk_and_what_in_remote_storage(
     tiered: KafkaCluster, commands: KafkaCommands, name: str
 ) -> None:
-    """Partition 0 has segments that were copied and then deleted from disk, partition 1 has none."""
+    """kac shows the same first, local and remote offsets as kafka-get-offsets, for a partition with segments that were
+    copied and then deleted from disk, and for one without such segments.
+    """
     async with worlds.linked(worlds.settings(tiered)) as link:
         places = [(name, 0), (name, 1)]
         await make_topic(
@@ -201,7 +211,7 @@ async def test_what_is_on_disk_and_what_in_remote_storage(
 
 
 def describe(cluster: KafkaCluster, topic: str) -> list[dict[str, int]]:
-    """Return the partitions that `describe topic` prints."""
+    """Return the partitions in the JSON that `describe topic` prints."""
     command = [sys.executable, "-m", "console", "run", "-b", cluster.bootstrap, "--output", "json"]
     done = subprocess.run(
         [*command, "-e", f"describe topic {topic}"], capture_output=True, text=True, check=True, timeout=PATIENCE

@@ -1,7 +1,7 @@
-"""Tests of delegation tokens: list, create, renew and expire. Only the operator sees a token's HMAC.
+"""Tests of delegation tokens: list, create, renew and expire them. Only the operator sees a token's HMAC.
 
-The embedded brokers answer as two real ones: one that is the controller, and one that is not. Flight records can't show
-this, because they have no answers that contain an HMAC.
+The embedded brokers give the answers of two real ones, one that is the controller and one that is not. Flight records
+can't test this, because they have no answers that contain an HMAC.
 """
 
 import asyncio
@@ -102,7 +102,7 @@ async def test_a_tokens_life(cluster: EmbeddedCluster) -> None:
 
 
 class Operator:
-    """An operator, with or without a terminal."""
+    """An operator whose terminal can answer questions, or not. All answers are empty."""
 
     keeps_secrets = True
 
@@ -138,8 +138,9 @@ async def test_what_proves_a_token_is_shown_on_a_terminal_alone(
 
 
 async def test_who_may(cluster: EmbeddedCluster) -> None:
-    """A renewer may renew a token, and other users do not see it. Only a user with the right creates one for another
-    owner."""
+    """A renewer may renew a token, and users who are neither its owner nor a renewer do not see it. A user needs a
+    right to create a token for another owner.
+    """
     async with session_of(cluster) as alice, session_of(cluster, "bob") as bob, session_of(cluster, "admin") as admin:
         (made,) = (await applied(alice, "token create renewers=User:bob")).made
         assert outcome(await applied(bob, f"token renew {made.id}")).status is Status.APPLIED
@@ -157,8 +158,9 @@ async def test_who_may(cluster: EmbeddedCluster) -> None:
 
 
 async def test_a_lost_answer(cluster: EmbeddedCluster) -> None:
-    """If the answer to a creation is lost, its outcome is unknown: another token of the same owner looks the same.
-    After an expiry the token is gone, so its outcome is known."""
+    """If the answer to a creation is lost, the outcome is unknown, because another token of the same owner would look
+    the same. If the answer to an expiry is lost, the outcome is known, because the token no longer exists.
+    """
     async with session_of(cluster) as session:
         cluster.faults.add(Fault(Cut(Moment.AFTER), "create_delegation_token", times=1))
         assert outcome(await applied(session, "token create")).status is Status.UNKNOWN
@@ -181,8 +183,9 @@ async def test_no_principals(cluster: EmbeddedCluster, text: str) -> None:
 
 
 async def test_tokens_are_watched_once_they_were_read(cluster: EmbeddedCluster) -> None:
-    """Until the user reads tokens, kac does not: most clusters have none, and brokers refuse the read without a
-    login."""
+    """kac reads tokens regularly only after the user has read them once: most clusters have no tokens, and brokers
+    refuse this read to clients without a login.
+    """
     token = Token("late", "User:alice", "User:alice", (), 0, 1 << 42, 1 << 43)
     async with session_of(cluster, "admin") as session:
         watching = asyncio.create_task(event_reads.EventReads(session, dict.fromkeys(FOR_EVENTS, 0.1)).run())
@@ -230,7 +233,9 @@ async def test_when_an_ended_token_lets_nobody_in_any_more_is_forecast_as_broker
 
 
 async def told(session: Session, holds: Callable[[], bool]) -> None:
-    """Wait until a refresh makes a condition true. Raises TimeoutError after `patience.PATIENCE` seconds."""
+    """Wait until a refresh of the session makes `holds` return true. Raises TimeoutError after `patience.PATIENCE`
+    seconds.
+    """
     come = asyncio.Event()
     session.subscribe(lambda _: come.set())
     async with asyncio.timeout(patience.PATIENCE):
@@ -255,8 +260,9 @@ async def test_triage_names_one_that_ends_where_it_may_see_it(cluster: EmbeddedC
 
 
 async def test_triage_is_quiet_where_tokens_are_off(cluster: EmbeddedCluster) -> None:
-    """Most clusters have tokens turned off: this is no failure of a part. After the first poll each read is one
-    request."""
+    """If brokers have tokens turned off, as most do, triage reports no failed read. After the first poll each read of
+    the tokens is one request.
+    """
     cluster.faults.add(Fault(Fail(ErrorCode.delegation_token_auth_disabled), "describe_delegation_token"))
     async with session_of(cluster) as session, triage_polls.Poller(session) as poller:
         poll = await poller.poll(whole=True)
@@ -287,7 +293,7 @@ PROPERTIES = {
 
 @pytest.fixture(scope="module", params=["4.4", pytest.param("3.9", marks=pytest.mark.long)])
 def real(request: pytest.FixtureRequest) -> Iterator[kafka_cluster.KafkaCluster]:
-    """Two brokers that know three users; one of the brokers is also a controller."""
+    """Provide a real cluster of two brokers, one of which is also a controller. It has three users."""
     version = kafka_jars.RELEASES[request.param]
     yield from real_clusters.running(
         lambda: kafka_cluster.KafkaCluster(
@@ -300,8 +306,9 @@ def real(request: pytest.FixtureRequest) -> Iterator[kafka_cluster.KafkaCluster]
 @pytest.mark.slow
 @pytest.mark.takes(45)
 def test_a_tokens_life_and_who_may_have_a_part_in_it(real: kafka_cluster.KafkaCluster) -> None:
-    """The owner, the requester, a renewer, a stranger and a client with the token itself try to see, renew and expire
-    it."""
+    """Each of the owner, the requester, a renewer, a stranger and a client that logs in with the token can see, renew
+    and expire the token as far as Kafka allows it, and no further.
+    """
     spec = ClusterSpec(
         brokers=2,
         versions=next(name for name, version in kafka_jars.RELEASES.items() if version == real.version),
@@ -346,8 +353,9 @@ async def _applied(session: Session, text: str) -> ApplyReport:
 
 
 async def _ending(session: Session) -> dict[str | None, str]:
-    """Return the owners of tokens that will expire soon, with the command of the first step, by a console that was just
-    opened."""
+    """Return owner -> the command of the first step, for the tokens that will expire soon, as a console that was just
+    opened names them.
+    """
     async with triage_polls.Poller(session) as poller:
         verdict = diagnose(begin(await poller.poll(whole=True)))
     claims = [each.claim for each in verdict.causes if each.claim.cause == "token-expiring"]

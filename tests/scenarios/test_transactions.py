@@ -1,6 +1,7 @@
-"""Tests of ending transactions. On an embedded cluster: missing rights, lost answers, and coordinators that are down or
-slow. On real brokers, 4.3 and 3.9, kac finds a hanging transaction, tells it from healthy ones, and ends it; Kafka's
-own command agrees at each step."""
+"""Tests of the ways to end transactions. On an embedded cluster: missing rights, lost answers, and coordinators that
+are down or slow. On real brokers, 4.3 and 3.9, kac finds a hanging transaction, tells it from healthy ones, and ends
+it; Kafka's own command agrees at each step.
+"""
 
 import json
 import time
@@ -41,7 +42,7 @@ PLACES = [
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    """A cluster with the scenario of transactions, in which alice has no rights."""
+    """Provide an embedded cluster with the scenario of transactions, in which the user alice has no rights."""
     sasl = SaslSpec(plain={"alice": PASSWORD, "admin": PASSWORD})
     spec = ClusterSpec(sasl=sasl, super_users=frozenset({"User:admin"}))
     async with EmbeddedCluster(clusters_of("transactions", spec)["transactions"]) as running:
@@ -89,8 +90,9 @@ async def only(admin_link: Link, request: changes.AbortTransaction) -> changes.O
 
 
 async def test_rights_are_tried_class_by_class(cluster: EmbeddedCluster) -> None:
-    """A verdict is certain only if no transactional id can be hidden: by a prefix, by a name, or because the ACLs can't
-    be read."""
+    """kac is certain that a transaction hangs only if no transactional id can be hidden from it. It may be, if an ACL
+    denies a prefix or a name, or if kac can't read the ACLs.
+    """
     alice = "User:alice"
     for topic in (transactions.ORDERS, transactions.PAYMENTS, transactions.SHIPMENTS):
         allow(cluster.state, alice, "READ", "TOPIC", topic)
@@ -182,7 +184,9 @@ async def test_an_overdue_one_is_slow_until_its_coordinator_ends_it(cluster: Emb
 
 
 async def test_open_transactions_outlive_a_restart(cluster: EmbeddedCluster) -> None:
-    """Hanging transactions still hang, and open ones still have their coordinator."""
+    """After a restart of the embedded cluster, hanging transactions still hang, and open ones still have their
+    coordinator.
+    """
     log, before = cluster.state.logs[transactions.HANGING], standings(await polled(cluster, "admin"))
     content = json.loads(state_file.encode_state(cluster.state, None))
     cluster.state.transactions.clear()
@@ -195,7 +199,7 @@ async def test_open_transactions_outlive_a_restart(cluster: EmbeddedCluster) -> 
 
 
 async def test_a_transactional_client_and_a_reader_of_what_is_committed() -> None:
-    """aiokafka's own producer and consumer use transactions of the embedded cluster as they are."""
+    """aiokafka's own producer and consumer, unchanged, write and read transactions on the embedded cluster."""
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
     async with EmbeddedCluster(ClusterSpec()) as running:
@@ -219,7 +223,7 @@ async def test_a_transactional_client_and_a_reader_of_what_is_committed() -> Non
 
 
 async def consumed(consumer_class: Any, place: Any, brokers: str, isolation: str, count: int) -> list[bytes]:
-    """Return the first values that a consumer reads. Fail if it can read more."""
+    """Return the first `count` values that a consumer reads from paid/0. Raises AssertionError if it can read more."""
     consumer = consumer_class(bootstrap_servers=brokers, isolation_level=isolation, auto_offset_reset="earliest")
     await consumer.start()
     try:
@@ -236,7 +240,7 @@ async def consumed(consumer_class: Any, place: Any, brokers: str, isolation: str
 
 
 LONG_AGO = 20 * 60 * 1000
-"""An age in milliseconds, above the default maximum of transactions."""
+"""An age in milliseconds, above the default transaction.max.timeout.ms of brokers."""
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -249,14 +253,16 @@ commands = worlds.running(kafka_commands.KafkaCommands, scope="module")
 
 @pytest.fixture
 def kac(kafka: KafkaCluster, tmp_path: Path) -> Kac:
-    """Run `kac run` on the cluster; it returns (exit code, output, complaints)."""
+    """Provide a function that runs `kac run` on the cluster and returns (exit code, standard output, standard
+    error).
+    """
     home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
     return lambda script: worlds.process("run", "-b", kafka.bootstrap, "-e", script, **home)
 
 
 @pytest.fixture
 async def topic(link: Link, name: str) -> str:
-    """Create a topic with three partitions."""
+    """Create a topic with three partitions, and provide its name."""
     assert await changing.applied(link, changes.CreateTopics((changes.NewTopic(name, 3, 1),)))
     return name
 
@@ -266,7 +272,9 @@ def client_of(kafka: KafkaCluster, transactional_id: str) -> TransactionalClient
 
 
 def leave_hanging(client: TransactionalClient, topic: str, partition: int, *, at: int) -> int:
-    """Write records after the end of their transaction, as late retries; return the first offset. at: their time."""
+    """End a transaction, then write two more of its records, as late retries do, so that a transaction hangs. Return
+    the offset of the first late record. at: the time of the records, Unix milliseconds.
+    """
     client.add(topic, partition)
     client.write(topic, partition, b"committed", times=[at])
     client.end()
@@ -285,7 +293,9 @@ def now_ms() -> int:
 async def test_a_hanging_transaction_is_found_and_ended(
     kafka: KafkaCluster, link: Link, topic: str, unverified: None, kac: Kac, commands: kafka_commands.KafkaCommands
 ) -> None:
-    """A slow, healthy transaction is in another partition, a young one in a third: kac ends neither."""
+    """kac ends a hanging transaction in one partition, but neither a slow, healthy one in a second partition nor a
+    young one in a third.
+    """
     old, places = now_ms() - LONG_AGO, [(topic, number) for number in range(3)]
 
     def found_by_kafka() -> list[tuple[str, ...]]:
@@ -397,8 +407,9 @@ async def test_another_transaction_than_the_one_that_was_seen_is_not_ended(
 async def test_missing_rights_are_never_taken_for_nothing(
     kafka: KafkaCluster, link: Link, topic: str, unverified: None
 ) -> None:
-    """Brokers silently omit transactional ids that alice may not describe: a transaction that she sees may hang, and
-    kac does not offer to end it."""
+    """kac does not offer to end a transaction that alice sees, because it may be healthy: brokers silently omit
+    transactional ids that she may not describe.
+    """
     allow, literal = codes.Permission.parse("ALLOW"), codes.PatternType.parse("LITERAL")
 
     def only_for(type_: str, resource: str, who: str, operation: str, pattern: codes.PatternType = literal) -> acl.Acl:

@@ -1,5 +1,6 @@
 """Tests of `kac triage`: its output, files and exit codes on an embedded cluster. On real brokers, 4.3 and 3.9, it
-names the causes of faults, and names nothing healthy."""
+names the causes of faults, and names nothing that is healthy.
+"""
 
 import asyncio
 import json
@@ -90,8 +91,8 @@ def test_what_can_not_be_expected(expected: str, capsys: pytest.CaptureFixture[s
 
 
 async def test_the_scenario_of_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Triage is certain that two transactions hang. It considers a third one, which is two minutes old and has no
-    coordinator, likely to hang, and names no cause for the others, which are in progress.
+    """Triage is certain that two transactions hang, and considers a third one, which is two minutes old and has no
+    coordinator, likely to hang. It does not name the others, which are in progress.
     """
     paces.poll_often(monkeypatch, 0.2, parts.Part.LOGS, parts.Part.OPEN_TRANSACTIONS)
     monkeypatch.setattr(slow_polls, "STANDS", 0.2)
@@ -114,8 +115,9 @@ async def test_the_scenario_of_transactions(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_what_replicas_without_a_leader_may_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the last in-sync replica went down, the verdict says that only this replica may lead. An election of the
-    other replica is unclean."""
+    """After the last in-sync replica of a partition went down, the verdict says that only this replica may become the
+    leader, and that an election of the other replica would be unclean.
+    """
     paces.poll_often(monkeypatch, 0.2, parts.Part.REPLICA_LOGS)
     place = Subject(topic="orders", partition=0)
     with run_in_thread(ClusterSpec(brokers=3)) as cluster:
@@ -139,7 +141,9 @@ async def test_what_replicas_without_a_leader_may_do_is_said(monkeypatch: pytest
 
 
 async def test_a_broker_that_does_not_take_in_what_was_decided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The broker answers with the former leader; the verdict names only this broker."""
+    """If a broker does not learn of a new leader, and still answers with the former one, the verdict names this broker
+    and no other.
+    """
     paces.poll_often(monkeypatch, 0.5, parts.Part.VIEWS)
 
     def decide(running: EmbeddedCluster) -> None:
@@ -163,8 +167,8 @@ async def test_a_broker_that_does_not_take_in_what_was_decided(monkeypatch: pyte
 def test_a_broker_that_can_not_make_the_topic_of_offsets(
     factor: str, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On a cluster of one broker, triage reports that no group can work with Kafka's default replication of the
-    offsets' topic, and nothing with a replication of 1.
+    """On a cluster of one broker, triage reports that no group can work if the replication factor of __consumer_offsets
+    is Kafka's default, 3. It reports nothing if the factor is 1.
     """
     spec = ClusterSpec(brokers=1, static_configs={"offsets.topic.replication.factor": factor})
     with run_in_thread(spec) as running:
@@ -175,7 +179,9 @@ def test_a_broker_that_can_not_make_the_topic_of_offsets(
 
 @pytest.mark.parametrize("kind", ["TRANSACTIONAL_ID", "TOPIC"])
 def test_a_broker_that_can_not_make_the_topic_of_transactions(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The config asks for more replicas than brokers. The cause is worse if ACLs let a client begin a transaction."""
+    """Triage reports that __transaction_state can't be created if its replication factor is above the number of
+    brokers. The cause is more severe if ACLs let a client begin a transaction.
+    """
     factors = {f"{each}.replication.factor": "3" for each in ("transaction.state.log", "share.coordinator.state.topic")}
     spec = ClusterSpec(brokers=1, static_configs={"offsets.topic.replication.factor": "1", **factors})
     allowed = worlds.acl("User:pay", "WRITE", kind, "pay", pattern="PREFIXED")
@@ -189,7 +195,9 @@ def test_a_broker_that_can_not_make_the_topic_of_transactions(kind: str, capsys:
 
 
 async def test_a_right_that_was_taken_is_named_where_writing_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    """kac reads the ACLs and the logs from the cluster; the fix removes the ACL."""
+    """If a new ACL stops a producer, triage names this ACL, from the ACLs and log ends that it reads; the proposed fix
+    removes the ACL.
+    """
     paces.poll_often(monkeypatch, 0.3, parts.Part.LOGS, parts.Part.ACLS)
     monkeypatch.setattr(silence, "QUIET", 2.0)
     denied = worlds.acl("User:writer", "WRITE", "TOPIC", "orders", permission="DENY")
@@ -221,7 +229,7 @@ async def test_a_right_that_was_taken_is_named_where_writing_stops(monkeypatch: 
 
 
 async def write(addresses: tuple[tuple[str, int], ...], topic: str, count: int, acks: int | str = "all") -> None:
-    """Write records one by one."""
+    """Write `count` records one by one to a topic."""
     where = ",".join(f"{host}:{port}" for host, port in addresses)
     async with AIOKafkaProducer(bootstrap_servers=where, acks=acks) as producer:
         for number in range(count):
@@ -231,8 +239,8 @@ async def write(addresses: tuple[tuple[str, int], ...], topic: str, count: int, 
 async def test_transactions_that_hang_are_named_and_slow_ones_are_not(
     kafka: KafkaCluster, link: Link, name: str, unverified: None
 ) -> None:
-    """Triage names two transactions that hang, one older than the maximum and a new one without a coordinator, but not
-    that of a running client.
+    """Triage names two hanging transactions, one that is older than the maximum and a new one without a coordinator. It
+    does not name the transaction of a running client.
     """
     assert await changing.applied(link, changes.CreateTopics((changes.NewTopic(name, 3, 1),)))
     with client_of(kafka, f"{name}-a") as hanging, client_of(kafka, f"{name}-b") as healthy:
@@ -257,7 +265,9 @@ async def test_transactions_that_hang_are_named_and_slow_ones_are_not(
 
 
 async def test_records_that_are_deleted_before_their_time_are_named(kafka: KafkaCluster, link: Link, name: str) -> None:
-    """A request deletes records of a topic that keeps them for a week; a topic that lost no records is not named."""
+    """If a request deletes records of a topic with a retention of a week, triage names this topic, but no topic that
+    lost no records.
+    """
     assert await changing.applied(
         link, changes.CreateTopics((changes.NewTopic(name, 1, 1), changes.NewTopic(f"{name}-kept", 1, 1)))
     )
@@ -274,7 +284,7 @@ async def test_records_that_are_deleted_before_their_time_are_named(kafka: Kafka
 
 
 async def test_what_a_principal_may_not_see_is_said(kafka: KafkaCluster, link: Link) -> None:
-    """A verdict of a user without rights lists the parts that kac could not read, with the missing rights."""
+    """The verdict for a user without rights lists the data that kac could not read, with the missing rights."""
     shown = worlds.acl("User:somebody", "DESCRIBE", "CLUSTER", "kafka-cluster")
     assert await changing.applied(link, changes.CreateAcls((shown,)))
     sasl = SaslSettings("PLAIN", "alice", secret.Secret(kafka.users["alice"]))
@@ -292,7 +302,7 @@ async def test_what_a_principal_may_not_see_is_said(kafka: KafkaCluster, link: L
 
 
 async def test_a_directory_that_takes_no_new_replicas_is_seen(plain_cluster: KafkaCluster) -> None:
-    """Kafka 4.3 returns whether a directory is cordoned."""
+    """kac shows that a log directory of Kafka 4.3 is cordoned, so gets no new replicas."""
     with AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses)) as client:
 
         async def cordoned() -> list[bool]:
@@ -310,8 +320,9 @@ async def test_a_directory_that_takes_no_new_replicas_is_seen(plain_cluster: Kaf
 
 @pytest.mark.broker
 async def test_certificates_that_end_soon_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The certificates were valid for 70 minutes and have 10 left. kac checks each listener, also one without
-    connections."""
+    """Triage names certificates that were valid for 70 minutes and will expire in 10, on each listener, also on one
+    without connections.
+    """
     monkeypatch.setattr(certificates, "_LIFETIME", timedelta(minutes=10))
     with KafkaCluster(security="secure", brokers=1) as cluster:
         settings = secure(cluster)
@@ -332,8 +343,9 @@ async def test_certificates_that_end_soon_are_named(monkeypatch: pytest.MonkeyPa
 
 
 def _same_certificates(live: list[Verdict], file: Path) -> None:
-    """Check that a replay names the same certificates, that an anonymous record has no certificate and no address, and
-    that its replay names as many."""
+    """Check that a replay of a record names the same certificates as the live verdicts. Check that the anonymous copy
+    of the record has no certificate and no address, and that its replay names as many certificates.
+    """
     wanted = _expiring(live[-1])
     assert wanted
     reader = FlightReader(file)
@@ -365,7 +377,7 @@ async def test_certificates_that_last_are_no_trouble(secure_cluster: KafkaCluste
 
 
 def secure(cluster: KafkaCluster) -> ConnectionSettings:
-    """Return the settings of the super user."""
+    """Return connection settings (SASL_SSL) of the cluster's super user."""
     return ConnectionSettings(
         bootstrap=cluster.addresses,
         security_protocol="SASL_SSL",
@@ -382,7 +394,7 @@ def address(text: str) -> tuple[str, int]:
 @real_clusters.BOTH
 async def test_a_leader_from_outside_of_the_isr_is_named(racked_cluster: KafkaCluster, name: str) -> None:
     """Triage names an unclean election: a follower is killed, the leader takes more records and is killed too, then the
-    follower starts and becomes the leader.
+    follower starts and becomes the leader without these records.
     """
     client = AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses[:1]))
     client.start()

@@ -1,5 +1,7 @@
-"""Tests of polls: kac reports answers that are lost, refused or denied, until it has read the part again. On real
-brokers: the seconds until triage names a broker that dies, hangs or returns, and its certainty."""
+"""Tests of triage's polls: kac reports reads whose answers are lost, refused or denied, until it has read the same data
+again. On real brokers they measure the seconds until triage names a broker that dies, hangs or returns, and how
+certain it is.
+"""
 
 import argparse
 import asyncio
@@ -45,7 +47,9 @@ T = TypeVar("T")
 
 
 class Asked:
-    """A client that counts operations, and refuses or delays those that a test names."""
+    """A client that notes the name of each operation, and lets those that a test names fail, time out or take a time on
+    a clock.
+    """
 
     def __init__(self, client: AdminClient) -> None:
         self._client = client
@@ -149,8 +153,9 @@ async def test_brokers_that_are_all_late_are_asked_once_more_before_they_are_los
 
 
 async def test_a_rest_that_is_over_can_be_interrupted(cluster: ThreadedCluster) -> None:
-    """A rest that is already over can be cancelled, for example by Ctrl-C while a verdict takes longer than the
-    interval."""
+    """A poller can be cancelled also while it rests for zero seconds, for example by Ctrl-C when each verdict takes
+    longer than the interval.
+    """
     async with polling(cluster) as (poller, _, _):
 
         async def interrupted() -> None:
@@ -169,8 +174,8 @@ async def test_another_cluster_than_the_contexts(cluster: ThreadedCluster) -> No
 
 
 async def test_a_broker_whose_port_is_closed(cluster: ThreadedCluster) -> None:
-    """Triage names a broker whose port is closed as probably down, although the cluster lists it until its session
-    times out.
+    """If the port of a broker is closed, triage names the broker as likely down at once, although the cluster still
+    lists it until its session times out.
     """
     async with polling(cluster) as (poller, _, _):
         observations = begin(await poller.poll(whole=True))
@@ -202,7 +207,7 @@ async def test_what_failed_once_is_forgotten_when_it_was_read(
 
 
 class Hand:
-    """A clock that a test moves during calls."""
+    """A monotonic clock in seconds, which a test sets by hand."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -215,7 +220,7 @@ class Hand:
 async def test_one_slow_answer_holds_up_no_later_read(
     cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch, slow: tuple[bool, ...], *, rests: bool
 ) -> None:
-    """Only two slow answers in a row delay the next read: then the cluster is large."""
+    """kac delays the next read only after two slow answers in a row, because then the cluster is large."""
     hand = Hand()
     monkeypatch.setattr(triage_polls, "time", hand)
     monkeypatch.setattr(scheduler, "time", hand)
@@ -288,7 +293,9 @@ async def test_without_brokers_there_is_no_verdict(cluster: ThreadedCluster) -> 
 
 
 async def test_throttles_of_an_operation_are_no_leftovers_until_they_are(cluster: ThreadedCluster) -> None:
-    """The operation's throttles are no leftovers while it works, nor after its end until the configs are read again."""
+    """Triage does not name an operation's throttles as leftovers while the operation works, nor after its end until the
+    configs were read again; from then on it does if they are still set.
+    """
     cluster.call(lambda c: c.state.alter_config(broker_resource(1), {RATES[0]: "5000"}))
     async with polling(cluster) as (poller, _, session):
 
@@ -311,11 +318,11 @@ async def test_throttles_of_an_operation_are_no_leftovers_until_they_are(cluster
 
 
 Found = tuple[str, int | None, str]
-"""(cause, broker, certainty)"""
+"""A cause of a verdict: (name of the cause, broker id or None, certainty)."""
 
 
 class Watching:
-    """Polls, and keeps the causes of each verdict with its time by the monotonic clock."""
+    """Polls a cluster, and keeps the causes of each verdict with their time, seconds of the monotonic clock."""
 
     def __init__(self, poller: Poller) -> None:
         self.poller = poller
@@ -323,8 +330,8 @@ class Watching:
         self.seen: list[tuple[float, frozenset[Found]]] = []
 
     async def until(self, holds: Callable[[frozenset[Found]], bool]) -> float:
-        """Poll until a verdict meets a condition, and return its time. Skip polls without an answer. Raises
-        TimeoutError after `PATIENCE` seconds.
+        """Poll until `holds` returns true for the causes of a verdict; return the time of this verdict, seconds of the
+        monotonic clock. Skip polls that get no answer. Raises TimeoutError after `PATIENCE` seconds.
         """
         async with asyncio.timeout(PATIENCE):
             while True:
@@ -347,7 +354,7 @@ def _found(verdict: Verdict) -> frozenset[Found]:
 
 @pytest.fixture(params=["breakable_cluster", pytest.param("3.9", marks=pytest.mark.long)])
 def three(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Three brokers of a release, for a test to kill and pause."""
+    """Provide a real cluster of three brokers of a release, which the tests kill and pause."""
     if request.param == "breakable_cluster":
         yield request.getfixturevalue("own_cluster")
     else:
@@ -359,8 +366,9 @@ def three(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 async def test_a_broker_is_killed_comes_back_and_hangs(
     three: KafkaCluster, name: str, record_property: Callable[[str, object], None]
 ) -> None:
-    """A killed broker is down, likely at once, because its port is closed, and certain once it is fenced. A paused
-    broker does not answer."""
+    """Triage names a killed broker as down: likely at once, because its port is closed, and certain when it is fenced.
+    It names a paused broker as not responding.
+    """
     settings = worlds.settings(three)
 
     def note(what: str, seconds: float) -> None:
@@ -398,14 +406,16 @@ async def test_a_broker_is_killed_comes_back_and_hangs(
 
 
 async def _judged(addresses: Sequence[tuple[str, int]]) -> Verdict:
-    """Return the verdict of ``kac triage --for 5s``."""
+    """Return the verdict of ``kac triage --for 5s`` with these bootstrap servers."""
     options = argparse.Namespace(seconds=5.0, watch=False, expect=[], output="text", prometheus=None)
     async with worlds.poller_on(ConnectionSettings(bootstrap=tuple(addresses))) as poller:
         return await watch_verdicts(poller, options)
 
 
 async def _verdict_of(addresses: Sequence[tuple[str, int]]) -> Verdict:
-    """Return the first verdict with all that the running brokers know; a busy machine may need more polls."""
+    """Return the first verdict that has all data which the running brokers can give. A busy machine may need more than
+    one poll. Raises TimeoutError after `PATIENCE` seconds.
+    """
     async with asyncio.timeout(PATIENCE):
         while True:
             verdict = await _judged(addresses)
@@ -420,7 +430,9 @@ async def _leader(three: KafkaCluster) -> int:
 
 @pytest.mark.long
 async def test_each_node_is_paused_the_active_controller_first(own_cluster: KafkaCluster) -> None:
-    """kac names a paused node by the other brokers, in any order, and by one of them alone; no other answer is lost."""
+    """Triage names a paused node as down or not responding, whether the paused node is first in the bootstrap servers,
+    is missing in them, or only one other node is there. After the node runs again, the verdict is healthy.
+    """
     three = own_cluster
     await asyncio.to_thread(three.bring_up)
     first = await _leader(three)
