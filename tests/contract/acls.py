@@ -15,7 +15,7 @@ FINE, FOUND = ("NONE", ""), ("NONE", "")
 
 
 class Binding(NamedTuple):
-    """An ACL. In a filter, null or ANY matches every value of the field."""
+    """An ACL, or a filter for ACLs: in a filter, None and ANY match every value of the field."""
 
     name: str | None
     principal: str | None = None
@@ -40,7 +40,7 @@ EVERYTHING = Filter()
 
 
 def _row(each: Binding | Filter) -> tuple[Any, ...]:
-    """Return the fields in the order of the protocol."""
+    """Return the fields in the order in which the protocol sends them."""
     return each.kind, each.name, each.pattern, each.principal, each.host, each.operation, each.permission
 
 

@@ -1,5 +1,5 @@
-"""Comparison of two clusters' responses: as plain values without each cluster's own ids, and the differences between
-them. Pure functions.
+"""Comparison of the answers of two clusters. `plain` turns an answer into dicts, lists and scalars without each
+cluster's own ids; `differences` compares two such answers. Pure functions.
 """
 
 import json
@@ -33,7 +33,9 @@ _KEYS = ("name", "resource_name", "topic", "user", "key", "partition_index", "pa
 
 
 def error_name(code: int) -> str:
-    """Return the name of an error code, for example ``INVALID_CONFIG``; the number if kio has no name for it."""
+    """Return the name of an error code, for example ``INVALID_CONFIG``; the number as text if kio has no name for
+    it.
+    """
     try:
         return ErrorCode(code).name.upper()
     except ValueError:
@@ -41,7 +43,7 @@ def error_name(code: int) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a response as dicts, lists and scalars. Lists of structures that have a key are sorted, because the
+    """Return a response as dicts, lists and scalars. Lists of structures with a key field are sorted, because the
     protocol promises no order for them.
     """
     if is_dataclass(value) and not isinstance(value, type):
@@ -61,8 +63,8 @@ def plain(value: Any) -> Any:
 
 
 def _is_positional(items: Sequence[Any]) -> bool:
-    """Return whether the order has a meaning: for scalars (replicas), and for structures without a key (an ACL's
-    result).
+    """Return whether the order of a list has a meaning: true for a list of scalars (such as replicas), and for a list
+    of structures without a key field (such as the result for each ACL of a request).
     """
     return all(not isinstance(item, dict) or item.keys() <= _NAMELESS for item in items)
 
@@ -86,7 +88,9 @@ def _order(value: Any) -> str:
 
 
 def differences(real: Any, embedded: Any, path: str = "") -> Iterator[str]:
-    """Yield a line for each place in which two plain answers differ."""
+    """Yield a line of text for each place in which two plain answers differ. path: the place of the two values in their
+    answers, at the beginning of each line.
+    """
     if isinstance(real, dict) and isinstance(embedded, dict):
         for name in real | embedded:
             yield from differences(real.get(name, "-"), embedded.get(name, "-"), f"{path}.{name}")

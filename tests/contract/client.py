@@ -1,4 +1,4 @@
-"""A client of one broker, with one request at a time on a blocking socket. It only encodes and decodes frames."""
+"""A client of one broker, with one request at a time on a blocking socket. It retries nothing and keeps no metadata."""
 
 import socket
 import struct
@@ -15,7 +15,9 @@ class NoAnswer(ConnectionError):
 
 
 class Client:
-    """A connection, logged in with PLAIN if a user is given. After a NoAnswer it is closed and can't be used again."""
+    """A connection to a broker, logged in by SASL PLAIN if a user is given. After a NoAnswer it is closed and can't be
+    used again.
+    """
 
     def __init__(
         self, address: tuple[str, int], login: tuple[str, Secret] | None = None, client_id: str = "contract"
@@ -25,7 +27,7 @@ class Client:
         Args:
             login: user and password; None for no login.
 
-        Raises NoAnswer if the broker refuses the login.
+        Raises OSError if it can't connect, NoAnswer if the broker refuses the login.
         """
         self._client_id = client_id
         self._socket = socket.create_connection(address, PATIENCE)
@@ -40,7 +42,9 @@ class Client:
                 raise NoAnswer(f"{user} may not log in: {told.error_message}")
 
     def ask(self, api: str, version: int, build: Build, patience: float = PATIENCE) -> Any:
-        """Return kio's response, with error codes as numbers. patience: seconds. Raises NoAnswer."""
+        """Send a request, and return the response as kio's object, with error codes as numbers. Raises NoAnswer if none
+        arrives within `patience` seconds.
+        """
         self._sent += 1
         payload = build(schemas.request_module(api, version))
         frame = frames.encode_header(payload, self._sent, self._client_id) + frames.encode_payload(payload)
@@ -56,7 +60,9 @@ class Client:
         return frames.decode_body(response, body)
 
     def exchange(self, frame: bytes) -> bytes:
-        """Send a frame and return the frame of the response. Raises OSError if the broker sends none."""
+        """Send the bytes of a request frame, and return those of the response frame. Raises OSError if the broker sends
+        none in time.
+        """
         self._socket.sendall(struct.pack(">i", len(frame)) + frame)
         (size,) = struct.unpack(">i", self._exactly(4))
         return self._exactly(size)

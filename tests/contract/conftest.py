@@ -1,4 +1,4 @@
-"""Fixtures of the contract suite: embedded clusters in all runs, and real ones if brokers can run."""
+"""Fixtures of the contract tests: embedded clusters in all runs, and real clusters if brokers can run here."""
 
 import hashlib
 import os
@@ -19,12 +19,16 @@ from tests.support.server_properties import NodePorts, server_properties
 
 BROKERS = {"3.9": 1, "4.0": 3, "4.4": 3}
 RECORDING = os.environ.get(recorded.RECORD)
-"""Read at import, because later each test has its own environment."""
+"""The folder into which a run writes the answers of real brokers; None if it records nothing. Read at import, because
+later each test has its own environment.
+"""
 USERS = {name: Secret(f"password of {name}") for name in (ADMIN, ALICE)}
 
 
 def spec(release: str) -> ClusterSpec:
-    """Return the spec of an embedded cluster like the real one of the release in tests/conftest.py."""
+    """Return the spec of an embedded cluster that is set up like the real cluster of this release in
+    tests/conftest.py.
+    """
     brokers = BROKERS[release]
     return ClusterSpec(
         brokers=brokers,
@@ -38,7 +42,7 @@ def spec(release: str) -> ClusterSpec:
 
 
 def _static_configs(release: str) -> dict[str, str]:
-    """Return a real broker's properties without those that differ by broker or machine."""
+    """Return the properties of a real broker of this release, without those that differ between brokers or machines."""
     ports = {broker: NodePorts(1, 2, sasl=3) for broker in range(1, BROKERS[release] + 1)}
     users = dict.fromkeys(USERS, "password")
     text = server_properties(1, ports, Path(), None, users, allow_everyone=True, extra={})
@@ -80,7 +84,9 @@ def embedded() -> Iterator[Callable[[str], tuple[ThreadedCluster, Server]]]:
 
 @pytest.fixture(scope="session")
 def real_servers() -> Iterator[dict[str, recorded.Recorder]]:
-    """Provide a dict for the connections to real clusters, which closes them at the end."""
+    """Provide a dict in which the tests keep their connections to real clusters, release -> connections. Close them at
+    the end.
+    """
     servers: dict[str, recorded.Recorder] = {}
     yield servers
     for server in servers.values():
@@ -88,7 +94,7 @@ def real_servers() -> Iterator[dict[str, recorded.Recorder]]:
 
 
 def empty(side: Target) -> None:
-    """Remove the configs, quotas, ACLs and credentials that other tests left on a shared cluster."""
+    """Delete the configs, quotas, ACLs and SCRAM credentials that other tests left on a shared cluster."""
     for broker in ("", *map(str, side.brokers)):
         to = {"broker": int(broker)} if broker else {}
         left = [key for key in verbs.values(side, verbs.BROKER, broker, **to) if key != "min.insync.replicas"]
@@ -106,11 +112,12 @@ def empty(side: Target) -> None:
 
 
 def beside_real(function: str) -> list[object]:
-    """Return a parameter for each imitated release: its recorded answers, or the real cluster if the answers were not,
-    or can't be, recorded. `make test-long` also runs recorded tests against real clusters.
+    """Return a pytest parameter for each imitated release: the recorded answers of the real cluster, or the real
+    cluster itself if the test has no recorded answers. In `make test-long` recorded tests run against the real
+    clusters too.
 
     Args:
-        function: ``module::name``.
+        function: ``module::name`` of the test function.
     """
     found: list[object] = []
     for release in RELEASE_NAMES:
@@ -123,8 +130,9 @@ def beside_real(function: str) -> list[object]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test on each release: on the embedded cluster alone, and on the real one (or its recorded answers) with
-    the embedded one. Tests marked `compares`, and rare releases with recorded answers, run only in the second way.
+    """Run each test on each release twice: on the embedded cluster alone, and on the embedded cluster together with the
+    real one or its recorded answers. Tests marked `compares`, and rare releases with recorded answers, run only the
+    second way.
     """
     if "target" not in metafunc.fixturenames:
         return
@@ -145,8 +153,8 @@ def target(
     embedded: Callable[[str], tuple[ThreadedCluster, Server]],
     real_servers: dict[str, recorded.Recorder],
 ) -> Iterator[Target]:
-    """Provide the target of a parameter: the embedded cluster of a release, alone or with the real one or its recorded
-    answers.
+    """Provide the clusters under test: the embedded cluster of a release, alone or together with the real cluster or
+    its recorded answers.
     """
     kind, release = request.param
     thread, server = embedded(release)
@@ -174,8 +182,8 @@ def target(
 
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
-    """A name for topics and groups that is unique to the test and the same in each run, because the recorded requests
-    contain it.
+    """Provide a name for topics and groups. It is unique to the test and the same in each run, because the recorded
+    requests contain it.
     """
     whose = re.sub(
         r"(?:recorded|real)-(\d\.\d)", lambda found: recorded.NAMED.get(found[1], found[1]), request.node.nodeid
@@ -185,7 +193,9 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def topic(target: Target, name: str) -> Iterator[str]:
-    """A topic with one partition on broker 1, which has its metadata. It is deleted after the test."""
+    """Create a topic with one partition on broker 1, wait until broker 1 has its metadata, and provide its name. Delete
+    it after the test.
+    """
     assert verbs.create_topics(target, {name: {0: [1]}}) == {name: ("NONE", None)}
     assert verbs.partitions(target, name) == {0: [1]}
     yield name
@@ -194,8 +204,8 @@ def topic(target: Target, name: str) -> Iterator[str]:
 
 @pytest.fixture
 def kept_topic(target: Target, name: str) -> Iterator[str]:
-    """Like `topic`, with unlimited retention: the tests' records are older than the default retention, and real brokers
-    delete expired records every five minutes.
+    """Provide a topic as `topic` does, with unlimited retention: the tests' records are older than the default
+    retention, and real brokers delete expired records every five minutes.
     """
     assert verbs.create_topics(target, {name: {0: [1]}}, {"retention.ms": "-1"}) == {name: ("NONE", None)}
     assert verbs.partitions(target, name) == {0: [1]}

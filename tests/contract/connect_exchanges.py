@@ -1,4 +1,6 @@
-"""Scripts of requests to a Connect worker for the contract tests. Each script is independent of the others."""
+"""Sequences of requests to a Connect worker for the contract tests. Each sequence (script) is independent of the
+others.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -12,11 +14,12 @@ _TRANSFORMS = "org.apache.kafka.connect.transforms."
 
 
 class Exchange(NamedTuple):
-    """A request to a worker.
+    """A request to a Connect worker.
 
     Args:
-        until: whether a reply is the final one; None if the first reply is.
-        own_words: the message of the refusal is the JSON parser's, so it is not compared.
+        until: returns whether a reply is the final one, so that the request is not repeated; None if the first reply is
+            the final one.
+        own_words: whether the message of the refusal comes from the worker's JSON parser, so that it is not compared.
     """
 
     method: str
@@ -27,34 +30,38 @@ class Exchange(NamedTuple):
 
 
 def source(name: str, /, **config: Any) -> dict[str, Any]:
-    """Return the body that creates a source whose file does not exist."""
+    """Return the body of a request that creates a file source connector whose file does not exist."""
     own = {"connector.class": "FileStreamSource", "topic": TOPIC, "file": f"/tmp/none/{name}", **config}
     return {"name": name, "config": own}
 
 
 def sink(name: str, /, **config: Any) -> dict[str, Any]:
-    """Return the body that creates a sink with two tasks."""
+    """Return the body of a request that creates a file sink connector with two tasks."""
     own = {"connector.class": "FileStreamSink", "topics": TOPIC, "tasks.max": "2", "file": f"/tmp/{name}", **config}
     return {"name": name, "config": own}
 
 
 def created(body: Any, state: str = "RUNNING", tasks: int = 1) -> tuple[Exchange, ...]:
-    """Return the exchanges that create a connector, and wait for its state."""
+    """Return the exchanges that create a connector, and then read its status until the connector and its tasks, of this
+    number, are all in `state`.
+    """
     return Exchange("POST", "/connectors", body), status(body["name"], state, *([state] * tasks))
 
 
 def status(name: str, *states: str) -> Exchange:
-    """Return the exchange that reads the status until the connector and its tasks have these states."""
+    """Return the exchange that repeats reading a connector's status until the connector and its tasks have these
+    states: first the connector's, then one for each task.
+    """
     return Exchange("GET", f"/connectors/{name}/status", until=lambda reply: _states(reply.body) == list(states))
 
 
 def shown(name: str, tasks: int) -> Exchange:
-    """Return the exchange that reads the connector until it has this number of tasks."""
+    """Return the exchange that repeats reading the connector until it has this number of tasks."""
     return Exchange("GET", f"/connectors/{name}", until=lambda reply: len(reply.body.get("tasks", ())) == tasks)
 
 
 def gone(name: str) -> tuple[Exchange, ...]:
-    """Return the exchanges that delete a connector, and wait until it is gone."""
+    """Return the exchanges that delete a connector, and repeat reading it until it does not exist."""
     path = f"/connectors/{name}"
     return Exchange("DELETE", path), Exchange("GET", path, until=lambda reply: reply.status == 404)
 
@@ -66,7 +73,7 @@ def _states(body: Any) -> list[str]:
 
 
 def validate(kind: str, /, **config: Any) -> Exchange:
-    """Return the request that validates a config."""
+    """Return the exchange that lets the plugin `kind` validate a config."""
     plugin = f"FileStream{kind}"
     return Exchange("PUT", f"/connector-plugins/{plugin}/config/validate", {"connector.class": plugin, **config})
 
@@ -84,7 +91,9 @@ def _kafka(partition: Any, offset: Any, topic: str = TOPIC) -> dict[str, Any]:
 
 
 def _failing(name: str) -> tuple[Exchange, ...]:
-    """Return the exchanges that create a sink whose folder does not exist, and wait until its tasks have failed."""
+    """Return the exchanges that create a sink connector whose folder does not exist, and read its status until both
+    tasks have failed.
+    """
     body = sink(name, file="/no/such/folder/out")
     return Exchange("POST", "/connectors", body), status(name, "RUNNING", "FAILED", "FAILED")
 

@@ -1,6 +1,7 @@
-"""Requests to a controller that is not a broker, and the part of its answers that can be equal on two clusters.
+"""Requests to a controller that is not a broker, and the functions that remove from its answers what differs between
+clusters.
 
-tests/scenarios/test_controllers.py sends the requests to real controllers and to embedded ones.
+tests/scenarios/test_controllers.py sends these requests to real controllers and to embedded ones.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,8 +13,8 @@ from tests.contract.client import Build, Client, NoAnswer
 from tests.support.kafka_messages import with_fields
 
 NOT_SERVED = frozenset({1, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82, 94})
-"""Keys of APIs that the embedded controllers do not serve: those between controllers and brokers, and the reads of the
-metadata log.
+"""Keys of the APIs that real controllers serve and embedded ones do not: those between controllers and brokers, and the
+reads of the metadata log.
 """
 TOO_NEW = {18: 4}
 """API key -> the newest version that the embedded controllers serve."""
@@ -25,8 +26,12 @@ _SECONDS = 5
 
 
 def requests(own: int, other: int) -> Iterator[tuple[str, int, Build]]:
-    """Yield API, version and payload of requests that each controller answers. None of them changes the cluster. own:
-    the id of the controller.
+    """Yield (API, version, function that builds the payload) of requests that every controller answers. None of them
+    changes the cluster.
+
+    Args:
+        own: the id of the controller that gets the requests.
+        other: the id of another controller.
     """
     for kind in (1, 2, 3):
         yield (
@@ -52,8 +57,8 @@ def _altered(type_: int, name: str, key: str, value: str) -> Build:
 
 
 def changes() -> Iterator[tuple[str, int, Build]]:
-    """Yield API, version and payload of requests that only the active controller answers. They change nothing, because
-    the controller refuses or only validates them.
+    """Yield (API, version, function that builds the payload) of requests that only the active controller answers. They
+    change nothing: the controller refuses them, or only validates them.
     """
     rights = {"include_topic_authorized_operations": False, "include_cluster_authorized_operations": False}
     yield "create_topics", 7, _created("a b")
@@ -82,8 +87,8 @@ def _grown(*names: str) -> Build:
 
 
 def refused_changes() -> Iterator[tuple[str, int, Build]]:
-    """Yield API, version and payload of changes that the active controller would make. Only for other controllers,
-    which refuse them.
+    """Yield (API, version, function that builds the payload) of requests that would change the cluster. Send them only
+    to controllers that are not active, which refuse them.
     """
     rate = [("producer_byte_rate", 1.0, False)]
     limits = [([("user", "a")], rate), ([("user", None), ("client-id", None)], rate)]
@@ -117,8 +122,8 @@ def refused_changes() -> Iterator[tuple[str, int, Build]]:
 
 
 def served(address: tuple[str, int]) -> dict[int, tuple[int, int]]:
-    """Return API key -> versions in a controller's ApiVersions, without the APIs and versions that embedded controllers
-    do not serve.
+    """Return API key -> (lowest, highest version) in a controller's ApiVersions, without the APIs and versions that
+    embedded controllers do not serve.
     """
     client = Client(address)
     answer = client.ask("api_versions", 3, with_fields(client_software_name="contract", client_software_version="1"))
@@ -131,8 +136,8 @@ def served(address: tuple[str, int]) -> dict[int, tuple[int, int]]:
 
 
 def answered(address: tuple[str, int], api: str, version: int, build: Build) -> Any:
-    """Return the plain answer of a controller, without the offsets and epochs of the quorum; ``no answer`` if it closes
-    the connection.
+    """Return a controller's answer as plain values, without the offsets and epochs of the quorum; ``no answer`` if it
+    closes the connection.
     """
     client = Client(address)
     try:

@@ -1,7 +1,7 @@
-"""Intended differences between the embedded cluster and Kafka: a name that tests use, and the reason.
+"""Intended differences between the embedded cluster and Kafka: the name that tests use for each, and its reason.
 
-Inside ``target.differing(name)`` a test expects that the answers differ. Any other difference fails the test, and so
-does a name that no test uses.
+Within ``target.differing(name)`` a test expects that the answers differ. Any other difference fails a test. A name that
+no test uses fails test_differences.py.
 """
 
 from collections.abc import Mapping, Set
@@ -20,6 +20,7 @@ NOT_SERVED: Mapping[str, Set[int]] = {
     "3.9": _KRAFT,
     "4.4": _KRAFT | {76, 78, 79, *range(83, 89), 93, 94},
 }
-"""First release -> keys of APIs that the embedded cluster does not serve: those between brokers, and those of members
-of share and streams groups. kac does not use them, nor do the clients that are tested on embedded clusters.
+"""Release -> keys of the APIs that brokers serve from this release on and the embedded cluster does not: those between
+brokers, and those of members of share and streams groups. Neither kac nor the clients that are tested on embedded
+clusters use them.
 """

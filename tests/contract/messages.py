@@ -1,6 +1,7 @@
-"""Errors and messages of real brokers by release: measured, and kept apart from the embedded cluster's own tables.
+"""Errors and messages that real brokers gave in the tests' situations, by release. They are kept apart from the
+embedded cluster's own tables, so that both can be compared.
 
-A situation has the answer of the first imitated release that gives it, and of each later release that changes it.
+A release without an entry for a situation has that of the newest earlier release with one.
 """
 
 from collections.abc import Mapping
@@ -189,6 +190,7 @@ def told(target: Target, situation: str, **parts: object) -> Error:
     """Return the error and message of brokers of the target's release in a situation.
 
     Args:
+        situation: a key of `MESSAGES`.
         parts: values for the placeholders of the message.
 
     Raises LookupError if the situation was not measured on the release.

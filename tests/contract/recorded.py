@@ -1,9 +1,10 @@
-"""Recorded answers of real brokers, which replace the brokers in the tests. Each file names its Kafka version.
+"""Recorded answers of real brokers, which tests use in place of the brokers. Each file names its Kafka version.
 
-``python -m tests.contract.recorded [RELEASE …]`` runs the suite on real brokers and writes the files again (some
-minutes for each release). A test whose requests are no longer the recorded ones fails and names that command.
+``python -m tests.contract.recorded [RELEASE …]`` runs the contract tests on real brokers and writes the files again
+(some minutes for each release). A test whose requests differ from the recorded ones fails and names that command.
 
-A release may get the same requests, under the same names, as another one; its file holds only the answers that differ.
+If tests send a release the same requests, under the same names, as another release, its file may hold only the answers
+that differ from the other release's.
 """
 
 import hashlib
@@ -31,36 +32,39 @@ from tests.support.kafka_messages import Build
 
 FOLDER = Path(__file__).parent / "answers"
 RECORD = "CONTRACT_ANSWERS"
-"""Environment variable: the folder into which a run on real brokers writes their answers."""
+"""Name of the environment variable with the folder into which a run on real brokers writes their answers."""
 CONNECT = "connect-"
 """The prefix of a release of Connect, whose answers have separate files."""
 OF_CONNECT = ("connect-3.9", "connect-4.0", "connect-4.3", "connect-4.4")
 LIKE = {"4.0": "4.4", **dict.fromkeys(OF_CONNECT[:-1], OF_CONNECT[-1])}
 """Release -> the release whose file it shares: its own file holds only the answers that differ."""
 NAMED = {"4.0": "4.3", "4.4": "4.3", **dict.fromkeys(OF_CONNECT, "connect")}
-"""Release -> the release that replaces it in the names of recorded tests, so that tests send all of them the same
-requests.
+"""Release -> the release whose name is used in its place in the names of recorded tests. The names of topics come from
+the test's name, so these releases get the same requests.
 """
 _TIME = "$time"
 _SAME = "same"
-"""In place of a test's answers: they equal those of the other release (`LIKE`)."""
+"""Stands in a file in place of a test's answers if they equal those of the other release (`LIKE`)."""
 LIVE = "live"
-"""In place of a test's answers: the test has the marker `live`, so it needs a broker each time."""
+"""Stands in a file in place of a test's answers if the test has the marker `live`, so it needs a real broker each time.
+"""
 
 
 @dataclass
 class Recorder(Server):
-    """A real cluster that records its answers on a tape."""
+    """A real cluster. Each request and its answer is appended to a list, the tape."""
 
     tape: list[tuple[str, str]] = field(default_factory=list)
 
     def ask(self, api: str, version: int, build: Build, broker: int, user: str) -> Any:
-        """Send a request and record the answer."""
+        """Send a request to a broker, record the answer, and return it."""
         answer = super().ask(api, version, build, broker, user)
         return self._note(_asked(api, version, build, broker, user), answer)
 
     def ask_once(self, api: str, version: int, build: Build, patience: float) -> Any:
-        """Send a request and record the answer, or that the broker sent none."""
+        """Send a request on a new connection, and return the answer. Record it, or that the broker sent none; in this
+        case raise NoAnswer.
+        """
         asked = _asked(api, version, build, 1, "")
         try:
             return self._note(asked, super().ask_once(api, version, build, patience))
@@ -69,7 +73,7 @@ class Recorder(Server):
             raise
 
     def exchange(self, frame: bytes) -> bytes:
-        """Send a frame and record the response."""
+        """Send bytes on a new connection, record the response, and return it."""
         answer = super().exchange(frame)
         self._note(_hash(frame), answer.hex())
         return answer
@@ -80,7 +84,9 @@ class Recorder(Server):
 
 
 class Recorded(Server):
-    """A real cluster's recorded answers to one test. Fails the test if its requests are not the recorded ones."""
+    """The recorded answers of a real cluster to one test. A request that differs from the next recorded one fails the
+    test.
+    """
 
     def __init__(self, brokers: int, tape: list[list[Any]]) -> None:
         super().__init__({}, {})
@@ -93,11 +99,11 @@ class Recorded(Server):
         return self._ids
 
     def ask(self, api: str, version: int, build: Build, broker: int, user: str) -> Any:
-        """Return the recorded answer."""
+        """Return the recorded answer to the next request."""
         return self._next(_asked(api, version, build, broker, user))
 
     def ask_once(self, api: str, version: int, build: Build, patience: float) -> Any:
-        """Return the recorded answer. Raises NoAnswer if the broker sent none."""
+        """Return the recorded answer to the next request. Raises NoAnswer if the broker sent none."""
         answer = self._next(_asked(api, version, build, 1, ""))
         if answer is None:
             raise NoAnswer(api)
@@ -126,7 +132,9 @@ def _hash(data: bytes) -> str:
 
 
 def case(node: pytest.Item, release: str) -> str:
-    """Return the name of a test in the files: without the kind of its target."""
+    """Return the name of a test in the files, ``module::name``. It doesn't say whether the test uses recorded answers
+    or a real cluster.
+    """
     name = node.name
     for kind in ("recorded", "real"):
         name = name.replace(f"{kind}-{release}", NAMED.get(release, release))
@@ -134,13 +142,14 @@ def case(node: pytest.Item, release: str) -> str:
 
 
 Tape = list[list[str]]
-"""Pairs of a request as text (`_asked`) and the answer as JSON."""
+"""Pairs of a request as text (see `_asked`) and its answer as JSON text."""
 
 
 @cache
 def _tapes(release: str) -> tuple[tuple[str, ...], Mapping[str, Any]]:
-    """Return the answers as JSON, and case -> its tape with indexes of answers, or LIVE. Both are empty if nothing was
-    recorded for the version that the tests use now.
+    """Read the files of a release. Return the distinct answers as JSON texts, and case -> its tape, in which the index
+    of an answer replaces the answer, or LIVE. Both are empty if nothing was recorded for the Kafka version that the
+    tests use now.
     """
     file = FOLDER / f"{release}.json.xz"
     if not file.exists():
@@ -154,21 +163,21 @@ def _tapes(release: str) -> tuple[tuple[str, ...], Mapping[str, Any]]:
 
 
 def tape_of(release: str, name: str) -> list[list[Any]]:
-    """Return the requests of a case with their answers. Raises KeyError if the case was not recorded."""
+    """Return the (request, answer) pairs of a case. Raises KeyError if the case was not recorded."""
     pool, cases = _tapes(release)
     return [[asked, json.loads(pool[at], object_hook=_decoded)] for asked, at in cases[name]]
 
 
 @cache
 def recorded_functions(release: str) -> frozenset[str]:
-    """Return ``module::function`` of each test whose cases all run without a broker."""
+    """Return ``module::function`` of each test function whose cases were all recorded, so that none needs a broker."""
     _, found = _tapes(release)
     functions = {name.partition("[")[0] for name in found}
     return frozenset(functions - {name.partition("[")[0] for name, tape in found.items() if tape == LIVE})
 
 
 def _encoded(value: Any) -> Any:
-    """Return a form for a value that JSON has no form for. Raises TypeError unless it is a datetime."""
+    """Return the JSON form of a datetime: an object with its ISO text. Raises TypeError for any other value."""
     if isinstance(value, datetime):
         return {_TIME: value.isoformat()}
     raise TypeError(f"no form for {type(value).__name__}")
@@ -179,14 +188,14 @@ def _decoded(value: dict[str, Any]) -> Any:
 
 
 def keep(folder: str, release: str, name: str, tape: object) -> None:
-    """Write the tape of one test, or LIVE, into a file that `main` collects."""
+    """Write the tape of one test, or LIVE, into a file of its own in the folder; `main` collects these files."""
     file = Path(folder) / f"{release}-{hashlib.sha256(name.encode()).hexdigest()}.json"
     file.write_text(json.dumps([release, name, tape]))
 
 
 def _write(folder: Path, recorded: Sequence[str]) -> None:
-    """Write the tests' tapes into a file for each recorded release, and for each release that is like a recorded one.
-    Equal answers are stored once.
+    """Collect the tapes in the folder into one file for each recorded release. Also rewrite the file of each other
+    release that refers to a recorded one (`LIKE`), with its former answers. Equal answers are stored once.
     """
     cases: dict[str, dict[str, Tape | str]] = {release: {} for release in recorded}
     for file in folder.iterdir():
@@ -220,8 +229,8 @@ def _write_release(release: str, cases: Mapping[str, Tape | str]) -> None:
 
 
 def main() -> int:
-    """Run the suite on real brokers of the named releases, or of all imitated releases. Write the files if all tests
-    passed.
+    """Run the contract tests on real brokers of the releases in the command line, or of all imitated releases. If all
+    tests pass, write the files. Return the exit code.
     """
     import tempfile
 

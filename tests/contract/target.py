@@ -1,5 +1,5 @@
-"""The clusters of a contract test: an embedded cluster alone, or a real one (or its recorded answers) next to an
-embedded one that must give the same answers.
+"""The clusters of a contract test: an embedded cluster alone, or an embedded cluster together with a real one, or with
+the real one's recorded answers. In the second form both must give the same answers.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from tests.support.kafka_messages import Build
 ADMIN, ALICE = "admin", "alice"
 MOST_SHOWN = 12
 SETTLED = 60.0
-"""Seconds to wait until all real brokers describe a change. They usually need milliseconds."""
+"""The most seconds that tests wait until all real brokers describe a change. They usually need milliseconds."""
 IDLE = 300.0
-"""Seconds without a request after which a connection is replaced: brokers close connections after 600 s
-(connections.max.idle.ms).
+"""Seconds without a request after which tests open a new connection, because brokers close idle connections after 600
+seconds (connections.max.idle.ms).
 """
 _POLL = 0.005
 _READS = re.compile("describe_|list_|metadata$|find_coordinator$|api_versions$")
@@ -35,7 +35,7 @@ _READS = re.compile("describe_|list_|metadata$|find_coordinator$|api_versions$")
 
 @dataclass
 class Server:
-    """A cluster as its clients see it: broker id -> address, and user -> password."""
+    """A cluster as its clients see it. addresses: broker id -> (host, port). users: user -> password."""
 
     addresses: Mapping[int, tuple[str, int]]
     users: Mapping[str, Secret]
@@ -48,7 +48,7 @@ class Server:
         return tuple(self.addresses)
 
     def ask(self, api: str, version: int, build: Build, broker: int, user: str) -> Any:
-        """Return the plain answer of a broker to a user, or ``no answer``."""
+        """Return a broker's answer to a user as plain values; ``no answer`` if the broker sends none."""
         client = self._clients.get((broker, user))
         before, self._asked_at[broker, user] = self._asked_at.get((broker, user), 0.0), time.monotonic()
         if client is not None and time.monotonic() - before > IDLE:
@@ -66,8 +66,8 @@ class Server:
             return "no answer"
 
     def ask_once(self, api: str, version: int, build: Build, patience: float) -> Any:
-        """Return the plain answer of broker 1 on a new connection. Raises NoAnswer if it sends none within `patience`
-        seconds.
+        """Return broker 1's answer on a new connection as plain values. Raises NoAnswer if it sends none within
+        `patience` seconds.
         """
         client = Client(self.addresses[1], (ADMIN, self.users[ADMIN]))
         try:
@@ -76,7 +76,9 @@ class Server:
             client.close()
 
     def exchange(self, frame: bytes) -> bytes:
-        """Return broker 1's response to bytes on a new connection before any login; empty if the broker closes it."""
+        """Send bytes to broker 1 on a new connection, without a login. Return its response; empty if the broker closes
+        the connection.
+        """
         client = Client(self.addresses[1])
         try:
             return client.exchange(frame)
@@ -94,7 +96,7 @@ class Server:
 
 @dataclass
 class Target:
-    """A cluster of one release. real: None if only the embedded one is tested."""
+    """The clusters of one release that a test compares. real: None if only the embedded cluster is tested."""
 
     release: str
     embedded: Server
@@ -108,7 +110,9 @@ class Target:
         return self.embedded.brokers
 
     def sides(self) -> list[Target]:
-        """Return a target for each cluster, to clean up even if the two differ."""
+        """Return a target for each cluster alone, so that a test can send requests to one of them, or clean up although
+        the two differ.
+        """
         return [replace(self, embedded=server, real=None) for server in self.servers]
 
     @property
@@ -117,22 +121,25 @@ class Target:
         return [server for server in (self.real, self.embedded) if server is not None]
 
     def by_release(self, **values: Any) -> Any:
-        """Return the value for this release from values by first release: ``v3_9=…, v4_0=…``."""
+        """Return the value that applies to this release. Each keyword is the first release with its value, as ``v3_9=…,
+        v4_0=…``.
+        """
         return since({name.removeprefix("v").replace("_", "."): value for name, value in values.items()}, self.release)
 
     def has(self, api: str, version: int) -> bool:
-        """Return whether brokers of this release have an API in that version."""
+        """Return whether brokers of this release serve this version of an API."""
         low, high = release(self.release).apis.get(api_key(api), (0, -1))
         return low <= version <= high
 
     def is_since(self, release: str) -> bool:
-        """Return whether this release is that one or newer."""
+        """Return whether this target's release is `release` or newer."""
         return release_number(self.release) >= release_number(release)
 
     @contextmanager
     def differing(self, name: str) -> Iterator[bool]:
-        """Expect that every answer inside differs, for the reason in differences.py. Yields whether the answers are the
-        real cluster's.
+        """Within the block, expect that every answer of the embedded cluster differs from the real one's, for the
+        reason that differences.py gives for `name`. Yield whether there is a real cluster, whose answers `ask` then
+        returns.
         """
         assert name in ON_PURPOSE
         self._differing = name
@@ -142,8 +149,8 @@ class Target:
             self._differing = None
 
     def ask(self, api: str, version: int, build: Build, *, broker: int = 1, user: str = ADMIN) -> Any:
-        """Return the answer as plain values. If there is a real cluster, fail unless the embedded one gives the same
-        answer.
+        """Send a request, and return the answer as plain values. If there is a real cluster, send it to both, return
+        the real one's answer, and fail unless the embedded one gives the same answer.
 
         Args:
             broker: the id of the broker that gets the request.
@@ -164,19 +171,23 @@ class Target:
         return real
 
     def _may_settle(self, api: str, user: str) -> bool:
-        """Return whether the answers may become equal: changes show in reads, and new rights in all requests, some
-        milliseconds later.
+        """Return whether answers that differ may become equal some milliseconds later: those of reads, which show a
+        change with a delay, and those to users whose rights changed.
         """
         return not self._differing and (bool(_READS.match(api)) or user != ADMIN)
 
     def until_told(self, api: str, version: int, build: Build, seen: Callable[[Any], bool]) -> None:
-        """Wait until an answer of broker 1 of a real cluster passes a check. Nothing of it is recorded."""
+        """Repeat a request to broker 1 of a real cluster until `seen` returns true for its answer. Record none of these
+        answers. Without a live real cluster, do nothing.
+        """
         if self.real is not None and self.real.addresses:
             real = self.real
             self.until(lambda: seen(Server.ask(real, api, version, build, 1, ADMIN)))
 
     def until(self, seen: Callable[[], bool]) -> None:
-        """Wait for a condition that a real cluster fulfils after some time. Fails after `SETTLED` seconds."""
+        """Wait until `seen` returns true, as a real cluster shows a change only after some time. Raises AssertionError
+        after `SETTLED` seconds.
+        """
         deadline = time.monotonic() + SETTLED
         while not seen():
             assert time.monotonic() < deadline, "it did not happen in time"

@@ -26,7 +26,9 @@ def test_creating_one_that_exists_succeeds(target: Target, name: str) -> None:
 
 
 def test_every_type_and_operation(target: Target, name: str) -> None:
-    """Brokers do not check whether a type has an operation. TWO_PHASE_COMMIT exists since 4.1."""
+    """An ACL can have each operation with each resource type, because brokers do not check whether the type has the
+    operation. TWO_PHASE_COMMIT exists since 4.1.
+    """
     newest = target.is_since("4.1")
     operations = range(acls.ALL, acls.TWO_PHASE_COMMIT + 1) if newest else range(acls.ALL, acls.CREATE_TOKENS)
     kinds = (acls.TOPIC, acls.GROUP, acls.TRANSACTIONAL_ID, acls.TOKEN, acls.USER)
@@ -49,7 +51,9 @@ def test_principals_and_hosts_are_hardly_looked_at(target: Target, name: str) ->
 
 @pytest.mark.parametrize("host", ["10.0.0.0/8", "2001:db8::/32", "10.0.0.0/33", "10.0.0/8", "/"])
 def test_a_range_of_addresses(target: Target, name: str, host: str) -> None:
-    """Releases before 4.4 accept any text as a host."""
+    """A range of addresses is accepted as the host of an ACL: from 4.4 on only if it is valid, before that any text is
+    accepted.
+    """
     is_range = host in ("10.0.0.0/8", "2001:db8::/32")
     answer = acls.create(target, acls.Binding(name, "User:alice", host=host))
     if is_range or not target.is_since("4.4"):
@@ -112,8 +116,8 @@ def test_one_that_can_not_be(target: Target, name: str, wrong: dict[str, Any], s
 
 
 def test_filters(target: Target, name: str) -> None:
-    """A null name matches any. LITERAL, PREFIXED and ANY compare names exactly. MATCH also finds the literal `*` and
-    prefixes of the name.
+    """In a filter, a null name matches every ACL. LITERAL, PREFIXED and ANY compare the names exactly; MATCH also finds
+    ACLs of the literal `*` and of prefixes of the name.
     """
     exact = acls.Binding(name, "User:alice")
     denied = acls.Binding(name, "User:bob", host="192.0.2.9", operation=acls.WRITE, permission=acls.DENY)
@@ -165,7 +169,9 @@ def test_deleting(target: Target, name: str) -> None:
 
 
 def test_filters_that_overlap(target: Target, name: str) -> None:
-    """Each filter returns all ACLs that it matches, including those that another filter also deletes."""
+    """The result of each filter has all ACLs that the filter matches, including those that another filter of the same
+    request also deletes.
+    """
     binding = acls.Binding(name, "User:alice")
     assert acls.create(target, binding) == [acls.FINE]
     assert [

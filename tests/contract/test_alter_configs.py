@@ -12,7 +12,9 @@ THROTTLED = "leader.replication.throttled.replicas"
 
 
 def test_set_and_delete(target: Target, topic: str) -> None:
-    """DELETE restores the default. It succeeds for a key that is not set, and for an unknown key."""
+    """After a DELETE the key has its default again. The DELETE of a key that is not set, or that Kafka does not know,
+    succeeds.
+    """
     assert verbs.alter(target, verbs.TOPIC, topic, {"retention.ms": "1000", "segment.ms": "2000"}) == verbs.FINE
     assert verbs.values(target, verbs.TOPIC, topic) == {"retention.ms": "1000", "segment.ms": "2000"}
     assert verbs.alter(target, verbs.TOPIC, topic, {"retention.ms": None, "segment.ms": "3000"}) == verbs.FINE
@@ -49,7 +51,7 @@ def test_validate_only_writes_nothing(target: Target, topic: str) -> None:
 
 
 def test_the_same_resource_twice(target: Target, topic: str) -> None:
-    """Both entries of the resource get an error."""
+    """If a request has a resource twice, both entries get an error."""
     wanted = [
         ((verbs.TOPIC, topic), [("retention.ms", verbs.SET, "1000")]),
         ((verbs.TOPIC, topic), [("segment.ms", verbs.SET, "2000")]),
@@ -68,7 +70,7 @@ def test_the_same_resource_twice(target: Target, topic: str) -> None:
     ],
 )
 def test_a_request_that_contradicts_itself(target: Target, topic: str, ops: Sequence[verbs.Op], situation: str) -> None:
-    """The same key twice, SET with null, and an unknown operation are refused."""
+    """A request is refused that has a key twice, a SET with null, or an unknown operation."""
     keys = [key for key, _, _ in ops]
     parts = {"key": keys[0], "keys": ", ".join(keys)}
     assert verbs.alter(target, verbs.TOPIC, topic, *ops) == told(target, situation, **parts)
@@ -97,7 +99,7 @@ def test_null_to_append(target: Target, topic: str) -> None:
     ],
 )
 def test_a_value_that_can_not_be(target: Target, topic: str, key: str, value: str, why: str) -> None:
-    """The error is INVALID_CONFIG."""
+    """A SET to an invalid value is refused with INVALID_CONFIG and the broker's message."""
     what = f"Invalid value {value} for configuration {key}: {why}"
     refused = verbs.alter(target, verbs.TOPIC, topic, (key, verbs.SET, value))
     assert refused == told(target, "bad topic value", kind="TOPIC", name=topic, what=what)
@@ -135,8 +137,8 @@ def test_a_key_that_is_no_list(target: Target, topic: str, op: int, spelt: str) 
 
 
 def test_lists_start_from_the_default(target: Target, topic: str) -> None:
-    """APPEND and SUBTRACT start from the current value, else from the default. Appending a present item and subtracting
-    an absent one change nothing.
+    """APPEND and SUBTRACT change the value that the topic itself has, or the default if it has none. APPEND of an item
+    that is in the list and SUBTRACT of one that isn't change nothing.
     """
     assert verbs.alter(target, verbs.TOPIC, topic, ("cleanup.policy", verbs.APPEND, "compact")) == verbs.FINE
     assert verbs.values(target, verbs.TOPIC, topic) == {"cleanup.policy": "delete,compact"}
@@ -148,7 +150,9 @@ def test_lists_start_from_the_default(target: Target, topic: str) -> None:
 
 
 def test_an_inherited_list_is_not_what_is_appended_to(target: Target, topic: str) -> None:
-    """APPEND on an inherited key starts from Kafka's own default."""
+    """If a topic inherits the value of a list from a broker, APPEND starts from Kafka's own default, not from the
+    inherited value.
+    """
     with verbs.configured(target, verbs.BROKER, "", {"log.cleanup.policy": "compact"}):
         target.until(lambda: verbs.entries(target, verbs.TOPIC, topic)["cleanup.policy"]["value"] == "compact")
         assert verbs.alter(target, verbs.TOPIC, topic, ("cleanup.policy", verbs.APPEND, "compact")) == verbs.FINE
@@ -156,7 +160,7 @@ def test_an_inherited_list_is_not_what_is_appended_to(target: Target, topic: str
 
 
 def test_subtracting_everything_gives_an_empty_value(target: Target, topic: str) -> None:
-    """The value becomes `""`; the key is not deleted."""
+    """After a SUBTRACT of all items the value is `""`; the key remains set."""
     assert verbs.alter(target, verbs.TOPIC, topic, (THROTTLED, verbs.APPEND, "0:1,1:1")) == verbs.FINE
     assert verbs.alter(target, verbs.TOPIC, topic, (THROTTLED, verbs.SUBTRACT, "1:1,0:1")) == verbs.FINE
     assert verbs.values(target, verbs.TOPIC, topic) == {THROTTLED: ""}
@@ -188,7 +192,7 @@ def test_a_list_that_grows_too_long(target: Target, topic: str) -> None:
 
 
 def test_validation_comes_before_existence(target: Target, name: str) -> None:
-    """An unknown key or an empty name is reported although the topic is missing."""
+    """A request for a missing topic gets the error about an unknown key or an empty name, if it has one."""
     refused = verbs.alter(target, verbs.TOPIC, name, {"no.such.key": "1"})
     assert refused == told(target, "unknown topic config", key="no.such.key")
     assert verbs.alter(target, verbs.TOPIC, "", {"retention.ms": "1"}) == told(target, "altered topic has no name")
@@ -201,7 +205,7 @@ def test_an_unknown_type(target: Target, kind: int) -> None:
 
 @pytest.mark.slow
 def test_a_controller_takes_so_many_records_in_one_change(target: Target, name: str) -> None:
-    """A request with more than 10,000 records fails for every resource."""
+    """A request that would write more than 10,000 records to the metadata log fails for every resource in it."""
     kind, ops = (verbs.GROUP, [("consumer.session.timeout.ms", verbs.SET, "46000")])
     if not target.is_since("4.0"):
         kind, ops = verbs.CLIENT_METRICS, [("interval.ms", verbs.SET, "1000")]
@@ -261,7 +265,7 @@ def test_client_metrics(target: Target, name: str) -> None:
 
 
 def test_configs_go_with_their_topic(target: Target, name: str) -> None:
-    """A topic that is created again does not have the configs of the deleted one."""
+    """A topic that is created again under the name of a deleted topic does not have the deleted topic's configs."""
     assert verbs.create_topics(target, {name: {0: [1]}}, {"retention.ms": "1000"}) == {name: verbs.FINE}
     assert verbs.values(target, verbs.TOPIC, name) == {"retention.ms": "1000"}
     assert verbs.delete_topics(target, name) == [(name, verbs.FINE)]

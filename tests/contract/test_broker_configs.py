@@ -13,7 +13,9 @@ both = pytest.mark.parametrize("name", ["1", ""], ids=["broker", "default"])
 
 @both
 def test_a_key_that_is_not_dynamic(target: Target, name: str) -> None:
-    """The message lists the keys: "Cannot update these configs dynamically: [x]" in 4.3, `Set(x)` before."""
+    """Brokers refuse a key that is not dynamic. The message lists the keys: "Cannot update these configs dynamically:
+    [x]" in 4.3, `Set(x)` before.
+    """
     refused = verbs.alter(target, verbs.BROKER, name, {"log.dirs": "x"})
     assert refused == told(target, "not dynamic", kind="BROKER", name=name, keys="log.dirs")
     refused = verbs.alter(target, verbs.BROKER, name, {"log.dirs": "x", "broker.rack": "x"})
@@ -22,13 +24,13 @@ def test_a_key_that_is_not_dynamic(target: Target, name: str) -> None:
 
 @both
 def test_a_key_for_listeners_only(target: Target, name: str) -> None:
-    """A key of listeners is refused without a listener's prefix."""
+    """A key that exists only per listener is refused without a listener's prefix."""
     refused = verbs.alter(target, verbs.BROKER, name, {"ssl.keystore.password": "x"})
     assert refused == told(target, "only per listener", kind="BROKER", name=name, keys="ssl.keystore.password")
 
 
 def test_a_key_for_one_broker_only(target: Target) -> None:
-    """A key of single brokers is refused for the cluster's defaults."""
+    """A key that can be set only on a single broker is refused in the cluster's defaults."""
     assert verbs.alter(target, verbs.BROKER, "1", {KEYSTORE_TYPE: "PKCS12"}, dry=True) == verbs.FINE
     for key in (KEYSTORE_TYPE, "listeners"):
         refused = verbs.alter(target, verbs.BROKER, "", {key: "x"})
@@ -50,7 +52,7 @@ def test_a_key_for_one_broker_only(target: Target) -> None:
     ],
 )
 def test_keys_for_all_brokers(target: Target, name: str, key: str, value: str) -> None:
-    """Both the cluster's defaults and a broker take the keys."""
+    """These keys can be set both in the cluster's defaults and on a single broker."""
     assert verbs.alter(target, verbs.BROKER, name, (key, verbs.SET, value), dry=True) == verbs.FINE
     assert key not in verbs.values(target, verbs.BROKER, name)
 
@@ -63,7 +65,7 @@ def test_an_unknown_key_is_accepted(target: Target, name: str) -> None:
 
 @both
 def test_a_value_that_can_not_be(target: Target, name: str) -> None:
-    """The error of a failed validation is INVALID_REQUEST."""
+    """A SET to an invalid value is refused with INVALID_REQUEST."""
     refused = verbs.alter(target, verbs.BROKER, name, {"num.io.threads": "abc"})
     what = "Invalid value abc for configuration num.io.threads: Not a number of type INT"
     assert refused == told(target, "bad broker value", kind="BROKER", name=name, what=what)
@@ -88,7 +90,7 @@ def test_a_key_that_is_no_list(target: Target, name: str) -> None:
 
 @both
 def test_lists(target: Target, name: str) -> None:
-    """APPEND and SUBTRACT start from the current value, else from the default."""
+    """APPEND and SUBTRACT change the broker's current value, or the default if it has none."""
     key, before = "log.cleanup.policy", verbs.values(target, verbs.BROKER, name)
     for op, value in ((verbs.APPEND, "delete,compact"), (verbs.SUBTRACT, "delete")):
         assert verbs.alter(target, verbs.BROKER, name, (key, op, "compact")) == verbs.FINE
@@ -118,7 +120,7 @@ def test_all_or_nothing(target: Target, name: str) -> None:
 
 @pytest.mark.parametrize("kind", [verbs.BROKER, verbs.BROKER_LOGGER])
 def test_a_broker_that_is_not_asked(target: Target, kind: int) -> None:
-    """A broker refuses another broker's id, and a name that is not a number."""
+    """A broker refuses a change of a resource whose name is another broker's id or is not a number."""
     key, value = ("log.retention.ms", "5000") if kind == verbs.BROKER else (APIS, "INFO")
     for name in ("2", "77"):
         ((_, refused),) = verbs.alter_each(target, [((kind, name), [(key, verbs.SET, value)])], broker=1)
@@ -130,7 +132,9 @@ def test_a_broker_that_is_not_asked(target: Target, kind: int) -> None:
 
 
 def test_a_logger(target: Target) -> None:
-    """A change of a logger affects only its broker, at once. A deletion restores the level of the parent logger."""
+    """A change of a logger's level affects only the broker that gets the request, at once. After a deletion the logger
+    has the level of its parent logger.
+    """
     assert verbs.alter(target, verbs.BROKER_LOGGER, "1", {APIS: "DEBUG"}) == verbs.FINE
     assert verbs.entries(target, verbs.BROKER_LOGGER, "1", [APIS])[APIS]["value"] == "DEBUG"
     if len(target.brokers) > 1:
@@ -140,8 +144,8 @@ def test_a_logger(target: Target) -> None:
 
 
 def test_what_a_logger_refuses(target: Target) -> None:
-    """The root logger can't be deleted, and loggers take neither APPEND nor SUBTRACT. If one change is refused, the
-    others of its resource are not made.
+    """The root logger can't be deleted, and loggers accept neither APPEND nor SUBTRACT. If one change of a broker's
+    loggers is refused, none of the others is made.
     """
     parts = {"kind": "BROKER_LOGGER", "name": "1", "key": APIS}
     for value in ("LOUD", "info"):

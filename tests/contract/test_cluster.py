@@ -18,8 +18,8 @@ MALFORMED = (
 def reassign(
     target: Target, topic: str, partition: int, replicas: Sequence[int] | None, **to: Any
 ) -> tuple[Error, list[Error]]:
-    """Send AlterPartitionReassignments v0 for one partition; return the error of the answer and those of its
-    partitions.
+    """Send AlterPartitionReassignments v0 for one partition. Return the error of the answer and those of its
+    partitions. replicas: the new broker ids; None cancels a running reassignment.
     """
     asked = with_fields(topics=[(topic, [(partition, replicas)])])
     answer = target.ask("alter_partition_reassignments", 0, asked, **to)
@@ -27,7 +27,9 @@ def reassign(
 
 
 def elect(target: Target, kind: int, *partitions: tuple[str, int], **to: Any) -> tuple[str, list[Error]]:
-    """Send ElectLeaders v2; return the error of the answer and that of each partition. kind: 0 preferred, 1 unclean."""
+    """Send ElectLeaders v2. Return the name of the answer's error, and the error of each partition. kind: 0 preferred,
+    1 unclean.
+    """
     wanted = [(topic, [index]) for topic, index in partitions]
     answer = target.ask("elect_leaders", 2, with_fields(election_type=kind, topic_partitions=wanted), **to)
     told = [error(each) for result in answer["replica_election_results"] for each in result["partition_result"]]
@@ -35,7 +37,9 @@ def elect(target: Target, kind: int, *partitions: tuple[str, int], **to: Any) ->
 
 
 def test_brokers_and_rights(target: Target) -> None:
-    """Any broker may be named as the controller. The caller's operations are a bit set (KIP-430)."""
+    """Metadata may name any broker as the controller. It has the operations that the caller is allowed, as a bit set
+    (KIP-430).
+    """
     controller = "any broker"
     answer = metadata(target, [], rights=True)
     assert (answer["controller_id"], answer["cluster_authorized_operations"]) == (controller, 8096)
@@ -115,7 +119,9 @@ def test_leaders_that_lead_already(target: Target, topic: str, kind: int) -> Non
 
 @pytest.mark.live
 def test_another_replica_becomes_the_preferred_one_and_is_elected(target: Target, name: str) -> None:
-    """A new order of the same replicas moves no data, and the leader stays the same until an election."""
+    """A reassignment to the same replicas in another order moves no data. The leader remains the same until an election
+    of the new preferred replica.
+    """
     if len(target.brokers) < 2:
         return
     assert create_topics(target, {name: {0: [1, 2]}}) == {name: FINE}
@@ -153,6 +159,6 @@ def test_log_directories(target: Target, topic: str) -> None:
 
 
 def test_config_resources(target: Target) -> None:
-    """Version 0 lists subscriptions to client metrics (KIP-1000)."""
+    """ListConfigResources version 0 lists the subscriptions to client metrics (KIP-1000)."""
     answer = target.ask("list_config_resources", 0, with_fields())
     assert (answer["error_code"], answer["config_resources"]) == ("NONE", [])

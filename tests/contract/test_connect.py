@@ -1,4 +1,6 @@
-"""Tests of Connect's REST API: embedded workers answer like recorded ones, and like real ones if these can run."""
+"""Tests of Connect's REST API: embedded workers answer like recorded real ones, and like running real ones if these can
+run here.
+"""
 
 import hashlib
 import json
@@ -26,8 +28,8 @@ _MISSING = {1: ("/no/such",)}
 
 
 def parameters() -> Iterator[Any]:
-    """Yield parameters for each release: its recorded answers if there are any, and the real worker, which then has the
-    marker `long`.
+    """Yield a pytest parameter for each release with its recorded answers, if there are any, and one with the real
+    worker, which then has the marker `long`.
     """
     for release in COMPARED:
         is_recorded = "test_connect::test_exchanges" in recorded.recorded_functions(f"connect-{release}")
@@ -80,7 +82,9 @@ def embedded_worker() -> Iterator[Callable[[str], str]]:
 
 
 def settled(url: str, exchange: Exchange) -> Reply:
-    """Return a worker's final reply to an exchange. Fails if it does not come within `PATIENCE` seconds."""
+    """Send the request of an exchange until the reply is the final one, and return it. Raises AssertionError after
+    `PATIENCE` seconds.
+    """
     ends = time.monotonic() + patience.PATIENCE
     while True:
         reply = ask(url, exchange.method, exchange.path, exchange.body)
@@ -92,7 +96,7 @@ def settled(url: str, exchange: Exchange) -> Reply:
 
 
 def plain(reply: Reply, exchange: Exchange, version: str) -> Any:
-    """Return a reply without values that differ between workers."""
+    """Return a reply as plain values, without those that differ between workers."""
     body = json.loads(json.dumps(reply.body).replace(version, "VERSION"))
     if exchange.own_words and isinstance(body, dict):
         body = {**body, "message": "its own words"}
@@ -120,13 +124,13 @@ def _plain(value: Any, name: str = "") -> Any:
 
 
 def asked(exchange: Exchange) -> str:
-    """Return the text of an exchange on a tape: method, path and a hash of the body."""
+    """Return an exchange as text for a tape: method, path and a hash of the body."""
     body = exchange.body if isinstance(exchange.body, bytes) else json.dumps(exchange.body).encode()
     return f"{exchange.method} {exchange.path} {hashlib.sha256(body).hexdigest()[:12]}"
 
 
 def version_of(url: str) -> str:
-    """Return the version of a worker."""
+    """Return the Kafka version that the worker at this URL names."""
     return str(ask(url, "GET", "/").body["version"])
 
 

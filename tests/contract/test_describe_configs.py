@@ -27,7 +27,7 @@ def test_every_config_of_a_topic(target: Target, topic: str) -> None:
 
 
 def test_every_config_of_a_broker(target: Target) -> None:
-    """The configs of a broker include those of its properties file."""
+    """The description of a broker has the configs of its properties file too."""
     with verbs.configured(target, verbs.BROKER, "1", {"log.retention.ms": "5000"}):
         pass
     (result,) = verbs.describe(target, [(verbs.BROKER, "1")], docs=True)
@@ -46,7 +46,7 @@ def test_no_documentation_or_synonyms_unless_asked_for(target: Target, topic: st
 
 
 def test_an_older_version_says_less(target: Target, topic: str) -> None:
-    """Version 1 has sources and synonyms, but no types."""
+    """DescribeConfigs version 1 has sources and synonyms, but no types."""
     asked = with_fields(resources=[(verbs.TOPIC, topic, ["segment.bytes"])], include_synonyms=True)
     answer = target.ask("describe_configs", 1, asked)
     ((entry,),) = (result["configs"] for result in answer["results"])
@@ -73,7 +73,7 @@ def test_unknown_keys_are_dropped_in_silence(target: Target, topic: str) -> None
 
 
 def test_a_resource_named_twice_is_described_twice(target: Target, topic: str) -> None:
-    """Each resource has its own result and error."""
+    """If a request has a resource twice, the answer has two results, each with its own error."""
     results = verbs.describe(
         target, [(verbs.TOPIC, topic), (verbs.TOPIC, f"{topic}-no"), (verbs.TOPIC, topic)], ["segment.bytes"]
     )
@@ -85,7 +85,7 @@ def test_a_resource_named_twice_is_described_twice(target: Target, topic: str) -
 
 
 def test_a_missing_topic(target: Target, name: str) -> None:
-    """The error is UNKNOWN_TOPIC_OR_PARTITION with an empty message."""
+    """The description of a missing topic is the error UNKNOWN_TOPIC_OR_PARTITION with an empty message."""
     (result,) = verbs.describe(target, [(verbs.TOPIC, name)])
     assert (verbs.error(result), result["configs"]) == (("UNKNOWN_TOPIC_OR_PARTITION", ""), [])
 
@@ -97,8 +97,8 @@ def test_a_topic_that_can_not_be(target: Target, topic_name: str, situation: str
 
 
 def test_precedence_and_sources(target: Target, topic: str) -> None:
-    """The precedence is topic, broker, cluster default, properties file, Kafka's default. The source is that of the
-    first synonym.
+    """The value of a topic's config comes from the first of these that sets it: the topic, the broker, the cluster's
+    default, the properties file, Kafka's default. The source of the entry is that of its first synonym.
     """
     key, own = "log.retention.ms", "retention.ms"
     default = ("log.retention.hours", "168", DEFAULT)
@@ -124,7 +124,7 @@ def test_precedence_and_sources(target: Target, topic: str) -> None:
 
 
 def test_what_a_topic_inherits_depends_on_the_broker_that_answers(target: Target, topic: str) -> None:
-    """If a config is set on one broker alone, only that broker describes topics with it."""
+    """If a config is set on one broker alone, only this broker describes topics with its value."""
     other = target.brokers[-1]
     with verbs.configured(target, verbs.BROKER, str(other), {"log.flush.interval.messages": "5000"}):
         for broker in target.brokers:
@@ -138,7 +138,9 @@ def _flush(target: Target, topic: str, broker: int) -> str:
 
 
 def test_broker_without_a_name_tells_the_cluster_defaults_alone(target: Target) -> None:
-    """A broker with the empty name has only the cluster's dynamic defaults. Since 4.1 one of them is always set."""
+    """The description of the broker with the name "" has only the cluster's dynamic defaults. Since 4.1 one of them is
+    always set.
+    """
     written = target.by_release(v3_9={}, v4_4={"min.insync.replicas": "1"})
     assert verbs.values(target, verbs.BROKER, "") == written
     with verbs.configured(target, verbs.BROKER, "", {"log.retention.ms": "5000"}):
@@ -159,13 +161,15 @@ def test_broker_without_a_name_tells_the_cluster_defaults_alone(target: Target) 
     ],
 )
 def test_a_broker_that_is_not_asked(target: Target, kind: int, named: str, situation: str) -> None:
-    """A wrong broker id is refused, and so is a logger without one."""
+    """A broker refuses to describe a broker or its loggers if the name is another broker's id or no number, and loggers
+    also if the name is empty.
+    """
     (result,) = verbs.describe(target, [(kind, named)])
     assert verbs.error(result) == told(target, situation, name=named)
 
 
 def test_loggers(target: Target) -> None:
-    """Loggers have the source 6 and no synonyms."""
+    """The configs of loggers have the source 6 (DYNAMIC_BROKER_LOGGER_CONFIG) and no synonyms."""
     entry = verbs.entries(target, verbs.BROKER_LOGGER, "1", ["root"])["root"]
     assert entry == {
         "name": "root",
@@ -185,7 +189,7 @@ def test_which_loggers_there_are(target: Target) -> None:
 
 
 def test_an_unknown_key_of_a_broker_is_sensitive(target: Target) -> None:
-    """The value is null, in synonyms too."""
+    """A broker's config with an unknown key is sensitive: its value is null, also in the synonyms."""
     for name, source in (("1", DYNAMIC_BROKER), ("", DYNAMIC_DEFAULT)):
         with verbs.configured(target, verbs.BROKER, name, {"no.such.key": "value"}):
             target.until(lambda name=name: "no.such.key" in verbs.entries(target, verbs.BROKER, name, ["no.such.key"]))
@@ -203,7 +207,7 @@ def test_an_unknown_key_of_a_broker_is_sensitive(target: Target) -> None:
 
 
 def test_a_password_is_never_told(target: Target) -> None:
-    """The value is null although the password is set. The read-only flag is true although the config can be altered."""
+    """The value of a password is null although it is set, and its read-only flag is true although it can be altered."""
     key = "listener.name.plaintext.ssl.keystore.password"
     with verbs.configured(target, verbs.BROKER, "1", {key: "secret"}):
         target.until(lambda: key in verbs.entries(target, verbs.BROKER, "1", [key]))
@@ -214,14 +218,16 @@ def test_a_password_is_never_told(target: Target) -> None:
 
 
 def test_the_read_only_flag(target: Target) -> None:
-    """The flag of `ssl.keystore.password` is false, although brokers refuse the key without a listener's prefix."""
+    """The read-only flag of `ssl.keystore.password` is false, although brokers refuse the key without a listener's
+    prefix.
+    """
     keys = {"ssl.keystore.password": False, "log.dirs": True, "num.io.threads": False, "log.retention.ms": False}
     told_of = verbs.entries(target, verbs.BROKER, "1", list(keys))
     assert {name: entry["read_only"] for name, entry in told_of.items()} == keys
 
 
 def test_the_throttle_rate_of_a_broker(target: Target) -> None:
-    """Up to 3.9 the flag is read-only, although the config can be set."""
+    """Up to 3.9 the read-only flag of a broker's throttle rate is true, although the rate can be set."""
     key = "leader.replication.throttled.rate"
     with verbs.configured(target, verbs.BROKER, "1", {key: "1000"}):
         target.until(lambda: key in verbs.entries(target, verbs.BROKER, "1", [key]))
@@ -231,7 +237,7 @@ def test_the_throttle_rate_of_a_broker(target: Target) -> None:
 
 
 def test_groups(target: Target, name: str) -> None:
-    """A group that does not exist is described with defaults. Before 4.0 groups can't be described."""
+    """A group that does not exist is described with the defaults. Before 4.0 brokers refuse to describe groups."""
     (result,) = verbs.describe(target, [(verbs.GROUP, name)], ["consumer.session.timeout.ms"])
     if not target.is_since("4.0"):
         assert verbs.error(result) == told(target, "unknown type")
@@ -247,7 +253,7 @@ def test_groups(target: Target, name: str) -> None:
 
 
 def test_client_metrics(target: Target, name: str) -> None:
-    """The source is 7. Release 3.9 has no defaults."""
+    """Configs of client metrics have the source 7 (CLIENT_METRICS_CONFIG). Release 3.9 returns no defaults for them."""
     (result,) = verbs.describe(target, [(verbs.CLIENT_METRICS, name)])
     defaults = {"interval.ms": "300000", "match": "", "metrics": ""}
     told_of = {entry["name"]: entry["value"] for entry in result["configs"]}

@@ -1,4 +1,4 @@
-"""Test that each intended difference is used by a test."""
+"""Test that each intended difference in differences.py is used by a test."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Test that `explain` agrees with real rights: alice produces, fetches, describes and creates topics under ACLs."""
+"""Test that kac's `explain` allows the same operations as brokers: alice produces, fetches, describes and creates
+topics under different ACLs.
+"""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -35,7 +37,7 @@ def nothing_is_left(target: Target) -> Iterator[None]:
 
 
 def refused(target: Target, topic: str) -> dict[str, bool]:
-    """Return operation -> whether a request of alice that needs it is refused. Each request is sent."""
+    """Send requests of alice, one for each operation on the topic; return operation -> whether brokers refuse it."""
     wrote = target.ask("produce", 9, produce_request(batch(b"a"), topic, 0, -1), broker=1, user=ALICE)
     read = target.ask("fetch", 12, fetch_request(0, topic=topic), broker=1, user=ALICE)
     seen = verbs.metadata(target, [topic], rights=False, user=ALICE)
@@ -53,8 +55,8 @@ def refused(target: Target, topic: str) -> dict[str, bool]:
 
 
 def explained(bindings: list[rights.Binding], topic: str) -> dict[str, bool]:
-    """Return operation -> whether `explain` denies it for brokers with allow.everyone.if.no.acl.found=true, as the
-    suite's are.
+    """Return operation -> whether `explain` says that alice is denied it under these ACLs, on brokers with
+    allow.everyone.if.no.acl.found=true, as the brokers of these tests are.
     """
     acls = [
         Acl(

@@ -15,19 +15,23 @@ UPGRADE, SAFE, UNSAFE = 1, 2, 3
 Wanted = Sequence[tuple[str, int, int]]
 EVERY = frozenset(RELEASE_NAMES)
 MODERN = EVERY - {"3.9"}
-"""Releases that know features other than metadata.version, and fail the whole request if one feature fails."""
+"""The releases that have features other than metadata.version. They refuse the whole request if one feature in it
+fails.
+"""
 ELR = "eligible.leader.replicas.version"
 
 
 def update(target: Target, wanted: Wanted, version: int = 1, **to: Any) -> tuple[Error, list[Error]]:
-    """Send a validate-only UpdateFeatures; return the error of the answer and that of each feature."""
+    """Send UpdateFeatures in its validate-only form. Return the error of the answer, and that of each feature."""
     answer = target.ask("update_features", version, with_fields(feature_updates=wanted, validate_only=True), **to)
     return error(answer), [error(each) for each in answer.get("results", ())]
 
 
 @pytest.fixture
 def led_alike(target: Target) -> Iterator[None]:
-    """Give the embedded cluster the real one's active controller during the test, because some refusals name its id."""
+    """During the test, give the embedded cluster the same active controller as the real cluster, because some refusals
+    name its id.
+    """
     if target.real is None:
         yield
         return
@@ -73,7 +77,7 @@ def test_levels_of_features(target: Target, wanted: Wanted, fine: frozenset[str]
 
 
 def _changed(target: Target, api: str, **given: Any) -> Error:
-    """Return the error of AddRaftVoter or RemoveRaftVoter in a static quorum, which changes nothing."""
+    """Send AddRaftVoter or RemoveRaftVoter, which change nothing in a static quorum, and return the error."""
     asked = {"cluster_id": None, "voter_id": 9, "voter_directory_id": UUID(int=5), "timeout": 1} | given
     return error(target.ask(api, 0, with_fields(**asked, listeners=[("CONTROLLER", "127.0.0.1", 9)])))
 

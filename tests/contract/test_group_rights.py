@@ -1,4 +1,4 @@
-"""Tests of requests about topics and groups by alice, who is denied all operations on them."""
+"""Tests of requests about topics and groups by the user alice, whom ACLs deny all operations on them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from tests.support.kafka_messages import with_fields
 
 @pytest.fixture(autouse=True)
 def denied(target: Target) -> Iterator[None]:
-    """Deny alice all operations on this suite's topics and groups. All ACLs are deleted after the test."""
+    """Deny alice all operations on the topics and groups of the contract tests. Delete all ACLs after the test."""
     kinds = (acls.TOPIC, acls.GROUP)
     every = [
         acls.Binding("contract", f"User:{ALICE}", kind, acls.PREFIXED, operation=acls.ALL, permission=acls.DENY)
@@ -26,7 +26,7 @@ def denied(target: Target) -> Iterator[None]:
 
 
 def told(target: Target, api: str, version: int, build: Any, where: str) -> str:
-    """Return the error at a path in the answer to alice, once brokers know the ACLs."""
+    """Wait until brokers know the ACLs, and return the error at a path in the answer to alice's request."""
 
     def ask() -> dict[str, Any]:
         return dict(target.ask(api, version, build, broker=1, user=ALICE))

@@ -1,7 +1,7 @@
 """Tests of classic groups: members join and leave, offsets are committed, groups are described and deleted.
 
-Member ids differ between clusters. So the same requests go to one cluster after the other, and then the answers are
-compared.
+Member ids differ between clusters. So the tests send the same requests to one cluster after the other, and then compare
+the answers.
 """
 
 from collections.abc import Callable
@@ -17,8 +17,8 @@ PROTOCOLS = (("range", b"\x00\x01" + b"\x00\x00\x00\x00" + b"\xff\xff\xff\xff"),
 
 
 class Teller:
-    """Sends a sequence of requests to one cluster. heard: each request with its answer, in which numbers replace member
-    ids.
+    """Sends a sequence of requests to one cluster. heard: each request as text, with its answer, in which a client id
+    and a number replace each member id.
     """
 
     def __init__(self, server: Server, release: str, group: str, topic: str) -> None:
@@ -35,7 +35,9 @@ class Teller:
         return int(told["node_id"])
 
     def ask(self, api: str, version: int, **fields: Any) -> Any:
-        """Send a request to the group's coordinator; return the answer and add it to `heard`."""
+        """Send a request to the group's coordinator, again while it loads the group. Add the answer to `heard`, and
+        return it.
+        """
         asked = with_fields(**fields)
         answer = self.server.ask(api, version, asked, self.broker, ADMIN)
         while _says(answer, "COORDINATOR_LOAD_IN_PROGRESS") or _says(answer, "NOT_COORDINATOR"):
@@ -53,7 +55,9 @@ class Teller:
         return value
 
     def join(self, member: str = "", *, instance: str | None = None, version: int = 7, **other: Any) -> Any:
-        """Send JoinGroup."""
+        """Send JoinGroup, and return the answer. member: the member id; "" for a new member. instance: the static
+        instance id; None for a dynamic member.
+        """
         wish = {
             "group_id": self.group,
             "session_timeout": 10,
@@ -66,7 +70,9 @@ class Teller:
         return self.ask("join_group", version, **{**wish, **other})
 
     def sync(self, member: str, generation: int = 1, *, assign: bool = True, instance: str | None = None) -> Any:
-        """Send SyncGroup. If `assign`, the member assigns everything to itself."""
+        """Send SyncGroup, and return the answer. If `assign` is true, the request assigns all partitions to the member
+        itself; otherwise it has no assignment.
+        """
         return self.ask(
             "sync_group",
             5,
@@ -84,7 +90,7 @@ class Teller:
         return group | {"member_id": member, "group_instance_id": instance}
 
     def leave(self, member: str, *, instance: str | None = None) -> None:
-        """Send LeaveGroup for one member."""
+        """Send LeaveGroup for one member. instance: its static instance id; None for a dynamic member."""
         self.ask("leave_group", 4, group_id=self.group, members=[(member, instance)])
 
     def commit(
@@ -107,7 +113,9 @@ class Teller:
         self.ask("offset_commit", version, group_id=self.group, **who, topics=[(topic or self.topic, [part])])
 
     def committed(self, *topics: str, version: int = 7, everything: bool = False) -> None:
-        """Send OffsetFetch for partitions 0 and 5 of the topics, or for all topics."""
+        """Send OffsetFetch for partitions 0 and 5 of these topics; if `everything` is true, for all topics of the
+        group.
+        """
         asked = None if everything else [(name, (0, 5)) for name in topics]
         of_group = {"groups": [{"group_id": self.group, "topics": asked}]}
         self.ask("offset_fetch", version, **(of_group if version >= 8 else {"group_id": self.group, "topics": asked}))
@@ -121,7 +129,7 @@ class Teller:
         self.ask("consumer_group_describe", 0, group_ids=[self.group], include_authorized_operations=False)
 
     def listed(self, version: int = 4, **filters: tuple[str, ...]) -> None:
-        """Send ListGroups and keep only this group's entry."""
+        """Send ListGroups, and add only this group's entry to `heard`."""
         answer = self.server.ask("list_groups", version, with_fields(**filters), self.broker, ADMIN)
         own = [group for group in answer["groups"] if group["group_id"] == self.group]
         self.heard.append({"asked": f"{len(self.heard)}: list_groups v{version} {filters}", "answer": own})
@@ -140,7 +148,9 @@ def _says(answer: Any, error: str) -> bool:
 
 
 def same(target: Target, group: str, topic: str, story: Story) -> list[Any]:
-    """Return the answers to a story. Fails if two clusters answer differently."""
+    """Send the requests of a story to each cluster, and return the answers. Raises AssertionError if an answer of the
+    embedded cluster differs from the real one's.
+    """
     told = []
     for server in target.servers:
         teller = Teller(server, target.release, group, topic)

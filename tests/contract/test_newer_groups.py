@@ -1,5 +1,6 @@
-"""Tests of groups of the newer protocols. A real coordinator creates one by a member's heartbeats; the embedded cluster
-gets the same group as data, and must describe it in the same way.
+"""Tests of consumer, share and streams groups. A real coordinator creates such a group by a member's heartbeats. The
+embedded cluster does not take these heartbeats: it gets the same group as data, and must describe it in the same
+way.
 """
 
 import time
@@ -23,7 +24,7 @@ MOVES = ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVA
 
 
 def coordinator(server: Server, group: str) -> int:
-    """Return the id of the group's coordinator, once it is available."""
+    """Wait until the group's coordinator is available, and return its broker id."""
     while True:
         told = server.ask("find_coordinator", 3, with_fields(key=group, key_type=0), 1, ADMIN)
         if told["error_code"] != "COORDINATOR_NOT_AVAILABLE":
@@ -31,12 +32,14 @@ def coordinator(server: Server, group: str) -> int:
 
 
 def ask(server: Server, api: str, version: int, group: str, **fields: Any) -> Any:
-    """Return the answer of the group's coordinator."""
+    """Send a request to the group's coordinator, and return its answer as plain values."""
     return server.ask(api, version, with_fields(**fields), coordinator(server, group), ADMIN)
 
 
 def ask_settled(server: Server, api: str, version: int, group: str, **fields: Any) -> Any:
-    """Return the answer of the group's coordinator, once it has loaded the group."""
+    """Send a request to the group's coordinator until it has loaded the group, and return the answer as plain
+    values.
+    """
     answer = ask(server, api, version, group, **fields)
     while any(move in str(answer) for move in MOVES):
         answer = ask(server, api, version, group, **fields)
@@ -49,7 +52,7 @@ def describe(server: Server, api: str, version: int, group: str) -> Any:
 
 
 def describe_classic(server: Server, version: int, group: str) -> Any:
-    """Return the answer of DescribeGroups to a group of a newer type."""
+    """Return the answer of DescribeGroups, the API of classic groups, for a group of another type."""
     return ask(server, "describe_groups", version, group, groups=[group], include_authorized_operations=True)
 
 
@@ -69,7 +72,7 @@ def committed(server: Server, group: str) -> Any:
 
 
 def heartbeat(kind: str, topic: str, epoch: int) -> dict[str, Any]:
-    """Return the fields of a member's first heartbeat (epoch 0) or of a later one."""
+    """Return the fields of a member's heartbeat: of its first one if epoch is 0, of a later one otherwise."""
     begins = epoch == 0
     topics = [topic] if begins else None
     if kind == "share":
@@ -89,7 +92,9 @@ def heartbeat(kind: str, topic: str, epoch: int) -> dict[str, Any]:
 
 
 def join(server: Server, kind: str, group: str, topic: str, member: str) -> None:
-    """Send heartbeats of the only member until its group is stable and it has the topic's partition."""
+    """Send heartbeats of the group's only member until the group is stable and the topic's partition is assigned to the
+    member. Fails after `SETTLED` seconds.
+    """
     who = {"group_id": group, "member_id": member, "rack_id": None, "instance_id": None, "rebalance_timeout": 60}
 
     api, version = f"{kind}_group_heartbeat", VERSIONS[kind]
@@ -112,7 +117,9 @@ def _has_something(assignment: Any) -> bool:
 
 
 def as_data(cluster: brokers.EmbeddedCluster, kind: str, group: str, topic: str, member: str, real: Any) -> None:
-    """Put a group like the real one into the embedded cluster, with the real one's epochs."""
+    """Put a group into the embedded cluster that is like the real one, with the epochs in the real one's
+    description.
+    """
     everything = {topic: (0, 1)}
     epoch = real["members"][0]["member_epoch"]
     tasks = newer_groups.Tasks({"0": (0, 1)}) if kind == "streams" else newer_groups.Tasks()

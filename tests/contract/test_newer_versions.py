@@ -1,4 +1,4 @@
-"""Tests of API versions of Kafka 4.4 that kio does not have (console.wire.newer) on embedded and real brokers."""
+"""Tests of API versions of Kafka 4.4 that kio lacks and console.wire.newer adds, on embedded and real brokers."""
 
 from typing import Any
 
@@ -14,7 +14,9 @@ OTHERS = "x" * 22
 
 
 def node_meant(server: Server, cluster: str | None, node: int, software: str = "contract") -> Any:
-    """Return the error code of ApiVersions v5 for a node, and whether the answer lists APIs."""
+    """Send ApiVersions v5, which names the cluster and node that the client means. Return the error code, and whether
+    the answer lists APIs.
+    """
 
     asked = with_fields(client_software_name=software, client_software_version="1", cluster_id=cluster, node_id=node)
     answer = server.ask("api_versions", 5, asked, 1, ADMIN)
@@ -22,7 +24,7 @@ def node_meant(server: Server, cluster: str | None, node: int, software: str = "
 
 
 def own_cluster(server: Server) -> str:
-    """Return the id of the server's cluster; compared answers do not contain it."""
+    """Ask broker 1 for the id of its cluster, and return it; plain answers do not contain it."""
     client = Client(server.addresses[1], (ADMIN, server.users[ADMIN]))
     try:
         asked = with_fields(topics=[], allow_auto_topic_creation=False, include_topic_authorized_operations=False)
@@ -57,8 +59,8 @@ def test_the_software_is_looked_at_first(target: Target) -> None:
 
 @pytest.mark.live
 def test_the_node_that_is_meant(target: Target) -> None:
-    """A broker answers ApiVersions v5 for another node with REBOOTSTRAP_REQUIRED. The request contains the cluster's
-    id, so it differs each time and can't be recorded.
+    """A broker answers ApiVersions v5 with REBOOTSTRAP_REQUIRED if the request names another node. The request contains
+    the cluster's id, so it differs in each run and can't be recorded.
     """
     if target.has("api_versions", 5):
         for server in target.servers:
@@ -68,7 +70,7 @@ def test_the_node_that_is_meant(target: Target) -> None:
 
 
 def deleted(server: Server, group: str) -> Any:
-    """Return the coordinator's answer to the deletion of a group."""
+    """Send DeleteGroups to the group's coordinator, and return its answer."""
 
     while True:
         (result,) = ask(server, "delete_groups", 3, group, groups_names=[group])["results"]

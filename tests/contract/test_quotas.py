@@ -36,7 +36,7 @@ def alter(
 
 
 def test_every_key_and_entity(target: Target, name: str) -> None:
-    """Each valid combination of components takes all keys of its kind."""
+    """Each valid combination of entity types (user, client id, IP) accepts every quota key of its kind."""
     every = {PRODUCE: 1000.0, CONSUME: 5.0, REQUEST: 12.5, MUTATION: 1.5}
     entities: list[dict[str, str | None]] = [
         {"user": user, "client-id": client} for user in (name, None) for client in (name, None)
@@ -66,7 +66,7 @@ def test_set_and_remove(target: Target, name: str) -> None:
 
 
 def test_removing_is_not_checked(target: Target, name: str) -> None:
-    """The removal of an unknown or absent key succeeds, but not for an invalid entity."""
+    """The removal of a key that is unknown or not set succeeds, but fails if the entity is invalid."""
     for key in (PRODUCE, "no.such.key", CONNECTIONS):
         assert alter(target, {"user": name}, key, None) == verbs.FINE
     assert alter(target, {}, PRODUCE, None) == told(target, "empty entity")
@@ -74,7 +74,7 @@ def test_removing_is_not_checked(target: Target, name: str) -> None:
 
 @pytest.mark.parametrize("user", ["<default>", "a/b c%*+,=\u00fc"])
 def test_names_are_taken_as_they_are(target: Target, user: str) -> None:
-    """On the wire the text `<default>` is an ordinary name."""
+    """An entity with the name `<default>` is an ordinary one, not the default entity, which has the name null."""
     assert alter(target, {"user": user}, PRODUCE, 5.0) == verbs.FINE
     assert verbs.quotas(target, [("user", verbs.EXACT, user)]) == (FOUND, [({"user": user}, {PRODUCE: 5.0})])
     assert verbs.quotas(target, [("user", verbs.DEFAULT, None)]) == (FOUND, [])
@@ -95,7 +95,7 @@ def test_names_are_taken_as_they_are(target: Target, user: str) -> None:
     ],
 )
 def test_an_entity_that_can_not_be(target: Target, entity: dict[str, str | None], situation: str) -> None:
-    """The error is INVALID_REQUEST for the entry."""
+    """The entry of an invalid entity gets the error INVALID_REQUEST."""
     kind = next(iter(entity), "")
     name = entity.get(kind) or ""
     key = CONNECTIONS if "ip" in entity else PRODUCE
@@ -133,13 +133,15 @@ def test_zero(target: Target, name: str) -> None:
 
 
 def test_almost_whole(target: Target, name: str) -> None:
-    """A quota may deviate from a whole number by up to 1e-6, and brokers keep the fraction."""
+    """A quota that must be a whole number may deviate from one by up to 1e-6; brokers keep the fraction."""
     assert alter(target, {"user": name}, PRODUCE, 1000.0000001) == verbs.FINE
     assert verbs.quotas(target, [("user", verbs.EXACT, name)]) == (FOUND, [({"user": name}, {PRODUCE: 1000.0000001})])
 
 
 def test_what_validate_only_lets_through(target: Target, name: str) -> None:
-    """A validate-only request accepts NaN up to 4.3, and an entity with two components of one type."""
+    """A validate-only request accepts some entries that a real one refuses: NaN up to 4.3, and an entity with two names
+    of the same type.
+    """
     nan = told(target, "not finite", key=PRODUCE) if target.is_since("4.4") else verbs.FINE
     assert alter(target, {"user": name}, PRODUCE, float("nan"), dry=True) == nan
     assert alter(target, [("user", name), ("user", f"{name}-2")], PRODUCE, 5.0, dry=True) == verbs.FINE
@@ -156,7 +158,7 @@ def test_all_or_nothing_within_an_entity(target: Target, name: str) -> None:
 
 
 def test_the_same_entity_twice(target: Target, name: str) -> None:
-    """Brokers apply the first entry, and then report an error for the entity."""
+    """If a request has an entity twice, brokers apply its first entry and then report an error for the entity."""
     entity = {"user": name}
     answered = verbs.alter_quotas(target, [(entity, {PRODUCE: 5.0}), (entity, {CONSUME: 7.0})])
     assert answered == [told(target, "entity twice", name=name)]
@@ -170,7 +172,9 @@ def test_validate_only_writes_nothing(target: Target, name: str) -> None:
 
 @pytest.mark.slow
 def test_a_controller_takes_so_many_records_in_one_change(target: Target) -> None:
-    """A controller takes at most 10,000 records in a change: one for each key of an entity."""
+    """A request that would write more than 10,000 records to the metadata log, one for each key of an entity, is
+    refused.
+    """
     many: list[tuple[verbs.Entity, dict[str, float | None]]] = [
         ({"user": f"u{number}"}, {PRODUCE: 5.0, CONSUME: 5.0}) for number in range(5_000)
     ]
@@ -180,8 +184,8 @@ def test_a_controller_takes_so_many_records_in_one_change(target: Target) -> Non
 
 
 def test_filters(target: Target, name: str) -> None:
-    """Filters match an exact name, the default entity, or any entity including the default. Strict filters match only
-    entities with no other components. A strict filter without components matches nothing.
+    """Filters match an entity with an exact name, the default entity, or any entity including the default. A strict
+    filter matches only entities without further types. A strict filter without components matches nothing.
     """
     user: dict[str, str | None] = {"user": name}
     client: dict[str, str | None] = {"client-id": name}
@@ -229,13 +233,13 @@ def test_filters(target: Target, name: str) -> None:
 def test_a_filter_that_can_not_be(
     target: Target, components: list[tuple[str, int, str | None]], situation: str
 ) -> None:
-    """An invalid filter fails the whole request. The error of an unknown type is UNSUPPORTED_VERSION."""
+    """An invalid filter fails the whole request; the error for an unknown match type is UNSUPPORTED_VERSION."""
     kind, match, _ = components[-1]
     assert verbs.quotas(target, components) == (told(target, situation, kind=kind, match=match), [])
 
 
 def test_version_0(target: Target, name: str) -> None:
-    """The first version is the only one that is not flexible."""
+    """Version 0 of the quota APIs, the only one that is not a flexible version, gives the same answers."""
     limited = ([("user", name)], [(PRODUCE, 5.0, False)])
     answer = target.ask("alter_client_quotas", 0, with_fields(entries=[limited], validate_only=False))
     assert [entry["error_code"] for entry in answer["entries"]] == ["NONE"]

@@ -1,4 +1,4 @@
-"""Test with random requests, valid and invalid, to a real cluster and an embedded one: all answers are the same."""
+"""Test that a real cluster and an embedded one give the same answers to random requests, valid and invalid ones."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -80,7 +80,9 @@ QUOTA_KEYS = (
 
 @dataclass
 class World:
-    """A source of random requests. topics: those that were created and not deleted."""
+    """A source of random requests. topics: the names of the topics that it has created and not deleted. made: the
+    number of names that it has used.
+    """
 
     target: Target
     chance: Random
@@ -89,7 +91,7 @@ class World:
     made: int = 0
 
     def step(self) -> tuple[str, Step]:
-        """Return the name of the next request, and a function that sends it."""
+        """Choose a random request. Return the name of its kind, and a function that sends it."""
         kinds = (
             *[self.alter_configs] * 5,
             self.replace_configs,
@@ -238,7 +240,7 @@ class World:
 
 @pytest.fixture
 def world(target: Target, name: str) -> Iterator[World]:
-    """Two topics at first. Everything is removed after the test."""
+    """Provide a source of random requests that has created two topics. Delete all that it created after the test."""
     made = World(target, Random(f"requests of {recorded.NAMED.get(target.release, target.release)}"), name)
     for topic in (f"{name}-a", f"{name}-b"):
         assert create_topics(target, {topic: {0: [1]}}) == {topic: ("NONE", None)}
@@ -271,7 +273,7 @@ def test_answers_to_random_requests(world: World) -> None:
 
 
 def _shown(step: Step) -> str:
-    """Return the variables from which a request is built, as text."""
+    """Return the variables from which a random request is built as text, for the message of a failure."""
     names = step.__code__.co_freevars
     cells = step.__closure__ or ()
     return str({name: cell.cell_contents for name, cell in zip(names, cells, strict=True) if name != "self"})

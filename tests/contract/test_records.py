@@ -16,20 +16,22 @@ from tests.support.kafka_messages import Build, with_fields
 
 LIST_OFFSETS = 2
 NOW = 1_790_000_000_000
-"""A fixed time of records. Their topics have unlimited retention, so brokers never delete them."""
+"""The time of the tests' records, Unix milliseconds. Their topics have unlimited retention, so brokers never delete
+them.
+"""
 
 
 def produce(
     target: Target, topic: str, data: bytes, partition: int = 0, *, acks: int = -1, version: int = 9, **to: Any
 ) -> dict[str, Any]:
-    """Produce to a partition and return its part of the answer."""
+    """Send a record batch to a partition, and return the partition's part of the answer."""
     answer = target.ask("produce", version, produce_request(data, topic, partition, acks), **{"broker": 1, **to})
     (part,) = answer["responses"][0]["partition_responses"]
     return dict(part)
 
 
 def fetch(target: Target, topic: str, offset: int, version: int = 12, **wanted: Any) -> dict[str, Any]:
-    """Fetch partition 0 and return its part of the answer."""
+    """Fetch partition 0 from an offset on, and return the partition's part of the answer."""
     to = {"broker": wanted.pop("broker", 1)}
     answer = target.ask("fetch", version, fetch_request(offset, topic=topic, **wanted), **to)
     (part,) = answer["responses"][0]["partitions"]
@@ -38,8 +40,8 @@ def fetch(target: Target, topic: str, offset: int, version: int = 12, **wanted: 
 
 @contextmanager
 def topic_with(target: Target, name: str, **configs: str) -> Iterator[None]:
-    """Create a topic with one partition on broker 1, unlimited retention and these configs, and delete it at the end.
-    Configs are set at creation, because a later change reaches real brokers with a delay.
+    """Create a topic with one partition on broker 1, unlimited retention and these configs; delete it at the end of the
+    block. The configs are set at creation, because a later change reaches real brokers with a delay.
     """
     wanted = {"retention.ms": "-1", **{key.replace("_", "."): value for key, value in configs.items()}}
     assert create_topics(target, {name: {0: [1]}}, wanted) == {name: FINE}
@@ -50,7 +52,9 @@ def topic_with(target: Target, name: str, **configs: str) -> Iterator[None]:
 
 
 def leads(server: Server, name: str) -> None:
-    """Wait until broker 1 serves the topic; fail after `SETTLED` (60 s)."""
+    """Wait until broker 1 answers as the topic's leader and has its metadata. Raises AssertionError after `SETTLED`
+    seconds.
+    """
     deadline = time.monotonic() + SETTLED
     known = with_fields(topics=[name], allow_auto_topic_creation=False)
     while (
@@ -118,8 +122,8 @@ def test_records_that_are_too_old_or_too_far_ahead(target: Target, name: str) ->
 
 
 def refused_alike(target: Target, topic: str, data: bytes) -> tuple[str, list[int]]:
-    """Return the error and the indexes of the refused records. Fails if two clusters answer differently; times in
-    messages may differ.
+    """Send a batch that is refused to each cluster. Return the error, and the index of each refused record in the
+    batch. Raises AssertionError if the clusters answer differently; only times in messages may differ.
     """
     told = []
     for server in target.servers:
@@ -162,7 +166,9 @@ def test_fetches_that_are_refused(target: Target, name: str) -> None:
 
 
 def list_request(topic: str, timestamp: int, asker: int = -1) -> Build:
-    """Return a ListOffsets request for partition 0. asker: -1 for a consumer, -2 for a debugger."""
+    """Return a function that builds a ListOffsets request for partition 0. timestamp: Unix milliseconds, or a special
+    value (-1 the end, -2 the beginning). asker: the replica id; -1 for a consumer, -2 for a debugger.
+    """
     part = {"partition_index": 0, "timestamp": timestamp}
     return with_fields(replica_id=asker, isolation_level=0, topics=[(topic, [part])], timeout=5)
 
@@ -170,7 +176,7 @@ def list_request(topic: str, timestamp: int, asker: int = -1) -> Build:
 def offset_at(
     target: Target, topic: str, timestamp: int, version: int = 6, asker: int = -1, **to: Any
 ) -> dict[str, Any]:
-    """Return the answer of ListOffsets for partition 0."""
+    """Send ListOffsets for partition 0, and return the partition's part of the answer."""
     answer = target.ask("list_offsets", version, list_request(topic, timestamp, asker), **{"broker": 1, **to})
     (part,) = answer["topics"][0]["partitions"]
     return dict(part)
@@ -178,7 +184,9 @@ def offset_at(
 
 @pytest.mark.live
 def test_each_replica_returns_the_end_of_its_own_log(target: Target, name: str) -> None:
-    """A debugger (ListOffsetsRequest.DEBUGGING_REPLICA_ID) may ask replicas that are not leaders."""
+    """A replica that is not the leader returns the end offset of its own log to a debugger
+    (ListOffsetsRequest.DEBUGGING_REPLICA_ID).
+    """
     newest = release(target.release).apis[LIST_OFFSETS][1]
     with topic_with(target, name):
         produce(target, name, batch(b"a", b"b", times=[NOW, NOW]))
@@ -219,7 +227,9 @@ def test_log_append_time(target: Target, name: str) -> None:
 
 
 def end_of_epoch(target: Target, topic: str, epoch: int, current: int = -1) -> dict[str, Any]:
-    """Return the answer of OffsetForLeaderEpoch for partition 0."""
+    """Send OffsetForLeaderEpoch for partition 0, and return the partition's part of the answer. epoch: the leader epoch
+    whose end is asked for. current: the leader epoch that the client knows; -1 for none.
+    """
     asked = with_fields(replica_id=-1, topics=[(topic, [(0, current, epoch)])])
     (part,) = target.ask("offset_for_leader_epoch", 4, asked, broker=1)["topics"][0]["partitions"]
     return dict(part)
@@ -248,14 +258,16 @@ def test_no_fetch_sessions(target: Target, topic: str) -> None:
 
 
 def delete_before(target: Target, topic: str, *wanted: tuple[int, int], **to: Any) -> dict[int, tuple[str, int]]:
-    """Send DeleteRecords v2; return partition -> its error and its new first offset. wanted: partition and offset."""
+    """Send DeleteRecords v2; return partition -> (name of its error, its new first offset). wanted: (partition, offset)
+    pairs; records before the offset are deleted.
+    """
     asked = with_fields(topics=[(topic, wanted)], timeout=30)
     (told,) = target.ask("delete_records", 2, asked, **{"broker": 1, **to})["topics"]
     return {part["partition_index"]: (code(part), part["low_watermark"]) for part in told["partitions"]}
 
 
 def first_offset(target: Target, topic: str) -> int:
-    """Return the offset of a topic's first record."""
+    """Return the first offset of the log of a topic's partition 0."""
     return int(offset_at(target, topic, -2, 1)["offset"])
 
 

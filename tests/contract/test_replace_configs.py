@@ -66,7 +66,9 @@ def test_a_broker(target: Target) -> None:
 
 
 def test_a_resource_twice_is_never_answered(target: Target, topic: str) -> None:
-    """Real brokers never answer a request with a resource twice, so kac refuses it before sending."""
+    """Real brokers never answer an AlterConfigs request that has a resource twice; the embedded cluster does not
+    either.
+    """
     each = [(verbs.TOPIC, topic, [("retention.ms", value)]) for value in ("1000", "2000")]
     twice = with_fields(resources=each, validate_only=False)
     for server in target.servers:

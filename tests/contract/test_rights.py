@@ -1,4 +1,4 @@
-"""Tests of rights: requests by alice, who is denied everything or has few rights."""
+"""Tests of rights: requests by the user alice, whom ACLs deny everything or allow only some operations."""
 
 from collections.abc import Iterator
 
@@ -15,11 +15,11 @@ DESCRIBE, ALTER, DESCRIBE_CONFIGS, ALTER_CONFIGS, ALLOW = 8, 7, 10, 11, 3
 CLUSTER_CODE, TOPIC_CODE = "CLUSTER_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED"
 NO_CLUSTER, NO_TOPIC = (CLUSTER_CODE, "Cluster authorization failed."), (TOPIC_CODE, "Topic authorization failed.")
 KEPT = -(2**31)
-"""The authorized operations in an answer that does not contain them."""
+"""The value of the authorized operations in an answer that does not have them."""
 
 
 def may(kind: int, name: str, operation: int, permission: int = ALLOW, **more: int) -> acls.Binding:
-    """Return an ACL of alice."""
+    """Return an ACL that allows alice an operation on a resource, or denies it, by `permission`."""
     return acls.Binding(name, f"User:{ALICE}", kind, operation=operation, permission=permission, **more)
 
 
@@ -33,7 +33,9 @@ def nothing_is_left(target: Target) -> Iterator[None]:
 
 @pytest.fixture
 def denied(target: Target) -> None:
-    """Deny alice everything on the cluster, and on this suite's topics and groups. Waits until all brokers know it."""
+    """Deny alice all operations on the cluster and on the topics and groups of the contract tests. Wait until all
+    brokers know these ACLs.
+    """
     every = [may(acls.CLUSTER, "kafka-cluster", acls.ALL, acls.DENY)]
     every += [may(kind, "contract", acls.ALL, acls.DENY, pattern=acls.PREFIXED) for kind in (acls.TOPIC, acls.GROUP)]
     assert acls.create(target, *every) == [CREATED] * 3
@@ -49,7 +51,7 @@ def _is_denied(target: Target, broker: int) -> bool:
 
 @pytest.mark.usefixtures("denied")
 def test_configs_that_may_not_be_read(target: Target, topic: str) -> None:
-    """Without DESCRIBE_CONFIGS each resource has an error, whether it exists or not."""
+    """Without DESCRIBE_CONFIGS each resource gets an authorization error, whether it exists or not."""
     wanted = [
         (TOPIC_CONFIGS, topic),
         (TOPIC_CONFIGS, f"{topic}-no"),
@@ -98,7 +100,7 @@ def test_configs_that_may_not_be_changed(target: Target, topic: str) -> None:
 
 @pytest.mark.usefixtures("denied")
 def test_quotas(target: Target) -> None:
-    """Quotas need DESCRIBE_CONFIGS and ALTER_CONFIGS on the cluster."""
+    """Reading quotas needs DESCRIBE_CONFIGS on the cluster, changing them ALTER_CONFIGS."""
     assert verbs.quotas(target, [], user=ALICE) == ((CLUSTER_CODE, None), [])
     assert verbs.alter_quotas(target, [({"user": "u"}, {"producer_byte_rate": 5.0})], user=ALICE) == [NO_CLUSTER]
     assert verbs.quotas(target, [])[1] == []
@@ -106,7 +108,7 @@ def test_quotas(target: Target) -> None:
 
 @pytest.mark.usefixtures("denied")
 def test_acls(target: Target) -> None:
-    """ACLs need DESCRIBE and ALTER on the cluster."""
+    """Reading ACLs needs DESCRIBE on the cluster, changing them ALTER."""
     before = acls.found(target)
 
     def refused(operation: str) -> verbs.Error:
@@ -121,7 +123,9 @@ def test_acls(target: Target) -> None:
 
 @pytest.mark.usefixtures("denied")
 def test_topics(target: Target, topic: str) -> None:
-    """alice can't create, delete or grow topics. A missing topic gets the same error as a hidden one."""
+    """alice can't create or delete topics or add partitions. She gets the same error for a missing topic as for one
+    that she may not see.
+    """
     made, missing = f"{topic}-2", f"{topic}-no"
     assert verbs.create_topics(target, {made: {0: [1]}}, user=ALICE) == {made: (TOPIC_CODE, "Authorization failed.")}
     assert verbs.delete_topics(target, topic, missing, user=ALICE) == [(topic, NO_TOPIC), (missing, NO_TOPIC)]
@@ -134,8 +138,8 @@ def test_topics(target: Target, topic: str) -> None:
 
 @pytest.mark.usefixtures("denied")
 def test_the_cluster(target: Target, topic: str) -> None:
-    """A user without rights on the cluster is refused elections, reassignments and SCRAM credentials, and sees no log
-    directories.
+    """Elections, reassignments and changes of SCRAM credentials are refused to a user without rights on the cluster.
+    Log directories are an empty list for this user.
     """
     for api, version, asked in (
         ("elect_leaders", 2, with_fields(election_type=0, topic_partitions=[(topic, [0])])),
@@ -154,7 +158,9 @@ def test_the_cluster(target: Target, topic: str) -> None:
 
 
 def test_what_one_right_implies(target: Target, topic: str) -> None:
-    """ALTER_CONFIGS implies DESCRIBE_CONFIGS, and ALTER implies DESCRIBE. A DENY on the implied operation wins."""
+    """An ALLOW of ALTER_CONFIGS also allows DESCRIBE_CONFIGS, and one of ALTER also allows DESCRIBE, unless an ACL
+    denies the implied operation.
+    """
     of_bob = [acls.Binding(topic, "User:bob"), acls.Binding("kafka-cluster", "User:bob", acls.CLUSTER)]
     mine = [may(acls.TOPIC, topic, ALTER_CONFIGS), may(acls.CLUSTER, "kafka-cluster", ALTER)]
     assert acls.create(target, *of_bob, *mine) == [CREATED] * 4

@@ -17,7 +17,9 @@ Deletion = tuple[str, int]
 
 
 def alter(target: Target, *upsertions: Upsertion, deletions: Sequence[Deletion] = ()) -> dict[str, Error]:
-    """Set and delete credentials; return user -> error. Upsertions are (user, mechanism, iterations)."""
+    """Set and delete SCRAM credentials; return user -> error. upsertions: (user, mechanism, iterations). deletions:
+    (user, mechanism).
+    """
     salted = [(*each, b"salt", b"x" * 32) for each in upsertions]
     asked = with_fields(deletions=deletions, upsertions=salted)
     answer = target.ask("alter_user_scram_credentials", 0, asked)
@@ -25,7 +27,9 @@ def alter(target: Target, *upsertions: Upsertion, deletions: Sequence[Deletion] 
 
 
 def describe(target: Target, *users: str) -> dict[str, tuple[Error, list[tuple[int, int]]]]:
-    """Return user -> error and (mechanism, iterations) of each credential. users: the users; empty for all."""
+    """Return user -> (error, list of (mechanism, iterations)). users: the users to describe; all users if none is
+    given.
+    """
     answer = target.ask("describe_user_scram_credentials", 0, with_fields(users=users or None))
     assert error(answer) == FOUND
     return {
@@ -36,15 +40,15 @@ def describe(target: Target, *users: str) -> dict[str, tuple[Error, list[tuple[i
 
 @pytest.fixture(autouse=True)
 def nothing_is_left(target: Target) -> Iterator[None]:
-    """Delete all credentials before each test, because clusters are shared, and after it."""
+    """Delete all SCRAM credentials before each test, because other tests use the same clusters, and after it."""
     forget_all(target)
     yield
     forget_all(target)
 
 
 def forget_all(target: Target) -> None:
-    """Delete all credentials of each cluster. A describe right after a change may still show the old ones, so an absent
-    credential is no failure.
+    """Delete all SCRAM credentials of each cluster. A description right after a change may still have a deleted
+    credential, so the error for a missing one is ignored.
     """
     for side in target.sides():
         for user, (_, credentials) in describe(side).items():
@@ -89,7 +93,7 @@ def test_who_can_not_be_described(target: Target, name: str) -> None:
     ],
 )
 def test_a_credential_that_can_not_be(target: Target, name: str, upsertion: Upsertion, refused: Error) -> None:
-    """An invalid credential is refused, and the others of the request are set."""
+    """An invalid credential is refused, and the other credentials of the request are set."""
     assert alter(target, (name, SHA_256, 4096), upsertion) == {name: FINE, upsertion[0]: refused}
     assert describe(target) == {name: (FOUND, [(SHA_256, 4096)])}
 
@@ -106,7 +110,7 @@ def test_what_can_not_be_deleted(target: Target, name: str) -> None:
 
 
 def test_a_user_named_twice(target: Target, name: str) -> None:
-    """A user who appears twice is refused, even with two mechanisms."""
+    """All changes of a user who is in a request more than once are refused, even if they have two mechanisms."""
     assert alter(target, (name, SHA_256, 4096)) == {name: FINE}
     for request in (
         ([(name, SHA_256, 5000), (name, SHA_256, 6000)], []),

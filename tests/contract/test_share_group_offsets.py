@@ -17,12 +17,12 @@ def alter(server: Server, group: str, offsets: dict[tuple[str, int], int]) -> An
 
 
 def delete(server: Server, group: str, *topics: str) -> Any:
-    """Send DeleteShareGroupOffsets."""
+    """Send DeleteShareGroupOffsets for these topics to the group's coordinator, and return its answer."""
     return ask_settled(server, "delete_share_group_offsets", 0, group, group_id=group, topics=topics)
 
 
 def commit(server: Server, group: str, topic: str, version: int = 8) -> Any:
-    """Send OffsetCommit without a member."""
+    """Send OffsetCommit without a member to the group's coordinator, and return its answer."""
     part = {"partition_index": 0, "committed_offset": 5, "committed_metadata": ""}
     who = {"group_id": group, "generation_id_or_member_epoch": -1, "member_id": ""}
     return ask_settled(server, "offset_commit", version, group, **who, topics=[(topic, [part])])
@@ -33,14 +33,18 @@ def delete_group(server: Server, group: str) -> Any:
 
 
 def refused(server: Server, group: str, topic: str) -> Iterator[Any]:
-    """Yield steps and their answers on 4.1, which does not enable share groups."""
+    """Send requests about a share group to 4.1, which does not enable share groups; yield (name of the step,
+    answer).
+    """
     yield "delete nothing", delete(server, group, topic)
     yield "make it", alter(server, group, {(topic, 0): 3})
     yield "offsets", share_offsets(server, 0, group)
 
 
 def story(server: Server, group: str, topic: str) -> Iterator[Any]:
-    """Yield the steps of a share group without members, from its creation to its deletion, and their answers."""
+    """Send the requests of the life of a share group without members, from its creation to its deletion; yield (name of
+    the step, answer).
+    """
     yield "delete nothing", delete(server, group, topic)
     yield "make it", alter(server, group, {(topic, 0): 3})
     yield "offsets", share_offsets(server, 0, group)

@@ -13,8 +13,8 @@ from tests.embedded.record_batches import START, batch, fetch_request, produce_r
 
 LIMIT, SIZE = 1000.0, 9_000
 ABOUT = 0.15
-"""The allowed difference between two clusters' times, as a fraction: windows begin with the first request, and a busy
-machine is slow.
+"""How much the throttle times of two clusters may differ, as a fraction of the time: the quota's windows begin with the
+first request, and a busy machine is slow.
 """
 
 pytestmark = pytest.mark.live
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.live
 
 @contextmanager
 def limited(target: Target, client_id: str, key: str) -> Iterator[None]:
-    """Give alice a quota with this new client id inside the context."""
+    """Within the block, give alice a quota for this client id, which no other test uses."""
     entity = {"user": ALICE, "client-id": client_id}
     assert alter_quotas(target, [(entity, {key: LIMIT})]) == [("NONE", None)]
     yield
@@ -30,7 +30,9 @@ def limited(target: Target, client_id: str, key: str) -> Iterator[None]:
 
 
 def waits(target: Target, client_id: str, ask: Callable[[Client], Any]) -> list[float]:
-    """Return the first throttle time that alice gets from each cluster, seconds."""
+    """Send requests of alice to each cluster until an answer has a throttle time; return this time for each cluster, in
+    seconds.
+    """
     told = []
     for server in target.servers:
         client = Client(server.addresses[1], (ALICE, server.users[ALICE]), client_id)
@@ -79,7 +81,9 @@ def _write(server: Server, topic: str, data: bytes) -> None:
 
 
 def assert_about_the_same(told: list[float]) -> None:
-    """Fail unless all times are about 8 s: two requests of 9 kB need 18 s at 1 kB/s, and the window has 10 s."""
+    """Raise AssertionError unless each throttle time is about 8 seconds: two requests of 9 kB need 18 seconds at 1
+    kB/s, and the quota's window has 10.
+    """
     for wait in told:
         assert 2 * SIZE / LIMIT - 10 - 1 < wait < 2 * SIZE / LIMIT - 10 + 1
     assert max(told) - min(told) < ABOUT * max(told)

@@ -1,4 +1,4 @@
-"""Tests of topics: creation, deletion and growth."""
+"""Tests of topics: their creation, their deletion, and new partitions for them."""
 
 from typing import Any
 from uuid import UUID
@@ -12,14 +12,16 @@ from tests.support.kafka_messages import with_fields
 
 
 def delete_each(target: Target, *items: tuple[str | None, UUID | None]) -> list[dict[str, Any]]:
-    """Send DeleteTopics v6, by name or id; return the answer for each topic."""
+    """Send DeleteTopics v6; return the answer for each topic. items: (name, None) or (None, topic id)."""
     answer = target.ask("delete_topics", 6, with_fields(topics=items, timeout=20))
     told_of: list[dict[str, Any]] = answer["responses"]
     return told_of
 
 
 def test_what_is_told_of_a_new_topic(target: Target, name: str) -> None:
-    """The answer has the number of partitions, the replication factor, and the configs with their sources (KIP-525)."""
+    """The answer to a creation has the topic's number of partitions, its replication factor, and its configs with their
+    sources (KIP-525).
+    """
     (created,) = verbs.create_topics_answer(target, [(name, {0: [1], 1: [1]})], {"retention.ms": "5"})
     configs = {entry.pop("name"): entry for entry in created.pop("configs")}
     assert created == {
@@ -49,7 +51,9 @@ def test_validate_only_creates_nothing(target: Target, topic: str, name: str) ->
 
 
 def test_defaults(target: Target, name: str) -> None:
-    """-1 means num.partitions and default.replication.factor (KIP-464)."""
+    """A topic that is created with -1 partitions and the replication factor -1 has the values of num.partitions and
+    default.replication.factor (KIP-464).
+    """
     (created,) = verbs.create_topics_answer(target, [(name, (-1, -1))], dry=True)
     assert (verbs.error(created), created["num_partitions"], created["replication_factor"]) == (verbs.FINE, 1, 1)
 
@@ -79,7 +83,9 @@ def test_a_name_that_can_not_be(target: Target, name: str, situation: str) -> No
 
 
 def test_names_that_collide(target: Target, name: str) -> None:
-    """`.` and `_` are the same in the names of metrics."""
+    """A name is refused that differs from an existing topic's only by `.` and `_`, which are the same in the names of
+    metrics.
+    """
     one, other = f"{name}.a_b", f"{name}_a.b"
     assert verbs.create_topics(target, {one: {0: [1]}}) == {one: verbs.FINE}
     assert verbs.create_topics(target, {other: {0: [1]}}) == {
@@ -155,7 +161,7 @@ def test_topics_of_a_request_are_independent(target: Target, name: str) -> None:
 
 
 def test_no_time_to_create(target: Target, name: str) -> None:
-    """With the timeout 0 the error is REQUEST_TIMED_OUT, and brokers create nothing."""
+    """If the timeout of a creation is 0, the error is REQUEST_TIMED_OUT, and brokers create no topic."""
     assert verbs.create_topics(target, {name: {0: [1]}}, timeout=0) == {name: ("REQUEST_TIMED_OUT", None)}
     assert verbs.partitions(target, name) == {}
 
@@ -167,7 +173,7 @@ def test_deleting_what_is_not_there(target: Target, name: str) -> None:
 
 
 def test_deleting_a_name_twice(target: Target, topic: str) -> None:
-    """The error is INVALID_REQUEST, and the topic stays."""
+    """If a deletion has a topic's name twice, the error is INVALID_REQUEST, and the topic is not deleted."""
     assert verbs.delete_topics(target, topic, topic) == [(topic, told(target, "deleted twice"))]
     assert verbs.partitions(target, topic) == {0: [1]}
 
@@ -232,7 +238,7 @@ def test_growing_by_an_assignment_that_can_not_be(
 
 
 def test_any_broker_forwards(target: Target, topic: str) -> None:
-    """Any broker forwards changes to the controller."""
+    """Each broker forwards changes to the active controller, so they succeed on any broker."""
     other, created = target.brokers[-1], f"{topic}-2"
     assert verbs.create_topics(target, {created: {0: [1]}}, broker=other) == {created: verbs.FINE}
     assert verbs.alter(target, verbs.TOPIC, created, {"retention.ms": "5"}, broker=other) == verbs.FINE

@@ -1,5 +1,6 @@
 """Tests of transactions: the states of coordinators and partitions, the records that readers get, and the ways to end a
-transaction. Producer ids differ, so each cluster runs alone; the rest of the results is compared.
+transaction. Producer ids differ between clusters, so each script runs on one cluster after the other, and the rest
+of the results is compared.
 """
 
 from collections.abc import Callable
@@ -22,7 +23,7 @@ Facts = dict[str, Any]
 
 
 def on_each(target: Target, script: Callable[[Server], Facts]) -> Facts:
-    """Return the result of a script on each cluster. Fails if the results differ."""
+    """Run a script on each cluster, and return its result. Raises AssertionError if the results differ."""
     found = [script(server) for server in target.servers]
     assert all(each == found[0] for each in found), f"real: {found[0]}\nembedded: {found[-1]}"
     return found[0]
@@ -33,7 +34,7 @@ def client_of(server: Server, name: str) -> TransactionalClient:
 
 
 def producers(server: Server, topic: str, partition: int = 0, user: str = ADMIN) -> Facts:
-    """Return broker 1's answer to DescribeProducers for one partition."""
+    """Send DescribeProducers for one partition to broker 1 as a user; return the partition's part of the answer."""
     answer = server.ask("describe_producers", 0, with_fields(topics=[(topic, [partition])]), 1, user)
     return dict(answer["topics"][0]["partitions"][0])
 
@@ -67,7 +68,9 @@ def fetched(server: Server, topic: str, offset: int, isolation: int) -> Facts:
 
 
 def described(server: Server, id_: str, user: str = ADMIN) -> list[Facts]:
-    """Return each broker's answer to DescribeTransactions, without values that differ between clusters."""
+    """Send DescribeTransactions for a transactional id to each broker as a user; return the answers without values that
+    differ between clusters.
+    """
     asked = with_fields(transactional_ids=[id_])
     answers = [
         server.ask("describe_transactions", 0, asked, broker, user)["transaction_states"][0]
@@ -86,7 +89,9 @@ def described(server: Server, id_: str, user: str = ADMIN) -> list[Facts]:
 
 
 def listed(server: Server, id_: str, user: str = ADMIN, version: int = 0, **filters: Any) -> list[str]:
-    """Return the states in which brokers list a transactional id."""
+    """Send ListTransactions to each broker as a user; return the states in which they list this transactional id. Empty
+    if no broker lists it.
+    """
     asked = with_fields(**filters)
     return [
         each["transaction_state"]
@@ -249,7 +254,7 @@ def test_offsets_in_a_transaction(target: Target, name: str) -> None:
 
 
 UNSTABLE = -88
-"""The negated error code UNSTABLE_OFFSET_COMMIT, which `TransactionalClient.offset` returns."""
+"""What `TransactionalClient.offset` returns for the error UNSTABLE_OFFSET_COMMIT: the negated error code."""
 
 
 def test_a_producer_that_goes_on_and_one_that_takes_over(target: Target, name: str) -> None:
@@ -276,7 +281,9 @@ def test_a_producer_that_goes_on_and_one_that_takes_over(target: Target, name: s
 
 
 def test_each_transaction_has_its_own_epoch(target: Target, name: str) -> None:
-    """In the newer protocol (KIP-890) EndTxn v5 starts a new epoch after each transaction."""
+    """With the newer transaction protocol (KIP-890), EndTxn v5 gives the producer a new epoch after each
+    transaction.
+    """
     if target.release == "3.9":
         pytest.skip("since 4.0")
 

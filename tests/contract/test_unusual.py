@@ -1,4 +1,4 @@
-"""Tests of clusters with an unusual setup: without an authorizer, and with a policy for configs."""
+"""Tests of clusters with an unusual setup: without an authorizer, and with a policy that checks changes of configs."""
 
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,9 @@ POLICY = "RecordingPolicy"
 
 
 class Recording:
-    """RecordingPolicy for embedded clusters."""
+    """The policy of RecordingPolicy.java for embedded clusters: it refuses each change that has the key segment.ms,
+    with the configs that it got as the message.
+    """
 
     def configure(self, configs: Mapping[str, str]) -> None: ...
 
@@ -35,7 +37,9 @@ class Recording:
 
 @pytest.fixture(scope="module")
 def policed_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka_cluster.KafkaCluster]:
-    """The newest Kafka with one broker, without an authorizer, and with the policy."""
+    """Provide a real cluster of the newest Kafka: one broker, without an authorizer, with the policy
+    RecordingPolicy.
+    """
 
     def make() -> kafka_cluster.KafkaCluster:
         classes = tmp_path_factory.mktemp("classes")
@@ -57,7 +61,9 @@ TARGETS.append(
 
 @pytest.fixture(params=TARGETS)
 def unusual(request: pytest.FixtureRequest) -> Iterator[target.Target]:
-    """An embedded broker of each release, and for the newest one also a real broker."""
+    """Provide an embedded broker of each release, without an authorizer and with the policy; for the newest release,
+    together with such a real broker.
+    """
     release, is_real = request.param
     wanted = replace_field(conftest.spec(release), brokers=1, authorizer=False, alter_config_policy=Recording())
     with run_in_thread(wanted) as thread:
@@ -72,7 +78,7 @@ def unusual(request: pytest.FixtureRequest) -> Iterator[target.Target]:
 
 
 def test_without_an_authorizer(unusual: target.Target) -> None:
-    """All ACL requests get SECURITY_DISABLED."""
+    """On a cluster without an authorizer, all ACL requests get SECURITY_DISABLED."""
     binding = acls.Binding("x", "User:alice")
     disabled = ("SECURITY_DISABLED", "No Authorizer is configured.")
     assert acls.found(unusual) == (("SECURITY_DISABLED", "No Authorizer is configured on the broker"), set())
@@ -81,8 +87,8 @@ def test_without_an_authorizer(unusual: target.Target) -> None:
 
 
 def test_what_a_policy_sees_and_refuses(unusual: target.Target, name: str) -> None:
-    """The policy gets only the altered keys, with null for a DELETE, also in validate-only requests. A violation is
-    POLICY_VIOLATION and does not stop the other resources.
+    """The policy gets only the altered keys, with null for a DELETE, also for validate-only requests. A resource that
+    it refuses gets POLICY_VIOLATION; the other resources of the request are changed.
     """
     other = f"{name}-2"
     assert verbs.create_topics(unusual, {name: {0: [1]}, other: {0: [1]}}) == {name: verbs.FINE, other: verbs.FINE}
@@ -108,7 +114,7 @@ def test_what_a_policy_sees_and_refuses(unusual: target.Target, name: str) -> No
 
 
 def test_the_policy_is_asked_last(unusual: target.Target, name: str) -> None:
-    """Validation and the check for existence come before the policy."""
+    """Brokers check the values and whether the resource exists before they call the policy."""
     missing = ("UNKNOWN_TOPIC_OR_PARTITION", f"The topic '{name}' does not exist.")
     assert verbs.alter(unusual, verbs.TOPIC, name, {"segment.ms": "5000"}) == missing
     assert verbs.alter(unusual, verbs.TOPIC, name, {"segment.ms": "x"})[0] == "INVALID_CONFIG"

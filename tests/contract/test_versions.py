@@ -15,7 +15,9 @@ PRODUCE, UNSUPPORTED_VERSION = 0, 35
 
 
 def api_versions(target: Target, version: int) -> dict[str, Any]:
-    """Return the answer of ApiVersions. It differs between clusters, so call this for each side alone."""
+    """Send ApiVersions in this version, and return the answer. It differs between clusters, so call this function with
+    a target of one cluster.
+    """
     software = {"client_software_name": "contract", "client_software_version": "1"}
     return target.ask("api_versions", version, with_fields(**software))  # type: ignore[no-any-return]
 
@@ -25,7 +27,9 @@ def ranges(answer: dict[str, Any]) -> dict[int, tuple[int, int]]:
 
 
 def test_what_is_told(target: Target) -> None:
-    """The embedded cluster lists each API that it serves, in the release's versions that kio can read."""
+    """The embedded cluster lists the same APIs as the real one, without those that it does not serve, with the versions
+    that kio can read.
+    """
     sides = [ranges(api_versions(side, 3)) for side in target.sides()]
     embedded = sides[-1]
     not_served = since(NOT_SERVED, target.release)
@@ -43,7 +47,9 @@ def test_what_is_told(target: Target) -> None:
 
 
 def test_an_unknown_version_of_it(target: Target) -> None:
-    """The answer has version 0 and error 35, and the connection stays open."""
+    """The answer to an unknown version of ApiVersions has the format of version 0 and error 35 (UNSUPPORTED_VERSION);
+    the connection stays open.
+    """
     for side in target.sides():
         frame = struct.pack(">hhih", 18, 99, 7, -1) + b"\x00"
         answer = side.embedded.exchange(frame)

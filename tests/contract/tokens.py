@@ -1,7 +1,7 @@
-"""Requests about delegation tokens by several users to several brokers, and the part of the answers that can be equal
-on two clusters.
+"""Requests about delegation tokens by several users to several brokers, and the functions that remove from the answers
+what differs between clusters.
 
-tests/scenarios/test_tokens.py sends the requests to real brokers and to embedded ones.
+tests/scenarios/test_tokens.py sends these requests to real brokers and to embedded ones.
 """
 
 import asyncio
@@ -23,23 +23,23 @@ USERS = (ADMIN, ALICE, BOB := "bob")
 SECOND, HOUR, DAY = 1_000, 3_600_000, 86_400_000
 _TIMES = ("issue_timestamp", "expiry_timestamp", "max_timestamp")
 _NEAR = 600 * SECOND
-"""Milliseconds to which times are rounded before a comparison: all requested times are multiples, and a test takes less
-than half of it.
+"""Milliseconds to a multiple of which times are rounded before a comparison: all requested times are such multiples,
+and a test takes less than half of this time.
 """
 
 
 class Proof(NamedTuple):
-    """A token's id and HMAC."""
+    """A token's id and HMAC, with which a client can log in."""
 
     id: str
     hmac: bytes
 
 
 class Asking:
-    """Connections to a cluster's brokers as several users, and the answers so far.
+    """Connections to a cluster's brokers as several users, and the answers that were noted so far.
 
     Args:
-        addresses: broker id -> address.
+        addresses: broker id -> (host, port).
         passwords: user -> password.
     """
 
@@ -57,24 +57,28 @@ class Asking:
             client.close()
 
     def ask(self, what: str, broker: int, user: str, api: str, version: int, **fields: Any) -> Any:
-        """Send a request as a user, note the plain answer, and return the answer."""
+        """Send a request to a broker as a user. Note the answer as plain values under the description `what`, and
+        return it.
+        """
         if (broker, user) not in self._clients:
             self._clients[broker, user] = Client(self._addresses[broker], (user, self._passwords[user]))
         return self._note(f"{what}, of broker {broker} v{version}", self._clients[broker, user], api, version, fields)
 
     def ask_by_token(self, what: str, broker: int, token: Proof, api: str, version: int, **fields: Any) -> None:
-        """Log in with a token, send a request, and note the answer."""
+        """Log in to a broker with a token, send a request, and note the answer under the description `what`."""
         with closing(Client(self._addresses[broker])) as client:
             asyncio.run(log_in(client, token))
             self._note(f"{what}, of broker {broker}", client, api, version, fields)
 
     def log_in(self, what: str, broker: int, token: Proof, extensions: str = "tokenauth=true") -> None:
-        """Note whether a broker accepts a token, and for how long."""
+        """Log in to a broker with a token. Note under the description `what` whether the broker accepts it, and the
+        lifetime of the session.
+        """
         self.answers.append((f"{what}, at broker {broker}", self._let_in(broker, token, extensions)))
 
     def until_known(self, brokers: Iterable[int], *there: Proof, gone: Proof | None = None) -> None:
-        """Wait until these brokers and the controller know all tokens in `there`, and no longer the token in `gone`.
-        Brokers learn this from the metadata log.
+        """Wait until these brokers and the controller have all tokens in `there`, and no longer the token `gone`; None
+        for none. Brokers learn of tokens from the metadata log.
         """
         for broker in brokers:
             with closing(Client(self._addresses[broker], (ADMIN, self._passwords[ADMIN]))) as client:
@@ -91,8 +95,8 @@ class Asking:
                 until(lambda: all(map(is_known, there)) and not (gone is not None and is_known(gone)))
 
     def until_end_known(self, brokers: Iterable[int], proof: Proof) -> None:
-        """Wait until brokers know the end of a token that the last answer named. Other brokers learn it from the
-        metadata log.
+        """Wait until each of these brokers has the expiry time that the last answer gave for a token, or no longer has
+        the token. They learn it from the metadata log.
         """
         at = self._ends[proof.hmac]
         for broker in brokers:
@@ -100,13 +104,17 @@ class Asking:
                 until(lambda client=client: self._end_at(client, proof, at) == at)  # type: ignore[misc]
 
     def until_ended(self, brokers: Iterable[int], proof: Proof) -> None:
-        """Wait until brokers know the end of a token, and this time has passed."""
+        """Wait until each of these brokers has the last expiry time of a token or no longer has the token, and until
+        this time has passed.
+        """
         self.until_end_known(brokers, proof)
         until(lambda: time.time() * SECOND - 1 > self._ends[proof.hmac])
 
     @staticmethod
     def _end_at(client: Client, proof: Proof, gone: int) -> int:
-        """Return the end of a token that a broker knows, Unix milliseconds; `gone` if it does not have the token."""
+        """Return the expiry time of a token as a broker has it, Unix milliseconds; `gone` if the broker does not have
+        the token.
+        """
         found = client.ask("describe_delegation_token", 3, _request("describe")).tokens
         return {each.token_id: plain(each)["expiry_timestamp"] for each in found}.get(proof.id, gone)
 
@@ -137,15 +145,15 @@ class Asking:
         return answer
 
     def _listed(self, token: dict[str, Any]) -> dict[str, Any]:
-        """Return a token of a list with each time replaced by a reference to the earlier answer that contained it;
-        ``unknown`` if no answer contained it.
+        """Return a token of a list with each time replaced by the name of the earlier answer that contained this time;
+        ``unknown`` if none did.
         """
         known = self._seen.get(bytes.fromhex(token["hmac"]), {})
         return self._without_own(token) | {key: known.get(token[key], "unknown") for key in _TIMES}
 
     def _without_own(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """Return an answer without values that differ between clusters: the token's number replaces its id, and the
-        length replaces the HMAC.
+        """Return an answer without values that differ between clusters: a number replaces the token's id, and the
+        HMAC's length replaces the HMAC.
         """
         told = dict(answer)
         if told.get("token_id"):
@@ -166,8 +174,8 @@ def _near(milliseconds: float) -> int:
 
 
 async def log_in(client: Client, token: Proof, extensions: str = "tokenauth=true") -> float:
-    """Log in with a token, and return the lifetime of the session, milliseconds. Raises NoAnswer if the broker refuses
-    it.
+    """Log in with a token, and return the lifetime of the session in milliseconds. Raises NoAnswer if the broker
+    refuses the login.
     """
     password = Secret(base64.b64encode(token.hmac).decode())
     scram = ScramAuthenticator("SCRAM-SHA-256", token.id, password, extensions)
@@ -184,7 +192,9 @@ async def log_in(client: Client, token: Proof, extensions: str = "tokenauth=true
 
 
 def _request(api: str, **fields: Any) -> Build:
-    """Return a request. Principals are ``User:alice``, times are milliseconds."""
+    """Return a function that builds a request about tokens. fields: principals have the form ``User:alice``, times are
+    milliseconds.
+    """
     if api == "create":
         type_, name = _principal(fields.get("owner", ":"))
         return with_fields(
@@ -206,8 +216,8 @@ def _principal(text: str) -> tuple[str, str]:
 
 
 def lives(asking: Asking, broker: int, another: int) -> None:
-    """Send all kinds of requests about tokens to a broker, and then look at the tokens on another one. All tokens are
-    deleted at the end.
+    """Send all kinds of requests about tokens to `broker`, then list the tokens on `another`; the answers are noted in
+    `asking`. All tokens are deleted at the end.
 
     admin is a super user; alice and bob have no rights.
     """
