@@ -1,5 +1,6 @@
-"""Histories of small clusters: changes by principals, with the records of the metadata log, the polls, the requests and
-the journals that show them."""
+"""Random histories of small clusters: changes by principals, and the records of the metadata log, the polls, the
+requests and the journals in which they appear.
+"""
 
 import base64
 import hashlib
@@ -37,14 +38,16 @@ SCRAM = Key("scram", "carol", "SCRAM-SHA-256")
 FEATURE = Key("feature", "metadata.version", ":level")
 TYPES = ("topic", "broker", "quota", "acl", "scram", "feature")
 HIDDEN = "hidden:"
-"""The prefix of values that are hidden."""
+"""The prefix of a value in a history that the sources must not show, because it is a secret."""
 
 State = dict[Key, str]
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a value. old, new: None if there is no value."""
+    """A change of the value of `key`. old, new: the value before and after it; None if the key was not set. who: the
+    principals that asked for it.
+    """
 
     at: datetime
     key: Key
@@ -55,7 +58,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Asked:
-    """A successful request of a principal. value: the value that the request sets; None if it sets none."""
+    """A successful request of a principal. value: the value that the request sets; None if it sets none, as a
+    deletion.
+    """
 
     at: datetime
     who: str
@@ -67,14 +72,16 @@ class Asked:
 
 @dataclass
 class World:
-    """The history of a cluster. states: the state after each step."""
+    """The history of a cluster. changes, asked: in the order of time. states: key -> value after each step; step 0 is
+    the beginning.
+    """
 
     cluster_id: str
     changes: list[Change] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
     log: list[dict[str, Any]] = field(default_factory=list)
-    """The records of the metadata log, each with its `step`; a record's offset is its place."""
+    """The records of the metadata log, each with its `step`. The index of a record is its offset."""
 
 
 def made(seed: int, steps: int = 14) -> World:
@@ -110,7 +117,9 @@ class _Maker:
         return self.world
 
     def who(self) -> tuple[str, ...]:
-        """Return the principal of a change; now and then two principals ask for the same at the same time."""
+        """Return the principal of a change: alice or bob; in about one of seven cases both, who then ask for the same
+        change at the same time.
+        """
         both = ["User:alice", "User:bob"]
         self.dice.shuffle(both)
         return tuple(both[: 1 if self.dice.random() < 0.85 else 2])
@@ -178,7 +187,7 @@ class _Maker:
             )
 
     def config(self) -> None:
-        """Change a config of the topic. The log has a record only if the value changes."""
+        """Change a config of the topic. If the value stays the same, the log gets no record."""
         if TOPIC_ID not in self.state:
             return self.topic()
         who = self.who()
@@ -203,7 +212,7 @@ class _Maker:
         self.set(key, value, who)
 
     def broker(self) -> None:
-        """Set a config of the brokers' default. The log has a record also if the value stays the same."""
+        """Set a config in the brokers' cluster-wide default. The log gets a record even if the value stays the same."""
         who, value = self.who(), self.dice.choice(["1", "2", None])
         api = "INCREMENTAL_ALTER_CONFIGS"
         self.ask(who, api, DEFAULT_RETENTION, "delete" if value is None else "set", value)
@@ -283,14 +292,16 @@ def _endpoint(name: str, port: int) -> dict[str, Any]:
 
 
 def log_rows(world: World, first: int = 0, last: int | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the records of the log in the steps [first, last]."""
+    """Yield the records of the metadata log as bronze rows, from step `first` to step `last`, both included. last: None
+    for all steps.
+    """
     for offset, each in enumerate(world.log, 1):
         if each["step"] >= first and (last is None or each["step"] <= last):
             yield _record(world, each["type"], each["fields"], each["hmac"], offset, each["ts"])
 
 
 def checkpoint_rows(world: World, step: int) -> Iterator[dict[str, Any]]:
-    """Yield a snapshot of the log after a step: the records of the state."""
+    """Yield the records of a snapshot of the metadata log after a step, as bronze rows."""
     before = [each for each in world.log if each["step"] <= step]
     maker = _Maker(random.Random(0), world.cluster_id)
     state = world.states[step]
@@ -340,7 +351,9 @@ def _record(
 
 
 def poll_rows(world: World, steps: list[int]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of polls after these steps: all rows of each changed entity, and a heartbeat for each type."""
+    """Yield the rows of polls after these steps: all values of each entity that has changed since the previous poll, an
+    `absent` row for each entity that no longer exists, and a heartbeat for each entity type.
+    """
     last: dict[tuple[str, str], State] = {}
     for step in steps:
         at = BEGIN + step * STEP + POLL_AFTER
@@ -378,9 +391,9 @@ def _poll(
 
 
 def request_rows(world: World, asked: list[Asked], forwarded: bool = True) -> Iterator[dict[str, Any]]:
-    """Yield the rows of request logs. Broker 1, whose clock is half a second late for every other change, logs each
-    request, then a dry run and a refused request of another user. If `forwarded`, the controller, broker 2, logs a copy
-    of the first.
+    """Yield the rows of the brokers' request logs. Broker 1, whose clock is half a second late for every other change,
+    logs each request, and after it a dry run and a refused request of another user. If `forwarded` is true, the
+    controller, broker 2, also logs the request as forwarded to it.
     """
     for number, each in enumerate(asked):
         hidden = (each.value is not None and each.value.startswith(HIDDEN)) or each.key == SCRAM
@@ -418,7 +431,7 @@ def request_rows(world: World, asked: list[Asked], forwarded: bool = True) -> It
 
 
 def journal_rows(world: World, asked: list[Asked]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of kac's journal, for kac's own changes."""
+    """Yield the rows of kac's journal for requests that kac made."""
     for number, each in enumerate(asked):
         hidden = (each.value is not None and each.value.startswith(HIDDEN)) or each.key == SCRAM
         yield {
@@ -448,5 +461,5 @@ def journal_rows(world: World, asked: list[Asked]) -> Iterator[dict[str, Any]]:
 
 
 def renamed(world: World, cluster_id: str) -> World:
-    """Return the same world with another cluster id."""
+    """Return a copy of the history with another cluster id."""
     return replace(world, cluster_id=cluster_id)

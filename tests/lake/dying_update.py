@@ -1,8 +1,8 @@
-"""An update that may kill itself, for tests: ``python -m tests.lake.dying_update PLAN.json``, started as a process
-group.
+"""An update of a lake that may kill its own process group, for tests: ``python -m tests.lake.dying_update PLAN.json``.
+Start it as the leader of a process group.
 
-`PLAN.json` has: lake, inputs; deaths: the moments at which it kills its process group, such as ``before:history`` and
-``after:history``. It prints the moment, or the error of the update.
+`PLAN.json` has `lake`, `inputs`, and `deaths`: the moments at which the group is killed, such as ``before:history`` and
+``after:history``. The process prints that moment, or the error of the update.
 """
 
 import os
@@ -20,7 +20,7 @@ from console.lake.lake import Lake
 
 
 class Told(msgspec.Struct, frozen=True):
-    """The contents of `PLAN.json`."""
+    """The decoded `PLAN.json`. deaths: see `arm`."""
 
     lake: str
     inputs: Inputs
@@ -28,8 +28,8 @@ class Told(msgspec.Struct, frozen=True):
 
 
 def arm(deaths: tuple[str, ...]) -> None:
-    """Have the process group killed at each of these moments: ``before:TABLE`` or ``after:TABLE``, of the write of a
-    batch.
+    """Let the process group be killed at the first of these moments, ``before:TABLE`` or ``after:TABLE``: before or
+    after a batch is written to the table.
     """
     save = tables.Tables._save
 
@@ -47,7 +47,7 @@ def arm(deaths: tuple[str, ...]) -> None:
 
 
 def main(told: Told) -> int:
-    """Run the update; return 0 if it succeeds, 1 if it fails."""
+    """Run the update of the lake. Return 0 if it succeeds; print the error and return 1 if it fails."""
     arm(told.deaths)
     try:
         app.update(runs.Plan(Lake.open(told.lake), told.inputs), lambda: lake_session(os.environ, master="local[2]"))

@@ -1,4 +1,6 @@
-"""Short forms of rows of `history` and `snapshot`, and the facts about clusters that whole tables show."""
+"""Functions that make rows of the tables `history` and `snapshot`, and that compute facts about each cluster from whole
+tables.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -18,7 +20,7 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def at(minute: int) -> datetime:
-    """Return the time of a minute after `START`."""
+    """Return the time that is `minute` minutes after `START`."""
     return START + timedelta(minutes=minute)
 
 
@@ -33,12 +35,13 @@ def held(
     deleted: bool = False,
     source: str = "kraft_log",
 ) -> dict[str, Any]:
-    """Return a history row for a value of an entity, which is written as `topic:orders`.
+    """Return a history row for a value of an entity.
 
     Args:
-        value: the value; None without `deleted` if it is hidden.
-        since: minutes after `START`.
-        until: minutes after `START`; None if the value is current.
+        entity: its type and key, as `topic:orders`.
+        value: the value; None if it is deleted or, without `deleted`, hidden.
+        since: from when it is valid, minutes after `START`.
+        until: until when it is valid, minutes after `START`; None if it is the current value.
     """
     entity_type, _, key = entity.partition(":")
     return {
@@ -57,13 +60,14 @@ def held(
 
 
 def gone(cluster: str, entity: str, attr: str, since: int, until: int | None = None) -> dict[str, Any]:
-    """Return a history row for a value that was deleted. since, until: minutes after `START`; until None if it is
-    current."""
+    """Return a history row which says that an attribute has no value, because it was deleted. since, until: minutes
+    after `START`; `until` None if it is the current state.
+    """
     return held(cluster, entity, attr, None, since, until, deleted=True)
 
 
 def in_file(cluster: str, broker: int, attr: str, value: str) -> dict[str, Any]:
-    """Return a row of a poll for a broker's value in its server.properties."""
+    """Return a poll's row for a value that a broker has in its server.properties."""
     return {
         "cluster_id": cluster,
         "observed_ts": at(0),
@@ -78,18 +82,19 @@ def in_file(cluster: str, broker: int, attr: str, value: str) -> dict[str, Any]:
 
 
 def history_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
-    """Return rows of HISTORY as an Arrow table."""
+    """Return rows of the table `history` as an Arrow table."""
     return pa.Table.from_pylist(list(rows), schema=arrow_schema(HISTORY))
 
 
 def snapshot_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
-    """Return rows of SNAPSHOT as an Arrow table."""
+    """Return rows of the table `snapshot` as an Arrow table."""
     return pa.Table.from_pylist(list(rows), schema=arrow_schema(SNAPSHOT))
 
 
 def epochs_of(records: pa.Table) -> dict[str, Epochs]:
-    """Return the epochs by cluster. records: the columns cluster_id, log_offset, in_snapshot and record_ts of the whole
-    logs."""
+    """Return cluster id -> the epochs of its metadata log. records: all rows of the logs, with the columns cluster_id,
+    log_offset, in_snapshot and record_ts.
+    """
     of_snapshot = pc.if_else(records["in_snapshot"], records["log_offset"], pa.scalar(None, pa.int64()))
     found = (
         records.select(["cluster_id", "log_offset", "record_ts"])
@@ -110,7 +115,7 @@ def epochs_of(records: pa.Table) -> dict[str, Epochs]:
 
 
 def polls_of(snapshot: pa.Table) -> dict[str, Polls]:
-    """Return the polls by cluster, with eight bytes for each.
+    """Return cluster id -> its polls, stored as eight bytes for each poll.
 
     snapshot: all rows of the table, with the columns cluster_id, kind, entity_type, entity_key and observed_ts.
     """
@@ -129,13 +134,16 @@ def polls_of(snapshot: pa.Table) -> dict[str, Polls]:
 
 
 def events_of(bronze: Bronze) -> pa.Table:
-    """Return the rows of `change_event`. bronze: all rows of its clusters."""
+    """Return the rows of the table `change_event` that follow from `bronze`, which must have all rows of its
+    clusters.
+    """
     return change_event(bronze, epochs_of(bronze.kraft_record), polls_of(bronze.snapshot))
 
 
 def covers_of(events: pa.Table) -> dict[str, Covered]:
-    """Return the time that the metadata logs cover, by cluster. events: the columns cluster_id, event_ts,
-    ts_uncertainty_ms and source of all rows of `change_event`."""
+    """Return cluster id -> the time that its metadata log covers. events: all rows of `change_event`, with the columns
+    cluster_id, event_ts, ts_uncertainty_ms and source.
+    """
     of_log = events.filter(pc.is_in(events["source"], pa.array(LOG)))
     ends = of_log.group_by("cluster_id").aggregate([("event_ts", "min"), ("event_ts", "max")])
     by_snapshot = of_log.filter(pc.equal(of_log["source"], "kraft_snapshot"))

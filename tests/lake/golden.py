@@ -1,15 +1,15 @@
-"""Golden tables, which must not change: reading, canonical forms and comparison.
+"""Golden tables: stored expected rows, which must not change. Functions read them, bring rows into a canonical form,
+and compare them.
 
 In `golden_rows/`, with times as microseconds since 1970:
 
 - `world-NN.json.gz`: random histories: the incoming rows of bronze tables by step, the operator's files, and the rows
-of gold (and of `change_event`) that a complete build makes from them.
-- `known-changes.json.gz`: the same for one run of the changes of `known_changes` on two brokers, with a poll before
-them and one after. `known-changes.zip`: that run's metadata log and request logs (`KNOWN`), from which all rows but
-those of the polls were read. Another run has other times, ids and ports.
-- `demo.json.gz`: gold of the demo with the recorded day's own times, in the form of `without_chance`.
-- `metadata-log.json.gz`: counts, digests and some rows of gold for the log of 157,129 records that ``write_log(folder,
-10 << 20, Day().batches())`` of `benchmarks.metadata_log` writes, in a lake with the key `KEY`.
+of gold (and of `change_event`) that a complete build makes from them. - `known-changes.json.gz`: the same for one run
+of the changes of `known_changes` on two brokers, with a poll before them and one after. `known-changes.zip`: that run's
+metadata log and request logs (`KNOWN`), from which all rows but those of the polls were read. Another run has other
+times, ids and ports. - `demo.json.gz`: gold of the demo with the recorded day's own times, in the form of
+`without_chance`. - `metadata-log.json.gz`: counts, digests and some rows of gold for the log of 157,129 records that
+``write_log(folder, 10 << 20, Day().batches())`` of `benchmarks.metadata_log` writes, in a lake with the key `KEY`.
 """
 
 import gzip
@@ -30,14 +30,18 @@ from console.lake.schema import TABLES
 FOLDER = Path(__file__).parent / "golden_rows"
 GOLD = ("change_event", "history", "drift", "quota_usage", "policy_violation")
 SUGGESTED = ("suggested_value", "reason")
-"""Columns of `quota_suggestion`, compared together with the minutes from which they follow."""
+"""Columns that come from the table `quota_suggestion`. They are compared as part of the rows of `quota_usage` from
+which they are computed.
+"""
 TOLERANCE = 1e-6
-"""The greatest relative difference between doubles: the order of a sum is free."""
+"""The greatest relative difference between two doubles that count as equal: a sum may be computed in any order."""
 DIGITS = 6
 KEY = b"golden-key-of-the-known-tables-1"
 """The lake's HMAC key with which the known changes and the metadata log were read."""
 KNOWN = FOLDER / "known-changes.zip"
-"""``data/meta.properties``, ``data/__cluster_metadata-0/``, ``broker-1/request.log``, ``broker-2/request.log``."""
+"""The zip archive with ``data/meta.properties``, ``data/__cluster_metadata-0/``, ``broker-1/request.log`` and
+``broker-2/request.log``.
+"""
 KNOWN_ZONE = "America/New_York"
 """The time zone of the request logs of the known changes."""
 METADATA_RECORDS = 157_129
@@ -50,28 +54,28 @@ Rows = Sequence[dict[str, Any]]
 
 @dataclass(frozen=True)
 class World:
-    """A history: the incoming rows, and the tables made from them."""
+    """A stored history: the incoming rows, and the tables that follow from them."""
 
     path: Path
 
     @property
     def name(self) -> str:
-        """The name in ids of tests."""
+        """The name of the history in the ids of tests."""
         return self.path.name.partition(".")[0]
 
     @property
     def steps(self) -> list[dict[str, Rows]]:
-        """The incoming rows by bronze table, step by step."""
+        """For each step, bronze table -> the incoming rows."""
         return [self._rows(step) for step in self._content["steps"]]
 
     @property
     def files(self) -> dict[str, str]:
-        """The texts of the operator's files, `baseline.yaml` and `policies.yaml`, if the world has them."""
+        """Name -> text of the operator's files, `baseline.yaml` and `policies.yaml`; empty if the history has none."""
         return dict(self._content["files"])
 
     @property
     def gold(self) -> dict[str, Rows]:
-        """The rows of each table of `GOLD`."""
+        """Name of a table of `GOLD` -> its expected rows."""
         return self._rows(self._content["gold"])
 
     @cached_property
@@ -84,22 +88,22 @@ class World:
 
 
 def worlds() -> list[World]:
-    """Return all random histories."""
+    """Return all stored random histories."""
     return [World(path) for path in sorted(FOLDER.glob("world-*.json.gz"))]
 
 
 def known_changes() -> World:
-    """Return the changes of the module `known_changes`, as one run left the tables."""
+    """Return the stored history of one run of the changes of the module `known_changes`."""
     return World(FOLDER / "known-changes.json.gz")
 
 
 def demo_gold() -> dict[str, Rows]:
-    """Return the demo's rows of each table of `GOLD`, in the form of `without_chance`."""
+    """Return name of a table of `GOLD` -> its expected rows for the demo, in the form of `without_chance`."""
     return World(FOLDER / "demo.json.gz").gold
 
 
 def metadata_log_gold() -> dict[str, Any]:
-    """Return the `summary` of each table of `GOLD`, for the log of `METADATA_RECORDS` records."""
+    """Return name of a table of `GOLD` -> its expected `summary` for the metadata log of `METADATA_RECORDS` records."""
     found: dict[str, Any] = json.loads(gzip.decompress((FOLDER / "metadata-log.json.gz").read_bytes()))
     return found
 
@@ -108,14 +112,17 @@ def metadata_log_gold() -> dict[str, Any]:
 
 
 def canonical(table: str, row: Row) -> dict[str, Any]:
-    """Return a row's values of the table's columns in order, with times as microseconds since 1970. Raises KeyError if
-    the row lacks a column."""
+    """Return column -> value of a row, in the order of the table's columns, with times as microseconds since 1970.
+    Raises KeyError if the row lacks a column.
+    """
     more = SUGGESTED if table == "quota_usage" else ()
     return {name: _plain(row[name]) for name in (*TABLES[table].names, *more)}
 
 
 def digest(table: str, rows: Iterable[Row]) -> str:
-    """Return the SHA-256 in hex of the rows as sorted lines of JSON, with doubles of six significant digits."""
+    """Return the SHA-256 in hex of the rows, each as a line of JSON, sorted, with doubles rounded to six significant
+    digits.
+    """
     lines = sorted(_as_text(canonical(table, row)) for row in rows)
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -127,12 +134,14 @@ GROUPS = {
     "quota_usage": "quota_key",
     "policy_violation": "policy_id",
 }
-"""The column that groups the digests of a large table, so that they show the place of a difference."""
+"""Table -> the column by which the digests of a large table are grouped, so that they show where the rows differ."""
 _EACH = 400
 
 
 def summary(table: str, rows: Iterable[Row]) -> dict[str, Any]:
-    """Return the stored form of a large table: its `count`, the digest and count of each group, and every 400th row."""
+    """Return the form in which a large table is stored: its `count`, the digest and the count of each group, and every
+    400th row.
+    """
     by_group: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         by_group[row[GROUPS[table]]].append(row)
@@ -142,7 +151,7 @@ def summary(table: str, rows: Iterable[Row]) -> dict[str, Any]:
 
 
 def summary_differences(table: str, expected: Mapping[str, Any], found: Iterable[Row]) -> str:
-    """Return the differences from a summary as text; "" without differences."""
+    """Return the differences of the rows in `found` from a stored summary, as text; "" if there are none."""
     rows = list(found)
     now = summary(table, rows)
     names = sorted(expected["groups"].keys() | now["groups"].keys())
@@ -160,8 +169,9 @@ _PORT = re.compile(r"127\.0\.0\.1:\d+")
 
 
 def without_chance(table: str, rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return the demo's rows without values that differ from run to run: ports, ids of topics, and digests of these and
-    of hidden values."""
+    """Return the demo's rows without the values that differ between runs: ports, topic ids, and the digests of these
+    and of hidden values.
+    """
     made = []
     for row in rows:
         plain = canonical(table, row)
@@ -179,8 +189,9 @@ def without_chance(table: str, rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def differences(table: str, expected: Iterable[Row], found: Iterable[Row]) -> str:
-    """Return the first differences between two lists of rows in any order, as text; "" without differences. Doubles may
-    differ by `TOLERANCE`."""
+    """Return the first differences between two lists of rows, in any order, as text; "" if there are none. Doubles may
+    differ by `TOLERANCE`.
+    """
     wanted, there = (_by_exact(table, rows) for rows in (expected, found))
     missing, more, other = list[str](), list[str](), list[str]()
     for exact in sorted(wanted.keys() | there.keys()):
@@ -199,7 +210,9 @@ def _said(title: str, rows: list[str]) -> str:
 
 
 def _by_exact(table: str, rows: Iterable[Row]) -> dict[str, list[list[float | None]]]:
-    """Return (the rest of a row as JSON) -> the doubles of all rows with that rest, sorted."""
+    """Group the rows by their values without doubles. Return these values as JSON -> the doubles of all rows that have
+    them, sorted.
+    """
     doubles = [column.name for column in TABLES[table].columns if column.type == "double"]
     doubles += SUGGESTED[:1] if table == "quota_usage" else ()
     found: dict[str, list[list[float | None]]] = defaultdict(list)

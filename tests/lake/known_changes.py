@@ -1,4 +1,4 @@
-"""Changes that two principals made on a real cluster, with the rows that the history has to show."""
+"""Changes that two principals make on a real cluster, and the rows that the table `history` must have for them."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ SCRAM_PASSWORD, KEYSTORE_PASSWORD = "planted-scram-4711", "planted-keystore-4711
 
 @dataclass(frozen=True)
 class Known:
-    """A change of a value; new: None if it was deleted."""
+    """A change of a value. new: the new value; None if the change deletes the value."""
 
     who: str
     type: str
@@ -27,7 +27,7 @@ class Known:
 
 
 def known() -> tuple[Known, ...]:
-    """Return the changes that the history has to show, in the order of time."""
+    """Return the changes that the table `history` must have, the earliest first."""
     return (
         Known(ALICE, "topic", TOPIC, ":partitions", None, "2"),
         Known(ALICE, "topic", TOPIC, "retention.ms", None, "600000"),
@@ -49,7 +49,7 @@ def known() -> tuple[Known, ...]:
 
 
 def client(cluster: KafkaCluster, user: str) -> AdminClient:
-    """Return a client that has logged in as the user."""
+    """Return a client of the cluster that has logged in as the user."""
     settings = ConnectionSettings(
         cluster.login_addresses,
         security_protocol="SASL_PLAINTEXT",

@@ -1,5 +1,6 @@
-"""Requests of two principals to a real cluster, with the decisions of its authorizers. `python -m
-tests.lake.known_denials` records the lines of each release in `authorizer_logs/`."""
+"""Requests of two principals to a real cluster, and the decisions that its authorizers make on them. `python -m
+tests.lake.known_denials` records the log lines of each release in `authorizer_logs/`.
+"""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -34,8 +35,9 @@ FORGED = (
     "(kafka.authorizer.logger)"
 )
 FORGING = f"g\n{FORGED}\nh"
-"""A group whose name contains a line of the log: there is no such group, but brokers check the client's right to
-describe it."""
+"""The name of a group that contains a line of an authorizer log. The group does not exist, but brokers check the
+client's right to describe it, and log its name.
+"""
 TWO_LINES = "two\nlines"
 FOLDER = Path(__file__).parent / "authorizer_logs"
 VERSIONS = {release: RELEASES[release] for release in ("2.8", "3.9", "4.3", "4.4")}
@@ -50,12 +52,13 @@ DECIDED = {
     (BOB, "DESCRIBE", "GROUP", TWO_LINES, False),
     (BOB, "CREATE", "TOPIC", "mine", False),
 }
-"""Principal, operation, type and name of the resource, and whether it was allowed. Each release makes these decisions,
-and others."""
+"""Decisions that the brokers of each release make, among others: principal, operation, type and name of the resource,
+and whether it is allowed.
+"""
 
 
 def login(cluster: KafkaCluster, user: str) -> dict[str, Any]:
-    """Return the arguments with which a client of kafka-python logs in as a user."""
+    """Return the keyword arguments with which a client of kafka-python logs in as a user."""
     return {
         "bootstrap_servers": [f"{host}:{port}" for host, port in cluster.login_addresses],
         "security_protocol": "SASL_PLAINTEXT",
@@ -70,7 +73,7 @@ def _acl(type_: Any, name: str) -> Any:
 
 
 def allow(cluster: KafkaCluster) -> None:
-    """Create the topic, and allow alice to read it with her group."""
+    """Create the topic, and add ACLs that let alice read it with her group."""
     with closing(KafkaAdminClient(bootstrap_servers=cluster.bootstrap)) as admin:
         admin.create_topics([NewTopic(TOPIC, 1, 1)])
         admin.create_acls([_acl(ResourceType.TOPIC, TOPIC), _acl(ResourceType.GROUP, GROUP)])
@@ -79,7 +82,7 @@ def allow(cluster: KafkaCluster) -> None:
 
 
 def forbid(cluster: KafkaCluster) -> None:
-    """Remove alice's right to read the topic."""
+    """Delete the ACL that lets alice read the topic."""
     pattern = ResourcePatternFilter(ResourceType.TOPIC, TOPIC, ACLResourcePatternType.LITERAL)
     of = ACLFilter(ALICE, None, ACLOperation.ANY, ACLPermissionType.ANY, pattern)
     with closing(KafkaAdminClient(bootstrap_servers=cluster.bootstrap)) as admin:
@@ -87,14 +90,14 @@ def forbid(cluster: KafkaCluster) -> None:
 
 
 def read_by_group(cluster: KafkaCluster) -> int:
-    """Have alice read the topic with her group; return the number of records."""
+    """Let alice read the topic as a member of her group; return the number of records that she reads."""
     consumer = KafkaConsumer(TOPIC, group_id=GROUP, auto_offset_reset="earliest", **login(cluster, "alice"))
     with closing(consumer):
         return sum(map(len, consumer.poll(timeout_ms=1000 * PATIENCE, max_records=1).values()))
 
 
 def read_alone(cluster: KafkaCluster) -> None:
-    """Have alice fetch from the topic without a group."""
+    """Let alice fetch from the topic without a group. Suppress the error of a refusal."""
     consumer = KafkaConsumer(group_id=None, **login(cluster, "alice"))
     with closing(consumer), suppress(KafkaError):
         consumer.assign([TopicPartition(TOPIC, 0)])
@@ -103,10 +106,11 @@ def read_alone(cluster: KafkaCluster) -> None:
 
 
 def attempts(cluster: KafkaCluster) -> Iterator[Callable[[], object]]:
-    """Yield functions that each make a request of alice or bob. Brokers refuse these requests, and clients report most
-    refusals as KafkaError; `read_alone` suppresses it. One more function, `forbid`, removes alice's right.
+    """Yield functions that each send a request of alice or bob which brokers refuse. For most, the client then raises
+    KafkaError; `read_alone` does not. One function among them, `forbid`, instead deletes the ACL of alice.
 
-    Groups whose names look like log lines come last: decisions after such a name in a log are uncertain.
+    Requests for groups whose names look like log lines come last: decisions that follow such a name in a log are
+    uncertain.
     """
 
     def produce() -> None:
@@ -128,7 +132,7 @@ def attempts(cluster: KafkaCluster) -> Iterator[Callable[[], object]]:
 
 
 def try_all(cluster: KafkaCluster) -> int:
-    """Make all requests, the allowed and the refused ones. Return the number of refusals that clients received."""
+    """Send all requests, the allowed and the refused ones. Return how many refusals raised an error in a client."""
     allow(cluster)
     assert read_by_group(cluster) == 1
     refused = 0
@@ -141,12 +145,14 @@ def try_all(cluster: KafkaCluster) -> int:
 
 
 def log_of(cluster: KafkaCluster, broker: int = 1) -> Path:
-    """Return a broker's authorizer log."""
+    """Return the path of a broker's authorizer log."""
     return cluster.directory / f"broker-{broker}" / "authorizer.log"
 
 
 def cluster_of(version: str) -> KafkaCluster:
-    """Return a cluster of one broker whose authorizer logs all decisions."""
+    """Return a cluster of this Kafka version with one broker, whose authorizer logs all decisions. It is not
+    started.
+    """
     if version == KAFKA_2_8:
         properties = {"allow.everyone.if.no.acl.found": "false"}
         return ZooKeeperCluster(brokers=1, authorizer_log=True, logins=True, properties=properties)
@@ -154,8 +160,9 @@ def cluster_of(version: str) -> KafkaCluster:
 
 
 def sample(text: str) -> str:
-    """Return the stored lines of a log: the first line of each decision about alice and bob, and complete names with
-    line breaks."""
+    """Return the lines of a log that are stored: the first line of each decision about alice and bob, with all lines of
+    a name that has line breaks.
+    """
     seen, kept = set(), []
     for line in text.split("\n"):
         is_head = line.startswith("[") and FORGED not in line
@@ -169,7 +176,7 @@ def sample(text: str) -> str:
 
 
 def record(release: str) -> None:
-    """Write the sample of a release."""
+    """Run a cluster of the release, make all requests, and write the sample of its log."""
     with cluster_of(VERSIONS[release]) as cluster:
         refused = try_all(cluster)
         text = log_of(cluster).read_text()

@@ -1,4 +1,4 @@
-"""A request log whose rows are computed by hand, and functions to write and read such logs."""
+"""A request log, the rows that it must give, computed by hand, and functions that write and read such logs."""
 
 import gzip
 from datetime import UTC, datetime
@@ -34,7 +34,9 @@ S0, S1 = (datetime(2026, 11, 21, 10, 0, second, tzinfo=UTC) for second in (0, 1)
 
 
 def expected() -> set[tuple[Any, ...]]:
-    """Return the rows by hand: second, principal, client, api, requests, errors, in, out, local, throttled, longest."""
+    """Return the rows, computed by hand: second, principal, client id, API, requests, errors, bytes in, bytes out,
+    local time, throttled requests, longest throttle time.
+    """
     a, admin = "User:alice", "User:admin"
     return {
         (S0, a, "app", "PRODUCE", 2, 0, 600, 0, 3.5, 40, 40),
@@ -49,13 +51,13 @@ def expected() -> set[tuple[Any, ...]]:
 
 
 def log(path: Path, content: bytes, *, broker: int = 1, zone: str = "UTC") -> BrokerLog:
-    """Write a file, and return all of it as a broker's log."""
+    """Write a file, and return it, with all its bytes, as a broker's request log. zone: the time zone of its lines."""
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     return BrokerLog("lkc-1", broker, plan([str(path)], {}).spans, zone)
 
 
 def lines_in(place: int, text: bytes) -> list[Line | Damaged]:
-    """Return all lines of a block, each parsed alone."""
+    """Return all lines of a block of bytes, each parsed alone. place: the offset of the block in its file."""
     made = []
     for line in text.split(b"\n"):
         made.append(one_line(place, line))
@@ -64,23 +66,27 @@ def lines_in(place: int, text: bytes) -> list[Line | Damaged]:
 
 
 def lines_of(part: Part) -> list[Line | Damaged]:
-    """Return all lines of a part in order."""
+    """Return all lines of a part of a request log, in order."""
     with opened_as_planned(part.path, part.checks, part.patterns) as file:
         return [line for at, text in file.blocks(part.start, part.end) for line in lines_in(at, text)]
 
 
 def rows_of(part: Part, kind: str) -> list[dict[str, Any]]:
-    """Return the rows of a kind in a part: `second`, `alter` or `quarantined`."""
+    """Return the rows of one kind in a part of a request log. kind: `second`, `alter` or `quarantined`."""
     return [row for batch in read_part(part) for row in batch.column(kind).to_pylist() if row is not None]
 
 
 def all_rows(logs: list[BrokerLog], kind: str, at_most: int = 1 << 26) -> list[dict[str, Any]]:
-    """Return the rows of a kind in all parts of logs."""
+    """Return the rows of one kind in request logs, which are read in parts of at most `at_most` bytes. kind: see
+    `rows_of`.
+    """
     return [row for part in parts_of(logs, at_most) for row in rows_of(part, kind)]
 
 
 def noise() -> bytes:
-    """Return other text of such a file: lines of other loggers, a stack trace, and damaged lines."""
+    """Return text that is in the file of a request log but is no request: lines of other loggers, a stack trace, and
+    damaged lines.
+    """
     cut = produce(1).line[:-60].encode() + b"\n"
     inside = produce(1).line.replace('"principal":', '"principal"').encode()
     return (

@@ -1,4 +1,4 @@
-"""The tables of a lake as its readers see them: the files of Delta's newest version, read without Spark."""
+"""The tables of a lake as its readers see them: the rows in the files of Delta's newest version, read without Spark."""
 
 from functools import reduce
 from typing import Any
@@ -14,13 +14,14 @@ from tests.lake.golden import GOLD, SUGGESTED, World, differences
 
 Rows = list[dict[str, Any]]
 _HOUR = "date_trunc('hour', minute)"
-"""The expression that groups rows of usage which are written together."""
+"""The SQL expression that gives the hour of a row of usage; the rows of an hour are written together."""
 _SCOPE = ("cluster_id", "quota_key", "scope_user", "scope_client", "quota_value", "level")
 
 
 def held(lake: Lake, name: str) -> Rows:
-    """Return the current rows of a table, with times as microseconds since 1970; those of usage with their
-    suggestions."""
+    """Return the current rows of a table, with times as microseconds since 1970. Each row of quota_usage also has the
+    columns of its suggestion, None if it has none.
+    """
     rows = _held(lake, TABLES[name])
     if name == "quota_usage":
         by_scope = {tuple(row[each] for each in _SCOPE): row for row in _held(lake, QUOTA_SUGGESTION)}
@@ -54,15 +55,15 @@ def _as_number(rows: pa.Table, name: str) -> pa.Table:
 
 
 def gold_of(lake: Lake) -> dict[str, Rows]:
-    """Return the rows of each table of `GOLD`."""
+    """Return name of a table of `GOLD` -> its current rows in the lake."""
     return {name: held(lake, name) for name in GOLD}
 
 
 def different(world: World, lake: Lake) -> str:
-    """Return the differences between a lake's gold and a world's; "" without differences."""
+    """Return how a lake's gold tables differ from those of a stored history, as text; "" if they are equal."""
     return unequal(world.gold, gold_of(lake))
 
 
 def unequal(expected: dict[str, Any], found: dict[str, Any]) -> str:
-    """Return the differences between the gold of two lakes; "" without differences."""
+    """Return how the gold tables of two lakes differ, as text; "" if they are equal."""
     return "\n".join(filter(None, (differences(name, expected[name], found[name]) for name in GOLD)))

@@ -1,4 +1,4 @@
-"""The deliveries in a lake's directory `landing/`, as rows of `snapshot`."""
+"""The polls that hosts delivered into a lake's directory `landing/`, as rows of the table `snapshot`."""
 
 from pathlib import Path
 from typing import Any
@@ -8,8 +8,9 @@ from console.lake.landing import POLLS, SUFFIX, landed_files, read_polls
 
 
 def landed_in(lake: Lake, run_id: str | None = None) -> list[dict[str, Any]]:
-    """Return the rows in the order of delivery, with a heartbeat row for each type. run_id: the run to read; None for
-    all."""
+    """Return the delivered rows in the order of delivery, with a heartbeat row for each entity type of a poll. run_id:
+    the run to read; None for all runs.
+    """
     paths = landed_files(Path(lake.where) / POLLS)
     read = [row for path in paths if run_id in (None, path.name.removesuffix(SUFFIX)) for row in _rows(path)]
     return [

@@ -1,4 +1,4 @@
-"""Quotas that change over time: as rows of the history, and as the quotas in force at a moment."""
+"""Quotas that change over time, as rows of the table `history`, and as the quotas in force at a moment."""
 
 import random
 from collections.abc import Sequence
@@ -12,14 +12,15 @@ from console.lake.schema import HISTORY, USAGE_KEYS, arrow_schema
 from console.model.quota import QuotaEntity
 
 START = datetime(2026, 3, 1, 0, 58, tzinfo=UTC)
-"""A time shortly before the end of an hour."""
+"""The time of second 0, shortly before the end of an hour."""
 NAMES = ("a", "b", "<default>", "x,client-id=y", "50%", "ü + *", "a:b=c")
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit of an entity from one second to another. value: None if the limit was deleted. until: None if it is
-    current."""
+    """The limit of a quota key of an entity from second `since` to second `until`. value: None if the limit was
+    deleted. until: None if it is the current one.
+    """
 
     cluster: str
     entity: str
@@ -30,12 +31,12 @@ class Limit:
 
 
 def at(second: int) -> datetime:
-    """Return the time of a second of these worlds."""
+    """Return the time that is `second` seconds after `START`."""
     return START + timedelta(seconds=second)
 
 
 def random_limits(chosen: random.Random, cluster: str, entities: int, seconds: int) -> list[Limit]:
-    """Return limits for some entities of all types, each with a few changes."""
+    """Return limits for `entities` random entities of all types, each changed a few times within `seconds` seconds."""
     made: list[Limit] = []
     for _ in range(entities):
         parts: dict[str, str | None] = {}

@@ -32,8 +32,9 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Logged:
-    """A request with its response. at: the time on the log's clock, without zone. response: "" if the broker sent
-    none."""
+    """A request with its response, as a broker logs them. at: the time on the log's clock, without a time zone.
+    response: its JSON; "" if the broker sent no response.
+    """
 
     api: str
     request: Body
@@ -51,7 +52,7 @@ class Logged:
 
     @property
     def text(self) -> str:
-        """The JSON, with fields in Kafka's order."""
+        """The JSON of the line, with its fields in the order in which Kafka writes them."""
         return json.dumps(
             {
                 "isForwarded": self.forwarded,
@@ -83,17 +84,19 @@ class Logged:
 
     @property
     def line(self) -> str:
-        """The line, with its line break."""
+        """The line of the log, with its line break."""
         clock = self.at.strftime("%Y-%m-%d %H:%M:%S,%f")[:-3]
         return f"[{clock}] DEBUG Completed request:{self.text} (kafka.request.logger)\n"
 
     def later(self, seconds: float) -> Logged:
-        """Return the same request so many seconds later."""
+        """Return the same request with a time that is `seconds` seconds later."""
         return replace(self, at=self.at + timedelta(seconds=seconds))
 
 
 def produce(*sizes: int, error: int = 0, **more: Any) -> Logged:
-    """Return a Produce request with a topic for each size of records, in bytes."""
+    """Return a Produce request that has a topic for each of `sizes`, with so many bytes of records. error: the error
+    code in its response.
+    """
     request = {
         "transactionalId": None,
         "acks": -1,
@@ -118,10 +121,10 @@ def produce(*sizes: int, error: int = 0, **more: Any) -> Logged:
 
 
 def fetch(*sizes: int, replica: int | None = None, old: bool = False, error: int = 0, **more: Any) -> Logged:
-    """Return a Fetch request with a topic of two partitions for each size.
+    """Return a Fetch request that has a topic of two partitions for each of `sizes`, bytes of records in the response.
 
-    replica: the id of a follower; None for a client. old: whether the request has the form before version 15, in which
-    every client sends a replica id.
+    replica: the id of a broker that fetches as a follower; None for a client. old: whether the request has the form
+    before version 15, in which every client sends a replica id.
     """
     state: dict[str, Any] = {} if replica is None else {"replicaState": {"replicaId": replica, "replicaEpoch": 11}}
     if old:
@@ -149,7 +152,7 @@ def fetch(*sizes: int, replica: int | None = None, old: bool = False, error: int
 
 
 def metadata(error: int = 0, **more: Any) -> Logged:
-    """Return a request for metadata. error: the error code of the topic in its response."""
+    """Return a Metadata request. error: the error code of the topic in its response."""
     topic = {"errorCode": error, "name": 'odd "errorCode":9', "topicId": TOPIC_ID, "partitions": []}
     return Logged("METADATA", {"topics": None}, {"throttleTimeMs": 0, "topics": [topic]}, **more)
 
@@ -157,8 +160,9 @@ def metadata(error: int = 0, **more: Any) -> Logged:
 def alter_configs(
     configs: Sequence[tuple[str, int, str | None]], *, resource: tuple[int, str] = (2, "orders"), **more: Any
 ) -> Logged:
-    """Return an IncrementalAlterConfigs request for one resource. configs: name, Kafka's number of the operation,
-    value."""
+    """Return an IncrementalAlterConfigs request for one resource. configs: (key, Kafka's number of the operation,
+    value).
+    """
     type_, name = resource
     asked = [{"name": key, "configOperation": op, "value": value} for key, op, value in configs]
     request = {
@@ -170,7 +174,7 @@ def alter_configs(
 
 
 def alter_scram(user: str, salt: str, salted: str, **more: Any) -> Logged:
-    """Return an AlterUserScramCredentials request, which the log shows with all its secrets."""
+    """Return an AlterUserScramCredentials request. The log shows all secrets in it."""
     credential = {"name": user, "mechanism": 1, "iterations": 8192, "salt": salt, "saltedPassword": salted}
     result = {"user": user, "errorCode": 0, "errorMessage": None}
     request = {"deletions": [], "upsertions": [credential]}
@@ -178,5 +182,5 @@ def alter_scram(user: str, salt: str, salted: str, **more: Any) -> Logged:
 
 
 def log_of(requests: Sequence[Logged]) -> bytes:
-    """Return all lines as a file."""
+    """Return the bytes of a log file that has these requests."""
     return "".join(each.line for each in requests).encode()

@@ -1,5 +1,6 @@
-"""A cluster of one topic that changes round by round: its metadata log, its broker's request log and authorizer log, a
-journal, and polls."""
+"""The files of a cluster with one topic, for tests: its metadata log, its broker's request log and authorizer log, a
+journal of kac, and polls. They grow by a round at a time.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,16 +25,17 @@ PASSWORD = "planted-password-4711"
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 TOPIC = "jBoaEDhbVBKNssPD7v9pjw"
 REQUESTS = 40
-"""The number of alice's requests in a round, without her change."""
+"""The number of Produce requests of alice in a round."""
 DENIALS = 7
-"""The number of her denied requests in a round; one more is allowed."""
+"""The number of alice's requests in a round that the authorizer denies; it allows one more."""
 
 
 class Site:
-    """A site with its files in a directory.
+    """The files of a cluster, in a directory of their own.
 
     Attributes:
-        records, lines, checks, polls: the numbers that were written.
+        records, lines, checks, polls: how many metadata records, request lines, authorizer decisions and polls were
+        written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,7 +58,7 @@ class Site:
         )
 
     def plan(self, lake: Lake) -> runs.Plan:
-        """Return the plan of a run for a lake of this site."""
+        """Return the plan of a run that reads this site's files into the lake."""
         return runs.Plan(lake, self.inputs)
 
     @property
@@ -65,7 +67,7 @@ class Site:
         return NOON + timedelta(minutes=self.rounds)
 
     def go_on(self, *lakes: Lake) -> None:
-        """Make another round, a minute later; deliver its polls to these lakes."""
+        """Add another round, a minute after the last one, to all files, and deliver its poll to these lakes."""
         self.rounds += 1
         text = str(self.rounds * 1000)
         self.record(*self._made_records(text))
@@ -83,13 +85,13 @@ class Site:
         self.polls += 1
 
     def record(self, *values: bytes) -> None:
-        """Write a batch to the metadata log."""
+        """Append a batch with these records to the metadata log."""
         with self.segment.open("ab") as file:
             file.write(batch(self.records, values, stamp_ms=int(self.now.timestamp() * 1000)))
         self.records += len(values)
 
     def request(self, *lines: Logged) -> None:
-        """Write lines to the request log."""
+        """Append lines to the request log."""
         with self.request_log.open("a") as file:
             file.writelines(each.line for each in lines)
         self.lines += len(lines)
@@ -130,8 +132,8 @@ class Site:
             )
 
     def problems(self, lake: Lake) -> list[str]:
-        """Return a text, such as ``5 lines, not 6``, for each kind of row in bronze whose count is wrong; an empty list
-        if each line, record, check, poll and change is there once.
+        """Return a text, such as ``5 lines, not 6``, for each kind of row whose count in bronze is wrong. The list is
+        empty if each line, record, check, poll and change is there exactly once.
         """
         requests = [row for row in held(lake, "request") if not row["quarantined"]]
         decisions = [row["minute"] for row in held(lake, "authorization") if row["minute"]]
@@ -150,7 +152,9 @@ class Site:
 
 
 def decision(at: datetime, word: str, *, rule: str | None = "DefaultDeny", topic: str = "orders") -> str:
-    """Return the line in which a broker's authorizer allows or denies alice to read a topic. at: without zone."""
+    """Return the log line in which a broker's authorizer allows or denies alice to read a topic. at: the local time,
+    without a time zone. word: as ``Denied``. rule: the rule that decided; None for a line without it.
+    """
     clock = at.strftime("%Y-%m-%d %H:%M:%S,%f")[:-3]
     by = "" if rule is None else f" based on rule {rule}"
     return (
@@ -167,6 +171,6 @@ def new_lake(where: Path, key: bytes = KEY) -> Lake:
 
 @contextmanager
 def no_session() -> Iterator[Any]:
-    """Fail if a session of Spark is started."""
+    """Raise AssertionError, in place of starting a Spark session."""
     raise AssertionError("Spark was started")
     yield

@@ -1,4 +1,6 @@
-"""Tests of denials on a real broker: from its log through Spark to `kac denied` they are the decisions that it made."""
+"""Tests of denials on a real broker: the lake, which Spark fills from the broker's log, and `kac denied` have the
+decisions that the broker made.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ cluster = lent(lambda: known_denials.cluster_of(KAFKA_4_3))
 
 
 def logged(text: str) -> Counter[tuple[str, str, str, str, bool]]:
-    """Return the number of each decision in a log, with the known names that look like lines replaced."""
+    """Return decision -> how often it is in a log. Known names that look like log lines are replaced by short ones."""
     for number, name in enumerate((TWO_LINES, FORGING, FORGED)):
         text = text.replace(f":{name} for", f":name-{number} for")
     found = [_LINE.search(line) for line in text.splitlines()]
@@ -44,7 +46,7 @@ def logged(text: str) -> Counter[tuple[str, str, str, str, bool]]:
 
 
 def of_lake(lake: Lake) -> Counter[tuple[str, str, str, str, bool]]:
-    """Return the number of each decision in the lake, with the name that has line breaks replaced in the same way."""
+    """Return decision -> how often it is in the lake. The known name with line breaks is replaced as in `logged`."""
     found: Counter[tuple[str, str, str, str, bool]] = Counter()
     for row in held(lake, "access"):
         name = row["resource_name"].replace(TWO_LINES, "name-0")
@@ -54,7 +56,7 @@ def of_lake(lake: Lake) -> Counter[tuple[str, str, str, str, bool]]:
 
 
 def denied(lake: Lake, principal: str) -> dict[tuple[str, str], Denied]:
-    """Return the denials of a principal, by operation and name."""
+    """Return (operation, name of the resource) -> the denial that kac finds for a principal."""
     with closing(reader.Tables(lake.where)) as tables:
         rows = denials(tables, Wanted(principal=principal))
     return {(row.operation, row.resource_name): row for row in rows}

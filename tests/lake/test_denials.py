@@ -1,5 +1,6 @@
-"""Tests of denials, with their principals and times: from lines of authorizer logs, from rows of a lake, and by ``kac
-denied``."""
+"""Tests of denials, with their principals and times: read from lines of authorizer logs and from rows of a lake, and
+shown by ``kac denied``.
+"""
 
 import csv
 import io
@@ -44,7 +45,7 @@ Row = tuple[Any, ...]
 
 
 def minutes(count: float) -> datetime:
-    """Return the time so many minutes after noon."""
+    """Return the time that is `count` minutes after noon."""
     return NOON + timedelta(minutes=count)
 
 
@@ -61,7 +62,9 @@ def decided(
     rule: str | None = "DefaultDeny",
     cluster: str = CLUSTER,
 ) -> Row:
-    """Return a row of ACCESS for one hour. first, last: minutes after noon of the first and the last check."""
+    """Return a row of the table `access` for one hour. first, last: the times of the first and the last check, minutes
+    after noon.
+    """
     operation, type_, name = what
     times = minutes(first), minutes(last)
     hour = times[0].replace(minute=0, second=0)
@@ -77,7 +80,9 @@ def acl(
     source: str = "kraft_log",
     author: str | None = "User:admin",
 ) -> Row:
-    """Return a row of `history` for a change of an ACL. at: minutes after noon."""
+    """Return a row of the table `history` for an ACL that was added or, if `removed`, deleted. at: minutes after
+    noon.
+    """
     old, new = ("set", None) if removed else (None, "set")
     how = "none" if author is None else "request"
     return (CLUSTER, "acl", key, attr, old, new, minutes(at), None, True, removed, author, how, source)
@@ -175,8 +180,9 @@ READ_ALICE = "ALLOW READ User:alice from *"
 
 
 def cause(where: Path, *changes: Row, allowed: float | None = None, events: Sequence[Row] = ()) -> str | None:
-    """Return the attribute of the change that kac names as the cause of a denial at noon; None if it names none.
-    changes: the history.
+    """Return the attribute of the change that kac names as the cause of a denial at noon; None if it names no change.
+    changes: the rows of the table `history`. allowed: the time of the last allowed check, minutes after noon; None
+    if there is none.
     """
     access = [decided(0, 5)] + ([] if allowed is None else [decided(allowed, allowed, allowed=True)])
     change = only(lake_of(where, access, changes, events)).change
@@ -252,8 +258,8 @@ def test_the_users_credentials_count_where_no_acl_explains_it(tmp_path: Path) ->
 
 
 def test_a_change_that_only_a_later_poll_shows_is_named(tmp_path: Path) -> None:
-    """kac names a change that the poll at 12:40 shows for the first time since the poll at 11:40, if the denial was in
-    between.
+    """kac names a change as the cause of a denial at noon if the poll at 11:40 does not show the change, and the next
+    poll, at 12:40, does.
     """
     shown = acl(40, READ_ALICE, removed=True, source="snapshot", author=None)
     event = (CLUSTER, minutes(40), 3_600_000, None, "acl", "TOPIC:LITERAL:orders", READ_ALICE, "delete", None, None)
@@ -373,12 +379,14 @@ TAIL = " for request = FindCoordinator with resourceRefCount = 1 based on rule D
 
 
 def of_bob(group: str) -> str:
-    """Return a broker's message that denies bob to describe a group."""
+    """Return the message of a broker's log that denies bob the right to describe a group."""
     return f"{OF_BOB}{group}{TAIL}"
 
 
 def found_in(text: str, cut: int | None = None) -> list[Check | Damaged]:
-    """Return the results of reading a log in blocks of at least `cut` bytes, which end at line breaks."""
+    """Return what is found in an authorizer log: decisions and damaged lines. cut: read it in blocks of at least so
+    many bytes, which end at line breaks; None for one block.
+    """
     data = text.encode()
     blocks, begin = [], 0
     while begin < len(data):
@@ -436,7 +444,9 @@ def camel(name: str) -> str:
 
 
 def written(access: Access, rule: str | None, *, old: bool) -> str:
-    """Return a broker's message. old: whether in the form of AclAuthorizer."""
+    """Return the message that a broker logs for a decision. old: whether in the form of AclAuthorizer, of older
+    releases.
+    """
     operation = f"Operation = {camel(access.operation)}" if old else f"operation = {access.operation}"
     by = "" if rule is None else f" based on rule {rule}"
     return (
@@ -483,8 +493,9 @@ PIECES = st.sampled_from(
 )
 @example([of_bob("x"), f"\n{HEAD}{FORGED}{BEHIND}\n{of_bob('x')}"], None)
 def test_a_client_can_not_speak_for_another(names: list[str], cut: int | None) -> None:
-    """Unless the first line of a name ends like a message, each decision that is read has the right principal and
-    result, whatever the names contain."""
+    """Each decision that kac reads has the right principal and the right result, whatever names clients choose, unless
+    the first line of a name ends like a message.
+    """
     firsts = (f"{HEAD}{OF_BOB}{name.partition(chr(10))[0]}" for name in names if "\n" in name)
     assume(all(reasons(found_in(first)) == [lines.NO_END] for first in firsts))
     text = "".join(f"{HEAD}{of_bob(name)}{BEHIND}\n" for name in names)
@@ -500,7 +511,7 @@ def test_a_client_can_not_speak_for_another(names: list[str], cut: int | None) -
 @example([TAIL, "\n", "g"])
 @example([TAIL, "\n", HEAD, "Principal = User:root", BEHIND, "\n", "Principal = User:root"])
 def test_a_client_can_not_have_a_log_refused(pieces: list[str]) -> None:
-    """No name counts as damage if its end is in the log."""
+    """No name counts as damage if the log contains the name's end."""
     text = f"{HEAD}{of_bob(''.join(pieces))}{BEHIND}\n".encode()
     assert [
         row for batch in counted(Whose("c", 1, "f"), [(0, text)]) for row in batch.column("damaged").to_pylist() if row
@@ -567,7 +578,7 @@ def test_what_is_no_whole_line_is_kept_as_damaged(line: str, reason: str) -> Non
 
 def test_a_line_behind_a_cut_one_may_have_its_end() -> None:
     """If a group's name ends with the beginning of another decision, kac counts the line as ambiguous, because the rest
-    of that line is the broker's own text.
+    of the line comes from the broker itself.
     """
     planted = f"g\n{FORGED.partition(' for request')[0]}"
     found = found_in(f"{HEAD}{of_bob(planted)}{BEHIND}\n")
@@ -575,8 +586,8 @@ def test_a_line_behind_a_cut_one_may_have_its_end() -> None:
 
 
 def test_other_messages_of_the_logger_are_no_decisions() -> None:
-    """kac reads no decision from AclAuthorizer's messages about the ACLs that it found, which contain clients'
-    names.
+    """kac takes AclAuthorizer's messages about the ACLs that it found, which contain names chosen by clients, for no
+    decision.
     """
     named = "[2026-11-21 10:00:00,123] DEBUG No acl found for resource ResourcePattern(resourceType=GROUP, name={}, "
     named += f"patternType=LITERAL), authorized = false{BEHIND}\n"
@@ -602,8 +613,8 @@ def test_checks_of_super_users_are_no_damage() -> None:
 
 
 def test_long_attacks_take_a_second() -> None:
-    """The search for decisions takes less than 5 s of CPU time, although each of 16,000 lines may be the end of a
-    decision that begins before it.
+    """The search for decisions takes less than five seconds of CPU time, even if each of 16,000 lines could be the end
+    of a decision that begins in an earlier line.
     """
     begin = f"{HEAD}{OF_BOB}g\n"
     text = (begin + f"x{TAIL}{BEHIND}\n" * 400) * 40
@@ -611,8 +622,8 @@ def test_long_attacks_take_a_second() -> None:
 
 
 def test_a_line_that_goes_on_behind_a_cut_one_is_nobodys() -> None:
-    """If a broker was killed during a write, and wrote the next message to the same line, kac counts the line as
-    ambiguous.
+    """If a broker was killed while it wrote a message, and its next message follows in the same line, kac counts the
+    line as ambiguous.
     """
     text = f"{HEAD}Principal = User:root is Den{decision(AT, 'Denied')}"
     found = found_in(text)
@@ -682,7 +693,7 @@ def source(path: Path, bad: float = 0.01, zone: str = "UTC") -> AuthorizerLogs:
 
 
 def read(of: AuthorizerLogs, start: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the end offset and the rows of a batch."""
+    """Read a batch of authorizer logs from the offset `start`; return the end offset and the rows."""
     end = of.newest(start)
     return end, [row for part in of.parts(start, end) for batch in of.read(part) for row in batch.to_pylist()]
 
@@ -731,7 +742,9 @@ def test_much_damage_is_refused_and_odd_names_are_not(tmp_path: Path) -> None:
 @pytest.mark.parametrize("year", ["0001", "9000", "9999"])
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kolkata"])
 def test_a_name_with_a_time_far_away_stops_nothing(tmp_path: Path, year: str, zone: str) -> None:
-    """A line with a year far away, which a client put into the name of a group, ends no read and gives no row."""
+    """If a client puts a line with a year far away into the name of a group, the read does not end at this line, and
+    the line gives no row.
+    """
     path = tmp_path / "kafka-authorizer.log"
     edge = "01-01 00:00:00,000" if year == "0001" else "12-31 23:30:00,000"
     good, planted = decision(AT, "Denied"), FORGED.replace("2026-11-30 01:02:03,004", f"{year}-{edge}")
@@ -744,8 +757,8 @@ def test_a_name_with_a_time_far_away_stops_nothing(tmp_path: Path, year: str, zo
 
 
 def test_a_client_can_not_make_two_brokers_of_one(tmp_path: Path) -> None:
-    """A client's text that looks like the address of a broker in a request log does not make kac refuse a log as that
-    of two brokers.
+    """If a client's text in a log looks like the address of another broker, kac does not refuse the log as one of two
+    brokers.
     """
     path = tmp_path / "kafka-authorizer.log"
     for number, address in enumerate("ab"):

@@ -1,5 +1,6 @@
-"""Tests of updates that fail, or are killed with all their processes: the next update completes them, and each line and
-record is in the lake once."""
+"""Tests of updates that fail or are killed with all their processes: the next update completes them, and then each line
+and record is in the lake exactly once.
+"""
 
 import os
 import random
@@ -27,12 +28,15 @@ from tests.support.patience import LONG_PATIENCE
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark-two"), pytest.mark.timeout(1800)]
 MOMENTS = tuple(f"{when}:{name}" for name in schema.TABLES for when in ("before", "after"))
 CHOSEN = ("after:authorization", "before:history", "after:access")
-"""Moments to end an update: right after a write of bronze, in the middle of gold, and when only the checkpoint is
-missing."""
+"""Three moments at which an update is ended: right after a table of bronze was written, between tables of gold, and
+when only the checkpoint is not yet written.
+"""
 
 
 def begun(lake: Lake, site: Site, deaths: Sequence[str] = ()) -> subprocess.Popen[str]:
-    """Start an update as a process group."""
+    """Start an update of the lake as a process group of its own, which kills itself at the first of the moments
+    `deaths`.
+    """
     file = Path(f"{lake.where}.json")
     file.write_bytes(msgspec.json.encode(Told(lake.where, site.inputs, tuple(deaths))))
     command = [sys.executable, "-m", "tests.lake.dying_update", str(file)]
@@ -49,7 +53,7 @@ def begun(lake: Lake, site: Site, deaths: Sequence[str] = ()) -> subprocess.Pope
 
 
 def ended(update_of: subprocess.Popen[str]) -> tuple[int, str]:
-    """Return the exit code of an update, and the last line that it printed."""
+    """Wait until an update ends; return its exit code and the last line that it printed."""
     try:
         said, _ = update_of.communicate(timeout=LONG_PATIENCE)
     except subprocess.TimeoutExpired:
@@ -60,8 +64,9 @@ def ended(update_of: subprocess.Popen[str]) -> tuple[int, str]:
 
 @pytest.mark.takes(60)
 def test_ended_three_times_a_lake_has_everything_once(two: TwoLakes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The update is killed at the first moment. At the others it fails: an exception leaves the tables and checkpoints
-    of a kill, and starts no Java.
+    """A lake whose update was ended at three moments has all rows once. At the first moment the update is killed. At
+    the others it raises an exception, which leaves the same tables and checkpoints as a kill and does not start Java
+    again.
     """
     two.go_on(3)
     first, *others = CHOSEN
@@ -107,7 +112,9 @@ def test_killed_at_a_hundred_moments_a_lake_has_everything_once(two: TwoLakes) -
 
 @pytest.mark.long
 def test_what_fails_at_every_write_is_ended_by_the_next(two: TwoLakes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one session: an exception instead of each kill, and a new application after each."""
+    """A lake whose updates fail at every write, one after another, has all rows once. All run in one Spark session,
+    with an exception in place of a kill, and a new application after it.
+    """
     two.go_on()
     left = set(MOMENTS)
     for _ in range(len(MOMENTS) + 1):
@@ -123,8 +130,8 @@ def test_what_fails_at_every_write_is_ended_by_the_next(two: TwoLakes, monkeypat
 
 
 def failed_at(two: TwoLakes, monkeypatch: pytest.MonkeyPatch, moments: Collection[str]) -> str | None:
-    """Update the disturbed lake, and raise an exception at the first of these moments that comes. Return that moment;
-    None if the update succeeded.
+    """Update the disturbed lake, and raise an exception at the first of these moments that is reached. Return this
+    moment; None if the update succeeds, because it reaches none.
     """
     failed: list[str] = []
     save = tables.Tables._save
@@ -146,12 +153,12 @@ def failed_at(two: TwoLakes, monkeypatch: pytest.MonkeyPatch, moments: Collectio
 
 
 class Died(Exception):
-    """The exception that stands for a kill."""
+    """Raised within an update in place of a kill."""
 
 
 @contextmanager
 def died_in_spark() -> Iterator[None]:
-    """Raise Died if it is the cause of Spark's error."""
+    """If an error of Spark was caused by Died, raise Died in its place."""
     try:
         yield
     except runs.SparkFailed as wrong:
@@ -170,7 +177,9 @@ def test_the_second_of_two_is_refused_by_name(two: TwoLakes) -> None:
 @pytest.mark.takes(40)
 @pytest.mark.parametrize("news", [1, pytest.param(0, marks=pytest.mark.long)])
 def test_lost_checkpoints_take_nothing_in_twice(two: TwoLakes, news: int) -> None:
-    """Sources continue at the offsets in bronze's commits; gold is built again. news: rounds after the last update."""
+    """If the checkpoints are lost, each source continues at the offset in bronze's last commit, and gold is built
+    again; no row is in the lake twice. news: the number of rounds since the last update.
+    """
     if not news or two.disturbed.version(schema.KRAFT_RECORD) < 1:
         two.compare()
     two.go_on(news)
@@ -181,8 +190,9 @@ def test_lost_checkpoints_take_nothing_in_twice(two: TwoLakes, news: int) -> Non
 
 @pytest.fixture
 def small_disk(two: TwoLakes) -> Iterator[Callable[[int], None]]:
-    """A separate disk with 64 KiB left for the records of the disturbed lake. The value is a function that changes the
-    disk's size, in bytes."""
+    """Mount a separate disk with 64 KiB left for the rows of the disturbed lake. Provide a function that sets the size
+    of this disk, in bytes.
+    """
     if two.disturbed.version(schema.KRAFT_RECORD) < 1:
         two.go_on()
         two.update(two.disturbed)
@@ -211,13 +221,15 @@ def small_disk(two: TwoLakes) -> Iterator[Callable[[int], None]]:
 
 
 def mount(*options: str) -> int:
-    """Run mount, and return its exit code."""
+    """Run the command mount with these options, and return its exit code."""
     return subprocess.run(["mount", *options], check=False, stderr=subprocess.DEVNULL).returncode
 
 
 @pytest.mark.long
 def test_a_full_disk_is_said_and_the_next_update_is_whole(two: TwoLakes, small_disk: Callable[[int], None]) -> None:
-    """The failed batch is the first of a new checkpoint; its successor still begins at the end of bronze."""
+    """An update on a full disk fails with a message, and the next one on a larger disk completes it. The failed batch
+    is the first of a new checkpoint; the next one still begins at the end of bronze.
+    """
     shutil.rmtree(Path(two.disturbed.where, "checkpoints", "kraft_log"), ignore_errors=True)
     two.go_on()
     for number in range(1000):

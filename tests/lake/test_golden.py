@@ -1,5 +1,4 @@
-"""Tests of the comparison of golden tables, which finds each difference, and of the golden worlds, which are
-complete."""
+"""Tests of golden tables: the comparison finds each difference, and the stored histories are complete."""
 
 import hashlib
 import zipfile
@@ -35,7 +34,7 @@ USAGE: dict[str, Any] = {
 
 
 def told(*rows: dict[str, Any]) -> str:
-    """Return the differences of the rows from `USAGE`, with a second row on both sides."""
+    """Return the differences of these rows from `USAGE`, as text, with the same second row on both sides."""
     return golden.differences("quota_usage", [USAGE, {**USAGE, "broker_id": 2}], [*rows, {**USAGE, "broker_id": 2}])
 
 
@@ -95,7 +94,7 @@ def test_a_summary_says_where_a_table_differs() -> None:
 
 
 def event(attr: str, value: str | None, digest_of: str | None = None) -> dict[str, Any]:
-    """Return a row of `change_event`."""
+    """Return a row of the table `change_event`."""
     text = value if digest_of is None else digest_of
     sha256 = None if text is None else hashlib.sha256(text.encode()).hexdigest()
     rest = dict.fromkeys(TABLES["change_event"].names)

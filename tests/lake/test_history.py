@@ -1,4 +1,4 @@
-"""Tests of the history and of the authors of changes. Each case has its own cluster."""
+"""Tests of the table `history`, and of the authors of changes in it. Each case has its own cluster."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.lake.gold_rows import covers_of, events_of, polls_of
 AT = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 Row = dict[str, Any]
 Told = tuple[float, str | None, str | None, str | None, str, str]
-"""An expected row: seconds after `AT`, old value, new value, principal, attribution, source."""
+"""An expected row of `history`: seconds after `AT`, old value, new value, principal, attribution, source."""
 
 
 class Case:
-    """Changes of one attribute, polls, and the expected rows."""
+    """A case: changes of one attribute, polls, and the expected rows of `history`."""
 
     def __init__(self, name: str, attr: str = "k", entity: tuple[str, str] = ("topic", "orders")) -> None:
         self.name, self.attr, self.entity = name, attr, entity
@@ -31,7 +31,9 @@ class Case:
         self.wanted: list[Told] = []
 
     def told(self, seconds: float, source: str, value: str | None, who: str | None = None, **more: Any) -> Case:
-        """Add a change. value: None for a deletion."""
+        """Add a change that a source shows, `seconds` seconds after `AT`. value: None for a deletion. who: the
+        principal; None if the source does not name one.
+        """
         op = "delete" if value is None else "set"
         how = "none" if who is None else {"journal": "journal"}.get(source, "request")
         row = {
@@ -189,7 +191,7 @@ TOPIC, BROKER = 2, 4
 
 
 class AuthorCase:
-    """The rows of a cluster's sources, by table. Times are seconds after `AT`."""
+    """Table -> the rows that a cluster's sources give. Methods add rows; their times are seconds after `AT`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -217,7 +219,7 @@ class AuthorCase:
         return self.record(seconds, "ConfigRecord", hmac, **fields)
 
     def checkpoint(self, seconds: float, **configs: str) -> AuthorCase:
-        """Add a snapshot of the log in which the topic has these configs, and x with the value 0."""
+        """Add a snapshot of the metadata log, in which the topic has these configs, and the config x the value 0."""
         self.offset += 1
         for index, (name, value) in enumerate({"x": "0", **configs}.items()):
             fields = {"resourceType": TOPIC, "resourceName": "orders", "name": name, "value": value}
@@ -300,7 +302,9 @@ class AuthorCase:
 
 
 def _authors() -> Iterator[tuple[AuthorCase, str | None, str]]:
-    """Yield cases with one relevant change in the log or in polls, each with the author and the attribution."""
+    """Yield cases with one change, in the log or in polls; with each, its expected author (None if unknown) and
+    attribution.
+    """
 
     def set_5(name: str) -> AuthorCase:
         return AuthorCase(name).config(0, "k", "5")
@@ -367,7 +371,7 @@ def _authors() -> Iterator[tuple[AuthorCase, str | None, str]]:
 
 
 def _deletions() -> Iterator[tuple[AuthorCase, str | None]]:
-    """Yield cases in which a topic with a config is deleted, each with the author."""
+    """Yield cases in which a topic with a config is deleted, each with the expected author; None if it is unknown."""
     topic = {"name": "orders", "topicId": "T1"}
     for name, asked, who in (
         ("topic gone", {"attr": ":topic_id", "op": "delete", "api": "DELETE_TOPICS"}, "User:alice"),
@@ -386,7 +390,7 @@ def _bronze(cases: list[AuthorCase]) -> Bronze:
 
 
 def _checkpoints() -> AuthorCase:
-    """Return the case of a log that begins with a snapshot, and lacks a part."""
+    """Return the case of a metadata log that begins with a snapshot, and in which some offsets are missing."""
     case = AuthorCase("snapshots").checkpoint(-300, old="1", kept="1", reset="1").config(-200, "kept", "2")
     return case.checkpoint(-100, kept="2", new="3", reset="9").config(0, "kept", "2")
 

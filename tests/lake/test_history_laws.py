@@ -1,4 +1,4 @@
-"""Laws of the history, tested on many small worlds at once, each with its own cluster."""
+"""Tests of properties of the table `history` that hold for any cluster, on many small random clusters at once."""
 
 import random
 from collections import defaultdict
@@ -30,7 +30,7 @@ _TABLES = {**TABLES, **PARTS}
 
 @dataclass
 class Told:
-    """A world, and the rows of its sources."""
+    """A random history, and the rows that its sources give."""
 
     world: World
     polls: list[int] = field(default_factory=list)
@@ -38,7 +38,9 @@ class Told:
 
 
 def all_by_log(seed: int, by_journal: bool) -> Told:
-    """Return a world with its whole log, some polls, and all authors in one source."""
+    """Return a history with the rows of its whole metadata log and of some polls. The authors of all changes are in one
+    source: the journal if `by_journal`, else the request logs.
+    """
     dice = random.Random(seed)
     world = worlds.renamed(worlds.made(seed, STEPS), f"{seed}-{'journal' if by_journal else 'requests'}")
     told = Told(world, sorted(dice.sample(range(1, STEPS + 1), dice.randint(0, 3))))
@@ -52,7 +54,7 @@ def all_by_log(seed: int, by_journal: bool) -> Told:
 
 
 def some_of_all(seed: int) -> Told:
-    """Return a world with its polls, and a part of each other source or nothing."""
+    """Return a history with the rows of its polls, and, of each other source, with some of its rows or none."""
     dice = random.Random(seed)
     world = worlds.renamed(worlds.made(seed, STEPS), f"{seed}-some")
     told = Told(world, sorted(dice.sample(range(1, STEPS + 1), dice.randint(1, 6))))
@@ -80,7 +82,9 @@ def _once(rows: list[Row]) -> list[Row]:
 
 
 def tables(told: list[Told], shuffled: int | None = None) -> tuple[list[Row], list[Row]]:
-    """Return the rows of change_event and history. shuffled: a seed for another order of rows; None keeps the order."""
+    """Return the rows of change_event and of history. shuffled: the seed by which the incoming rows are put into
+    another order; None keeps the order.
+    """
     read = []
     for table in BRONZE:
         rows = [row for each in told for row in each.rows[table]]
@@ -122,7 +126,9 @@ def test_history_is_what_happened(seeds: list[int]) -> None:
 
 
 def _cover_time_once(rows: list[Row]) -> None:
-    """Check that the values of an attribute follow each other without a gap, and that the last one is current."""
+    """Check that each value of an attribute is valid until the next one begins, and that the last one is current.
+    Raises AssertionError otherwise.
+    """
     by_key: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: row["valid_from"]):
         by_key[row["entity_type"], row["entity_key"], row["attr"]].append(row)

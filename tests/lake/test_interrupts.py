@@ -1,4 +1,4 @@
-"""Tests of Ctrl-C at moments when Python would lose it."""
+"""Tests of Ctrl-C at moments at which Python itself would lose it."""
 
 import logging
 import signal
@@ -14,7 +14,9 @@ PATIENCE = 30.0
 
 
 def raised_in(work: Callable[[], object]) -> None:
-    """Check that KeyboardInterrupt is raised soon after the work."""
+    """Call `work`, which sends an interrupt to this process. Check that KeyboardInterrupt is raised in it or within
+    `PATIENCE` seconds after it.
+    """
 
     def worked() -> None:
         work()
@@ -26,7 +28,9 @@ def raised_in(work: Callable[[], object]) -> None:
 
 @pytest.fixture
 def noted() -> Iterator[list[str]]:
-    """A list for events in their order. Checks at the end that the former handler is restored."""
+    """Provide a list in which a test notes events in their order. After the test, check that the signal handler is the
+    one from before.
+    """
     before = signal.getsignal(signal.SIGINT)
     yield []
     assert signal.getsignal(signal.SIGINT) is before
@@ -64,7 +68,7 @@ def test_in_logging_it_waits_until_the_lock_is_free(noted: list[str]) -> None:
 
 
 class Lost:
-    """A session whose connection to Java is broken."""
+    """A Spark session whose connection to Java is broken: `stop` raises OSError."""
 
     def stop(self) -> None:
         raise OSError(107, "Transport endpoint is not connected")

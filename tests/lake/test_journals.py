@@ -1,5 +1,6 @@
-"""Tests of kac's journals as rows: equal to kac's own reading, read at once or in pieces; no secret is in them, and
-damaged lines are quarantined."""
+"""Tests of kac's journals as rows of a lake: they equal what kac itself reads, whether read at once or in pieces. No
+secret is in them, and damaged lines are quarantined.
+"""
 
 import json
 import os
@@ -59,7 +60,9 @@ def row(
     *,
     hidden: bool = False,
 ) -> tuple[Any, ...]:
-    """Return an expected row. source: of the old value. hidden: whether it is sensitive."""
+    """Return an expected row. source: the source of the old value. hidden: whether the value is sensitive, so it is not
+    in the row.
+    """
     return kind, key, attribute, op, value, old, source, hidden
 
 
@@ -186,7 +189,7 @@ EDITS: list[tuple[plan_edits.Edit, Was, list[tuple[Any, ...]]]] = [
     (plan_edits.SetFeature("group.version", 1), 0, [row("feature", "group.version", ":level", "set", "1", "0")]),
 ]
 THAT_SET = [each for each in EDITS if each[2]]
-"""Edits with rows: an action such as an election sets no lasting value."""
+"""The edits that have rows. An action such as an election sets no lasting value, so it has none."""
 
 
 def intent(
@@ -212,7 +215,7 @@ def journal(folder: Path, *lines: bytes) -> Path:
 
 
 def whole(path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the changes of a journal, and its unreadable lines."""
+    """Read a whole journal; return the rows of its changes, and its unreadable lines."""
     read = read_journal(path, 7).to_pylist()
     bad = [row["quarantined"] for row in read if row["quarantined"] is not None]
     return [row for row in read if row["quarantined"] is None], bad
@@ -290,7 +293,9 @@ ENDS = st.builds(journal_entries.Ended, STATUSES, st.sampled_from([None, LOST]))
 
 @st.composite
 def journals(draw: st.DrawFn) -> list[journal_entries.Numbered | journal_entries.Note]:
-    """Draw the mixed lines of several changes, with one or two requests each, and the outcomes as far as written."""
+    """Draw the lines of a journal of several changes, mixed with each other: each change has one or two requests, and
+    the outcomes of some of them.
+    """
     threads: list[list[journal_entries.Numbered | journal_entries.Note]] = []
     for number in range(1, draw(st.integers(1, 5)) + 1):
         chosen = draw(st.lists(st.sampled_from(THAT_SET), min_size=1, max_size=4))
@@ -348,8 +353,9 @@ def test_edits_end_as_kac_itself_says(
 
 
 class Reading:
-    """A lake's source of journals that is read again and again, with the rows that would be in the lake and the
-    quarantined lines."""
+    """A source of journals that is read again and again. It keeps the rows that would be in the lake, and the
+    quarantined lines.
+    """
 
     def __init__(self, lake: Path, *paths: Path) -> None:
         inputs = Inputs(journals=tuple(Journals(str(path)) for path in paths))
@@ -359,7 +365,7 @@ class Reading:
         self.bad: list[dict[str, Any]] = []
 
     def go_on(self) -> int:
-        """Read the new lines; return the number of journals that were read."""
+        """Read the lines that are new since the last read; return the number of journals that were read."""
         start, end = self.at, json.loads(json.dumps(self.source.newest(self.at)))
         parts = self.source.parts(start, end)
         for part in parts:
@@ -378,7 +384,7 @@ class Reading:
 
 
 def _sorted(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows without the time of reading, sorted."""
+    """Return the rows without the time at which they were read, sorted."""
     timeless = ({**row, "read_ts": None} for row in rows)
     return sorted(timeless, key=lambda row: (row["change_id"], row["edit"], row["attr"]))
 
@@ -473,8 +479,9 @@ def test_a_journal_of_segments_is_read_as_one(
     records: list[journal_entries.Numbered | journal_entries.Note],
     cuts: list[int],
 ) -> None:
-    """The rows of segments, read as they come, are those of a single file; the lines of a change are in several
-    segments."""
+    """A journal in segments, which are read as they are written, gives the same rows as a single file, also if the
+    lines of a change are in several segments.
+    """
     lines = list(map(line_of, records))
     at_once = whole(journal(tmp_path_factory.mktemp("single"), *lines))[0]
     folder = tmp_path_factory.mktemp("journal")

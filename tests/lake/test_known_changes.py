@@ -1,5 +1,6 @@
-"""Tests of the way from logs of real brokers to the tables: each change has its author, and the throttled client its
-quota."""
+"""Tests of the path from the logs of real brokers to the lake's tables: each change has its author, and the throttled
+client has its quota.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ _ROW = ("kind", "entity_type", "entity_key", "attr", "value", "source", "is_sens
 
 
 def unpacked(folder: Path, cluster_id: str) -> Inputs:
-    """Unpack the metadata log and the request logs of the known changes into a directory; return them as inputs."""
+    """Unpack the metadata log and the request logs of the known changes into a folder; return them as inputs of a
+    lake.
+    """
     with zipfile.ZipFile(golden.KNOWN) as archive:
         archive.extractall(folder)
     logs = [
@@ -40,7 +43,7 @@ def unpacked(folder: Path, cluster_id: str) -> Inputs:
 
 
 def deliver_polls(lake: Lake, rows: golden.Rows, name: str) -> None:
-    """Deliver rows of `snapshot` as a host does."""
+    """Deliver rows of the table `snapshot` to a lake as a polling host does, under this name."""
     polls = {(row["cluster_id"], row["observed_ts"]): list[Sequence[object]]() for row in rows}
     for row in rows:
         of_row = [row.get(each) for each in _ROW]
@@ -49,8 +52,9 @@ def deliver_polls(lake: Lake, rows: golden.Rows, name: str) -> None:
 
 
 def taken_in(spark: SparkSession, lake: Lake, world: golden.World, folder: Path) -> list[Report]:
-    """Update a lake with the poll before the changes, with the logs and the poll after them, and without new data;
-    return the reports."""
+    """Update a lake three times: with the poll before the changes; with the logs and the poll after the changes; and
+    without new data. Return the three reports.
+    """
     first, second = world.steps
     inputs = unpacked(folder, first["snapshot"][0]["cluster_id"])
     reports = []
@@ -63,7 +67,7 @@ def taken_in(spark: SparkSession, lake: Lake, world: golden.World, folder: Path)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of the lake and the brokers' files."""
+    """Provide the directory of the lake and the brokers' files."""
     return tmp_path_factory.mktemp("known")
 
 
@@ -74,13 +78,13 @@ def lake(folder: Path) -> Lake:
 
 @pytest.fixture(scope="module")
 def reports(spark: SparkSession, lake: Lake, folder: Path) -> list[Report]:
-    """The reports of the updates that read the changes."""
+    """Update the lake with the known changes, and provide the reports of the updates."""
     return taken_in(spark, lake, golden.known_changes(), folder)
 
 
 @pytest.fixture(scope="module")
 def history(lake: Lake, reports: list[Report]) -> list[Row]:
-    """The rows of the history, the oldest first."""
+    """Provide the rows of the table `history`, the oldest first."""
     assert [report.status for report in reports] == ["done"] * 3
     return sorted(held(lake, "history"), key=lambda row: row["valid_from"])
 

@@ -1,5 +1,6 @@
-"""Tests of real brokers' metadata logs against Kafka's own DumpLogSegments: equal record by record, with secrets
-compared by HMAC."""
+"""Tests of real brokers' metadata logs: kac reads the same records as Kafka's own DumpLogSegments. Secrets are compared
+by their HMAC.
+"""
 
 import asyncio
 import contextlib
@@ -68,7 +69,9 @@ MADE_BY_ALL = {
 }
 
 NOT_HEARD_OF = ("does not exist as expected", "Invalid config(s)")
-"""Errors of tools about an entity that was just created: brokers learn of new entities later."""
+"""Texts of errors with which tools fail for an entity that was just created, because brokers learn of it later than the
+controller.
+"""
 UNREGISTER_CONTROLLER = 29
 NUMBERS = {schema.name: schema.api_key for schema in known_schemas().values()}
 
@@ -87,7 +90,9 @@ class Recorded:
 
 @pytest.fixture(params=[kafka_jars.KAFKA_4_3, pytest.param(kafka_jars.KAFKA_3_9, marks=pytest.mark.long)])
 def logs(request: pytest.FixtureRequest) -> Iterator[Recorded]:
-    """The logs of a real cluster, recorded again if a file changes that makes the recording."""
+    """Provide the metadata logs of a real cluster. They are recorded again if a file changes that takes part in the
+    recording.
+    """
     version: str = request.param
     support = Path(kafka_cluster.__file__).parent
     made_by = (Path(__file__), *(support / name for name in ("kafka_cluster.py", "kafka_commands.py", "kafka_jars.py")))
@@ -162,8 +167,8 @@ def test_the_schemas_are_those_of_the_newest_release_and_have_all_of_the_others(
 
 
 def test_a_controller_that_is_unregistered(tmp_path: Path) -> None:
-    """kac reads Kafka 4.4's record of an unregistered controller as an ordinary row. 4.4 has no published tool that
-    sends the request.
+    """kac reads the record that Kafka 4.4 writes for an unregistered controller as an ordinary row. The test sends the
+    request itself, because no published tool of 4.4 does.
     """
     start = contextlib.contextmanager(real_clusters.running)
     with start(lambda: KafkaCluster(kafka_jars.RELEASES["4.4"], brokers=2)) as cluster:
@@ -193,7 +198,9 @@ async def _quorum(cluster: KafkaCluster) -> Quorum:
 
 
 def _unregister_controller(address: tuple[str, int], controller: int) -> int:
-    """Send the request to a broker as bytes, because no other code knows it; return the error code of the response."""
+    """Send the request that unregisters a controller to a broker, as bytes, because no library knows it. Return the
+    error code of the response.
+    """
     request = struct.pack(">hhih4sx", 94, 0, 1, 4, b"test") + struct.pack(">ix", controller)
     with socket.create_connection(address, patience.PATIENCE) as connection:
         connection.sendall(struct.pack(">i", len(request)) + request)
@@ -287,7 +294,7 @@ def _produce(cluster: KafkaCluster) -> None:
 
 
 def _wait_for_a_snapshot(folder: Path) -> None:
-    """Wait until the folder has a snapshot besides the first one of a new cluster; fail after 60 s."""
+    """Wait until the folder has a snapshot besides the first one of a new cluster. Fails after 60 seconds."""
     deadline = time.monotonic() + 60
     while not any(not path.name.startswith("0" * 20) for path in folder.glob("*.checkpoint")):
         assert time.monotonic() < deadline, sorted(folder.iterdir())
@@ -309,8 +316,9 @@ def _read(*folders: Path) -> list[dict[str, Any]]:
 
 
 def _dumped(cluster_id: str, folder: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the output of DumpLogSegments as rows. Values that are hidden in `rows` are hidden, with the HMAC of their
-    contents."""
+    """Return the output of DumpLogSegments as rows. For values that are hidden in `rows`, they have the HMAC in place
+    of the value.
+    """
     made = list(_records((folder.parent / "dump.txt").read_text(), cluster_id))
     hidden = {(row["file"], row["record_index"], row["log_offset"]): row for row in rows if row["value_hmac"]}
     for each in made:

@@ -1,4 +1,4 @@
-"""Tests of the metadata log: its files, its records, their keys and their secrets."""
+"""Tests of reading the metadata log: its files, its records, the keys of records, and secrets in them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def topic(name: str) -> bytes:
 
 @dataclass(frozen=True)
 class Read:
-    """The results of reading a log."""
+    """The results of reading a metadata log. troubles: damage that was found."""
 
     plan: kraft.LogPlan
     rows: list[dict[str, Any]]
@@ -82,7 +82,9 @@ def snapshot(folder: Path, end: int, values: Sequence[bytes], *, footer: bool = 
 
 
 def chain(*batches: Sequence[bytes] | bytes, base: int = 0, epoch: int = 1) -> list[bytes]:
-    """Return batches that follow one another; a value instead of a list is a leader change."""
+    """Return batches that follow each other from offset `base`. A value in place of a list of values gives a control
+    batch with a leader change.
+    """
     made, offset = [], base
     for values in batches:
         if isinstance(values, bytes):
@@ -296,8 +298,8 @@ def test_transactions_count_when_they_end_and_not_when_they_abort(new_folder: Pa
 )
 @examples(20, at_length=60)
 def test_however_transactions_lie_what_counts_is_read(drawn: list[list[str]], split: int, pieces: int) -> None:
-    """kac reads exactly the records that are outside of transactions or in completed ones, and goes on at the beginning
-    of an open transaction. B, E and A begin, end and abort a transaction if possible; t is a topic.
+    """kac reads exactly the records that are in no transaction or in a completed one, and continues at the beginning of
+    an open transaction. In `drawn`, B, E and A begin, end and abort a transaction if possible; t is a topic record.
     """
     is_open, offset = False, 0
     batches: list[list[bytes]] = []
@@ -330,8 +332,8 @@ def test_however_transactions_lie_what_counts_is_read(drawn: list[list[str]], sp
 
 
 def fetched_in_pieces(batches: Sequence[bytes], pieces: int) -> tuple[list[int], int]:
-    """Fetch a log a few batches at a time, each time from the next offset. Return the offsets of its records, and the
-    final next offset. Fail if a batch counts as damaged.
+    """Fetch a log at most `pieces` batches at a time, each time from the next offset. Return the offsets of its
+    records, and the final next offset. Raises AssertionError if a batch counts as damaged.
     """
     firsts = [int.from_bytes(each[:8], "big") for each in batches]
     end = firsts[-1] + int.from_bytes(batches[-1][23:27], "big") + 1
@@ -529,7 +531,7 @@ _SOMETHING = st.sampled_from(ALL).flatmap(lambda known: st.tuples(st.just(known)
 
 
 def _shown(known: kraft.RecordSchema, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a record as a row may show them, with secrets hidden."""
+    """Return the fields of a record as a row has them, with a placeholder for secrets."""
     if known.name == "UserScramCredentialRecord":
         return given | dict.fromkeys(("salt", "storedKey", "serverKey"), "[hidden]")
     if known.name == "ConfigRecord" and given["value"] is not None:
@@ -699,7 +701,9 @@ OTHERS = (
 
 
 def world(seed: int) -> pa.Table:
-    """Return the log of a small world with its snapshots, and records about unknown entities or none."""
+    """Return the metadata log of a random small cluster, with its snapshots, and with records about unknown entities
+    and about none.
+    """
     made = worlds.made(seed, 40)
     rows = [*worlds.log_rows(made), *worlds.checkpoint_rows(made, 20)]
     rows += [{**rows[0], "record_type": type_, "payload": payload, "value_hmac": None} for type_, payload in OTHERS]

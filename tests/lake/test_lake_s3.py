@@ -1,5 +1,6 @@
-"""Tests of a lake in an S3 bucket: written, read and locked in a running store; and the messages if the store
-refuses."""
+"""Tests of a lake in an S3 bucket: it is written, read and locked in a running store; and the messages that kac shows
+if the store refuses a request.
+"""
 
 import json
 import os
@@ -57,14 +58,14 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="module")
 def jars() -> str:
-    """The directory of the jars in this user's own cache."""
+    """Provide the directory of the jars in this user's own cache."""
     found = java.spark_jars(os.environ, {java.Group.DELTA, java.Group.S3}, java.find_java(os.environ).program)
     return str(found[0].parent)
 
 
 @pytest.fixture
 def environ(store: s3_store.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """An environment for the store, also set in this process."""
+    """Provide the environment variables for the store, which are also set in this process."""
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     made = store.environ(tmp_path)
@@ -89,8 +90,8 @@ def opened(where: str) -> S3Files:
 
 
 def quick(where: str, *, dead_after: float = 60.0) -> S3Files:
-    """Return files whose lock is renewed every 50 ms. dead_after: seconds without a renewal after which the lock counts
-    as free.
+    """Return the files of a bucket; a lock on them is renewed every 50 ms. dead_after: seconds without a renewal after
+    which a lock counts as free.
     """
     made = opened(where)
     made.renewed_every, made.dead_after = 0.05, dead_after
@@ -231,8 +232,9 @@ def test_of_many_that_take_the_lock_at_once_one_has_it(where: str) -> None:
 
 
 def test_what_landed_is_read_until_it_is_in_the_lake(where: str, tmp_path: Path) -> None:
-    """Each attempt to make a batch, on any host, reads the same data up to the same offset; then the data are
-    deleted."""
+    """Each attempt to write a batch, on any host, reads the same delivered data up to the same offset; after the batch
+    is in the lake, these data are deleted.
+    """
     lake = Lake.create(where, opened(where))
     site = Site(tmp_path / "site")
     site.go_on(lake)
@@ -291,7 +293,7 @@ def test_keys_that_were_lent_are_renewed(where: str, monkeypatch: pytest.MonkeyP
 
 
 def typed(argv: list[str], environ: dict[str, str]) -> tuple[subprocess.CompletedProcess[str], seen_processes.Seen]:
-    """Run a command as a process; return its result, and the observations of all its processes."""
+    """Run a command of kac as a process. Return its result, and what was observed of it and its child processes."""
     with seen_processes.seen(str(os.getpid())) as processes:
         command = [sys.executable, "-m", "console", *argv]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -347,7 +349,7 @@ def test_spark_writes_what_every_reader_reads(
 
 
 def by_profile(environ: dict[str, str], folder: Path) -> dict[str, str]:
-    """Return an environment with the same keys in a file instead of variables."""
+    """Return the environment with the access keys moved from variables into a file of AWS profiles."""
     keys = {"aws_access_key_id": "AWS_ACCESS_KEY_ID", "aws_secret_access_key": "AWS_SECRET_ACCESS_KEY"}
     folder.mkdir()
     file = folder / "credentials"
@@ -358,7 +360,9 @@ def by_profile(environ: dict[str, str], folder: Path) -> dict[str, str]:
 
 
 def all_in(files: Filesystem, folder: str) -> Iterator[tuple[str, bytes]]:
-    """Yield each object in a folder, without Hadoop's markers of empty folders."""
+    """Yield the path and the content of each object in a folder, without the marker objects that Hadoop writes for
+    empty folders.
+    """
     for each in files.entries(folder):
         path = f"{folder}/{each.name}"
         if each.is_folder:
@@ -445,7 +449,9 @@ def test_a_store_that_ignores_conditions_is_refused(where: str, monkeypatch: pyt
 
 
 class Refusing(BaseHTTPRequestHandler):
-    """A store that answers with the error named in the key, as AWS would in cases that a test can't cause."""
+    """A store that answers each request with the status and error code in the object's key, as ``403-AccessDenied``,
+    for errors of AWS that a test can't cause.
+    """
 
     def do_GET(self) -> None:
         status, _, code = self.path.rpartition("/")[2].partition("-")
@@ -492,7 +498,7 @@ def test_copies_that_nobody_reads_go(where: str) -> None:
 
 
 class Gate(ThreadingHTTPServer):
-    """A store behind a gate that accepts only certain access keys, as AWS does after keys have expired."""
+    """A proxy in front of a store that accepts only certain access keys, as AWS does once the others have expired."""
 
     def __init__(self, store: s3_store.Store) -> None:
         self.behind = urlsplit(store.endpoint).netloc
@@ -541,8 +547,8 @@ class _Gatekeeper(BaseHTTPRequestHandler):
 def test_a_session_that_is_open_takes_the_keys_that_follow(
     store: s3_store.Store, where: str, jars: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """An open session uses the keys that follow the first ones, which the store then refuses, although S3A keeps its
-    file system open.
+    """If the store refuses the first access keys, an open Spark session uses the ones that replaced them, although S3A
+    keeps its file system object.
     """
     if store.name == "versitygw":
         pytest.skip("it checks signatures; the gate looks at keys that no store knows")

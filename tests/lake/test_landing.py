@@ -1,5 +1,6 @@
-"""Tests of deliveries by hosts: they are read as they were polled, and other files in the directory are ignored or
-refused."""
+"""Tests of polls that hosts deliver into a lake: kac reads them unchanged, and ignores or refuses other files in the
+directory.
+"""
 
 import gzip
 import json
@@ -72,8 +73,8 @@ def test_what_is_delivered_is_read_as_it_was(
 
 
 def test_no_line_is_lost_where_a_file_is_unpacked_piece_by_piece(lake: Lake) -> None:
-    """kac reads all lines of a packed file in order, whatever their lengths are, and wherever they end in the unpacked
-    pieces.
+    """kac reads all lines of a compressed file in order, however long they are, and also if a line ends at or across
+    the end of a decompressed piece.
     """
     polls = [
         lake_landing.Landed(
@@ -124,7 +125,7 @@ def test_only_whole_files_of_this_user_are_seen(lake: Lake, tmp_path: Path, monk
 
 
 def row(**other: Any) -> list[Any]:
-    """Return a poll of one row, in which these values replace valid ones."""
+    """Return a delivered poll of one row, in which the values of `other` replace valid ones."""
     names = ("kind", "entity_type", "entity_key", "attr", "value", "source", "is_sensitive")
     return ["c", 7, [list((dict(zip(names, GOOD[2][0], strict=True)) | other).values())]]
 
@@ -222,8 +223,8 @@ def test_nothing_else_comes_out_of_any_json(tmp_path_factory: pytest.TempPathFac
 
 
 def pieces(size: int, piece: bytes, before: bytes = b"", after: bytes = b"") -> bytes:
-    """Return the gzip of `before`, of `piece` repeated to at most `size` bytes, and of `after`, without holding the
-    data in memory.
+    """Return the gzip of `before`, of `piece` repeated to at most `size` bytes, and of `after`, without building the
+    uncompressed data in memory.
     """
     packer = zlib.compressobj(wbits=31)
 
@@ -272,7 +273,9 @@ def test_a_long_line_is_read_whole(lake: Lake) -> None:
 
 @contextmanager
 def full_disk(more: int) -> Iterator[None]:
-    """Limit the size of files to so many bytes within the context: a write fails in the middle, as on a full disk."""
+    """Limit the size of each file to `more` further bytes within the block, so that a write fails in the middle, as on
+    a full disk.
+    """
     former = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (more, former[1]))
     try:

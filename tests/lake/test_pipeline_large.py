@@ -1,5 +1,6 @@
-"""Tests of large logs on Spark, with a driver that accepts at most 4 MiB of any result: gold and sums are equal to
-those of other programs."""
+"""Tests of large logs on Spark, with a driver that accepts at most 4 MiB of any result: gold tables and sums equal
+those that other programs compute.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def test_a_request_log(spark: SparkSession, tmp_path: Path, lines: int) -> None:
 
 
 def plain_sums(log: Path) -> dict[tuple[str, ...], Sums]:
-    """Return the sums of a plain loop over the lines, by API, principal and client."""
+    """Return (API, principal, client id) -> the sums that a plain loop over the lines of a log computes."""
     sums: dict[tuple[str, ...], Sums] = {}
     with log.open(encoding="utf-8") as file:
         for line in file:

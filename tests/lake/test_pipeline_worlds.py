@@ -1,5 +1,6 @@
-"""Tests of random histories through bronze, silver and gold on Spark: the tables are equal to the golden ones, whatever
-happened in between."""
+"""Tests of random histories on Spark, from incoming rows to gold: the tables equal the golden ones, also if batches are
+read twice, gold is built again, or bronze is cut.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +25,17 @@ WORLDS = {world.name: world for world in worlds()}
 
 ALL = [pytest.param(name, marks=pytest.mark.long) for name in WORLDS]
 _IN_FUTURE = -36_500.0
-"""Days to keep; the value makes all of bronze too old."""
+"""The number of days for which bronze is kept. It is negative, so all rows of bronze are too old."""
 
 
 def make_gold(app: Application) -> None:
-    """Make silver and gold from the new rows of bronze, and the tables that follow from all of gold."""
+    """Build gold from the new rows of bronze, and then the tables that are computed from all of gold."""
     app.take(runs.GOLD)
     app.judge()
 
 
 def cut(app: Application) -> None:
-    """Delete the rows of bronze that no history needs, and rewrite every table in other files."""
+    """Delete the rows of bronze that no history needs, and rewrite each table into other files."""
     tables.maintain(app.tables, dict.fromkeys(schema.TABLES, tables.MANY_FILES + 1), _IN_FUTURE)
 
 
@@ -46,8 +47,8 @@ def cut(app: Application) -> None:
 def test_a_history_makes_the_gold_that_was_kept(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_short: bool
 ) -> None:
-    """Gold is the same as the stored gold of each world. is_short: whether kac makes gold only after each half of the
-    steps, by plans that are not compiled, instead of after each step, by compiled plans.
+    """For each stored history, kac makes the stored gold tables. is_short: whether kac makes gold after each half of
+    the steps, with plans that Spark does not compile, and not after each step, with compiled plans.
     """
     if not is_short:
         monkeypatch.setattr("console.lake.app.MANY", -1)
@@ -62,8 +63,8 @@ def test_a_history_makes_the_gold_that_was_kept(
 
 @pytest.mark.parametrize("name", ALL)
 def test_gold_is_the_same_however_often_it_is_made(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    """Gold has the same rows after each batch is read twice, after kac makes it again from bronze, and after bronze is
-    cut.
+    """Gold has the same rows after each batch was read twice, after it was built again from bronze, and after bronze
+    was cut.
     """
     world = WORLDS[name]
     where = tmp_path / "lake"
@@ -93,8 +94,8 @@ def test_gold_is_the_same_however_often_it_is_made(spark: SparkSession, tmp_path
 
 @pytest.mark.parametrize("name", ALL)
 def test_what_was_cut_is_not_missed_by_what_comes_later(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    """After bronze was cut, a later step gives the same gold, except for usage: kac closes its minutes as soon as their
-    requests are deleted.
+    """After bronze was cut, a later step gives the same gold tables. Only usage differs: kac doesn't change the minutes
+    whose requests were deleted.
     """
     world = WORLDS[name]
     app = application(spark, tmp_path / "lake", world.files)

@@ -1,4 +1,6 @@
-"""Tests of the new data of each source: data between two offsets are read once, whatever happens to the files."""
+"""Tests of the new data of each source: the data between two offsets are read exactly once, whatever happens to the
+files meanwhile.
+"""
 
 import gzip
 import json
@@ -23,7 +25,7 @@ CLUSTER = "5L6g3nShT-eMCtK--X86sw"
 
 
 class Reading:
-    """A source that is read as Spark reads it, with offsets in JSON, and the rows of all batches."""
+    """Reads a source as Spark does, with its offsets as JSON, and keeps the rows of all batches."""
 
     def __init__(self, source: plans.Source) -> None:
         self.source = source
@@ -31,8 +33,8 @@ class Reading:
         self.rows: list[dict[str, Any]] = []
 
     def go_on(self, between: Callable[[], object] = lambda: None) -> int:
-        """Read the new rows twice, and return their number. Fail if both reads differ, or have more rows than the plan.
-        between: called after the plan is made.
+        """Read the new rows twice, and return their number. Raises AssertionError if the two reads differ, or if they
+        have more rows than the plan says. between: called between planning and reading.
         """
         self.source.committed(self.at)
         end = json.loads(json.dumps(self.source.newest(self.at)))
@@ -84,7 +86,7 @@ def test_a_source_without_a_checkpoint_begins_where_bronze_ends(lake: Lake, name
 
 
 class Controller:
-    """A controller's log that grows, in segments, with damage and snapshots."""
+    """Writes the metadata log of a controller, which grows in segments, with damage and snapshots."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / kraft.LOG_FOLDER
@@ -113,11 +115,11 @@ class Controller:
         self.damaged += 1
 
     def half(self) -> None:
-        """Write the beginning of a batch, as if it were being written."""
+        """Append only the beginning of a batch, as while a controller is writing it."""
         self._append(batch(self.next, [value("FeatureLevelRecord", name="half", featureLevel=1)])[:30])
 
     def snapshot(self) -> None:
-        """Write a snapshot of the present state, as a controller does before it deletes older records."""
+        """Write a snapshot of the present state, as a controller does before it deletes older segments."""
         data = control(0, SNAPSHOT_HEADER) + batch(1, [value("FeatureLevelRecord", name="f", featureLevel=1)])
         (self.folder / f"{self.next:020}-0000000001.checkpoint").write_bytes(data + control(2, SNAPSHOT_FOOTER))
 
@@ -155,7 +157,7 @@ def test_each_record_and_each_damage_of_a_metadata_log_is_read_once(lake: Lake, 
 
 
 def test_the_key_goes_to_the_tasks(lake: Lake, tmp_path: Path) -> None:
-    """A pickled source has the key itself, because tasks may run on hosts without the file of the key."""
+    """A pickled source contains the HMAC key itself, because Spark's tasks may run on hosts without the key file."""
     log = Controller(tmp_path / "c")
     source = log_of_controllers(lake, tmp_path / "c").source
     log.write()
@@ -167,7 +169,9 @@ def test_the_key_goes_to_the_tasks(lake: Lake, tmp_path: Path) -> None:
 
 
 def test_damage_that_is_told_stops_nobody_later(lake: Lake, tmp_path: Path) -> None:
-    """Records before the offset at which a read begins count neither as damaged nor as new."""
+    """Records before the offset at which a read begins are neither reported as damaged nor counted as new, though an
+    earlier read reported them.
+    """
     log = Controller(tmp_path / "c")
     reading = log_of_controllers(lake, tmp_path / "c")
     for _ in range(4):

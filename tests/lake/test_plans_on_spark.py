@@ -1,4 +1,6 @@
-"""Tests of plans on Spark: tasks of executors compute and write the rows, and Spark's event log has no secret."""
+"""Tests of Spark's plans: the rows are computed and written by tasks of executors, not by the driver, and Spark's event
+log contains no secret.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ KEYS_OF_GIVEN = {
     "first",
     "bound",
 }
-"""The columns of frames that the driver supplies: keys, and times that bound them."""
+"""The columns of data frames that the driver may supply: keys, and times that limit them."""
 SECOND_SESSION = pytest.mark.xdist_group("spark-two")
 _GIVEN = re.compile(r"\(\d+\) LocalTableScan[^\n]*\nOutput \[\d+\]: \[([^\]]*)\]")
 
@@ -77,7 +79,7 @@ def test_no_second_engine_makes_rows() -> None:
 
 @pytest.fixture(scope="module")
 def updated(two: TwoLakes) -> Lake:
-    """A lake after an update with all data of a new lake, and one with a few changes."""
+    """Provide a lake after two updates: one with all data of a new lake, and one with a few changes."""
     while two.watched < 2:
         two.go_on(1 + 2 * (not two.watched))
         two.update(two.calm)
@@ -88,13 +90,13 @@ def updated(two: TwoLakes) -> Lake:
 
 @pytest.fixture(scope="module")
 def events(updated: Lake, two: TwoLakes) -> list[Json]:
-    """Spark's events of the updates."""
+    """Provide the events that Spark logged during the updates."""
     assert updated is two.calm
     return two.log.events()
 
 
 def plans(events: list[Json], lake: Lake) -> dict[int, str]:
-    """Return execution id -> its final physical plan, for the plans that read or write the lake's data."""
+    """Return execution id -> the final physical plan as text, for the executions that read or write the lake's data."""
     found = {
         each["executionId"]: each["physicalPlanDescription"] for each in events if "physicalPlanDescription" in each
     }
@@ -103,7 +105,7 @@ def plans(events: list[Json], lake: Lake) -> dict[int, str]:
 
 @SECOND_SESSION
 def test_the_rows_of_every_table_are_written_by_tasks(updated: Lake, events: list[Json]) -> None:
-    """The tasks of the lake's streams wrote as many rows as Delta's log has."""
+    """Tasks of the lake's streams wrote as many rows to each table as Delta's log says that were added."""
     streams = {json.loads(path.read_text())["id"] for path in Path(updated.where).glob("checkpoints/*/metadata")}
     assert len(streams) == 6
     stages = {
@@ -140,7 +142,9 @@ def test_no_plan_has_rows_of_the_driver_but_keys(updated: Lake, events: list[Jso
 
 @SECOND_SESSION
 def test_plans_of_few_rows_are_not_compiled(updated: Lake, events: list[Json]) -> None:
-    """Spark compiles no plan of few rows: none of a source, and none of a whole cluster in a new lake."""
+    """Spark does not compile plans that have few rows: neither those of a source, nor those of a whole small cluster in
+    a new lake.
+    """
     assert not [plan for plan in plans(events, updated).values() if "[codegen id" in plan]
 
 
@@ -166,7 +170,9 @@ def test_no_secret_is_in_what_spark_and_delta_write(
 
 
 def files_of(folder: Path) -> Iterator[Path]:
-    """Yield all files of a directory except jars and checksums; Spark deletes some during the listing."""
+    """Yield all files in a directory and below, except jars and checksums. A file that Spark deletes during the listing
+    is skipped.
+    """
     for path in folder.rglob("*"):
         if path.is_file() and path.suffix not in (".jar", ".crc"):
             yield path

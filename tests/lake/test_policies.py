@@ -1,4 +1,6 @@
-"""Tests of policies and their violations, and of drift: values that differ from those of peers."""
+"""Tests of policies, of their violations, and of drift: values that differ from those of peers, such as other
+brokers.
+"""
 
 import random
 import re
@@ -161,14 +163,14 @@ def test_globs_are_of_whole_names(glob: str, name: str) -> None:
 
 ISR, UNCLEAN, AUTO_CREATE = "min.insync.replicas", "unclean.leader.election.enable", "auto.create.topics.enable"
 KAFKAS = {ISR: "1", UNCLEAN: "false", AUTO_CREATE: "true"}
-"""Kafka's own defaults."""
+"""Key -> Kafka's own default."""
 VALUES = {ISR: ["1", "2", "3", "4"], UNCLEAN: ["true", "false"], AUTO_CREATE: ["true", "false"]}
 OF_TOPICS = (ISR, UNCLEAN)
 REPLICAS = (1, 2, 3)
 NAMING = [policy for policy in default_policies() if policy.rules]
 
 Levels = Mapping[str, str | None]
-"""Key -> its value, or None if the key is not set at the level."""
+"""Key -> its value at one level, such as the topic; None if the key is not set there."""
 
 
 def levels(*keys: str) -> st.SearchStrategy[Levels]:
@@ -176,12 +178,14 @@ def levels(*keys: str) -> st.SearchStrategy[Levels]:
 
 
 def _in_file(broker: int, key: str, value: str) -> dict[str, Any]:
-    """Return a poll's row of a broker's value in its file."""
+    """Return a poll's row for a value that a broker has in its properties file."""
     return held("c", f"broker:{broker}", key, value, source="snapshot")
 
 
 def rows(own: Levels, common: Levels, file: Levels) -> list[dict[str, Any]]:
-    """Return the lake's rows of a topic with three replicas, and of the brokers' common default and files."""
+    """Return the lake's rows of a topic with three replicas. own: the topic's configs. common: the brokers' common
+    default. file: the brokers' properties files.
+    """
     found = [held("c", "topic:orders", ":replication", str(len(REPLICAS))), _in_file(1, "log.dirs", "/data")]
     found += [held("c", "topic:orders", key, value) for key, value in own.items() if value is not None]
     found += [held("c", "broker:<default>", key, value) for key, value in common.items() if value is not None]
@@ -190,7 +194,7 @@ def rows(own: Levels, common: Levels, file: Levels) -> list[dict[str, Any]]:
 
 
 def seen(own: Levels, common: Levels, file: Levels) -> Seen:
-    """Return the same values as brokers describe them, each with its source."""
+    """Return the same values in the form in which brokers describe them, each with its source."""
     sources = codes.DYNAMIC_TOPIC_CONFIG, codes.DYNAMIC_DEFAULT_BROKER_CONFIG, codes.STATIC_BROKER_CONFIG
 
     def entry(key: str, *values: str | None) -> ConfigEntry:
@@ -233,7 +237,7 @@ def test_policy_and_rules_judge_the_same(policy: Policy, own: Levels, common: Le
 MINUTES = 30
 Row = dict[str, Any]
 Violation = tuple[str, str, str, str, int, int | None]
-"""Cluster, policy, entity, attribute, first and last minute."""
+"""A violation: cluster id, policy, entity, attribute, its first minute and its last one (None if it has not ended)."""
 
 POLICIES = """
 version: 1
@@ -314,7 +318,7 @@ def test_a_list_that_brokers_take_for_a_set_is_judged_by_its_items() -> None:
 
 
 def random_world(chosen: random.Random, cluster: str) -> list[Row]:
-    """Return values of a few attributes that are set, changed and deleted."""
+    """Return rows of the table `history` for a few attributes that are set, changed and deleted at random."""
     choices = {
         ("topic:a", "min.insync.replicas"): ["1", "2", "3", None],
         ("topic:a", ":replication"): ["2", "3"],
@@ -343,7 +347,7 @@ def random_world(chosen: random.Random, cluster: str) -> list[Row]:
 
 
 def by_hand(rows: list[Row]) -> set[Violation]:
-    """Return the violations, judged at every minute."""
+    """Return the violations in these rows of `history`, computed by applying the policies at every minute."""
     if not rows:
         return set()
     cluster = rows[0]["cluster_id"]
@@ -517,8 +521,9 @@ EXPECTED_DRIFT = {
 
 
 def found(history: Iterable[dict[str, Any]], baseline: Sequence[Wanted] = ()) -> set[tuple[Any, ...]]:
-    """Return the drift within each cluster, and of each entity among clusters, with rows grouped as by the
-    application."""
+    """Return the drift within each cluster and, for each entity, between clusters. The rows are grouped as the
+    application groups them.
+    """
     rows = list(history)
     first: dict[str, datetime] = {}
     for row in rows:
@@ -592,8 +597,9 @@ def odd_by_hand(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
 
 @pytest.fixture(scope="module")
 def drifted() -> tuple[set[tuple[Any, ...]], set[tuple[Any, ...]]]:
-    """Return the drift of the cases and of random brokers together, and the result of a plain count for the random
-    ones."""
+    """Provide the drift that kac finds for the cases and for random brokers together, and the drift of the random
+    brokers by a plain count.
+    """
     chosen = random.Random(5)
     worlds = [random_brokers(chosen, f"r{number}") for number in range(150)]
     rows = [row for rows in worlds for row in rows]

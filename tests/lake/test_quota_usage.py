@@ -1,5 +1,6 @@
-"""Tests of rates, limits and the clients that share them, compared with a plain count of the same requests, second by
-second."""
+"""Tests of rates, limits and the clients that share a limit, compared with a plain count of the same requests, second
+by second.
+"""
 
 import math
 import random
@@ -25,7 +26,7 @@ PRODUCER, CONSUMER, PERCENTAGE = "producer_byte_rate", "consumer_byte_rate", "re
 
 
 class Used(NamedTuple):
-    """A row of request_1s."""
+    """A row of the table `request_1s`: the requests of a client in one second."""
 
     cluster: str
     broker: int
@@ -72,14 +73,15 @@ def random_uses(chosen: random.Random, cluster: str, rows: int) -> list[Used]:
 
 
 def scope(limit: Effective | None, user: str, client: str) -> tuple[str | None, str | None]:
-    """Return the (user, client id) that share a limit; None stands for all of them. Without a limit, return the pair
-    itself."""
+    """Return the user and the client id that share a limit; None in place of one of them if the limit is shared by all
+    users or by all client ids. Without a limit, return (user, client).
+    """
     shared = None if limit is None else limit.shared
     return (None if shared == "client-id" else user, None if shared == "user" else client)
 
 
 def counted(uses: Sequence[Used], limits: Sequence[quota_worlds.Limit]) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Return the rows of quota_usage, without suggestions, by their keys, computed request by request."""
+    """Return key -> row of the table `quota_usage`, without suggestions, counted request by request."""
     amounts: dict[tuple[Any, ...], dict[int, float]] = defaultdict(lambda: defaultdict(float))
     waits: dict[tuple[Any, ...], int] = defaultdict(int)
     found: dict[tuple[Any, ...], tuple[int, Effective | None]] = {}
@@ -127,8 +129,8 @@ def limits_of(cluster: str, limits: Sequence[quota_worlds.Limit]) -> transforms_
 
 
 def usage(uses: Sequence[Used], limits: Sequence[quota_worlds.Limit]) -> list[dict[str, Any]]:
-    """Return the rows of quota_usage, computed for each cluster in parts of an hour. A part gets the seconds of its
-    hour and the ten seconds before, in two tables that may both have rows of the same second.
+    """Return the rows of `quota_usage` that kac computes for each cluster, an hour at a time. For each hour it gets the
+    requests of this hour and of the ten seconds before, in two tables that may both have rows of the same second.
     """
     made = []
     for cluster in sorted({use.cluster for use in uses}):
@@ -155,7 +157,9 @@ def usage(uses: Sequence[Used], limits: Sequence[quota_worlds.Limit]) -> list[di
 
 
 def judged(minutes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the suggestions for each scope, from all its minutes. SQL computes the figures, as in the application."""
+    """Return the suggestion for each scope, from all its minutes. The figures are computed by SQL, as in the
+    application.
+    """
     used = pa.Table.from_pylist([dict(each) for each in minutes], schema=arrow_schema(QUOTA_USAGE))
     figures = ", ".join(f"{sql} AS {name}" for name, sql in transforms_quota_usage.FIGURES.items())
     with duckdb.connect() as database:
@@ -181,7 +185,7 @@ def close(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
 
 @pytest.fixture(scope="module")
 def worlds() -> tuple[list[Used], list[quota_worlds.Limit]]:
-    """Requests and limits of many clusters, the last one with a throttled producer."""
+    """Provide requests and limits of many random clusters. The last cluster has a throttled producer."""
     chosen = random.Random(11)
     clusters = [f"c{number}" for number in range(20)]
     limits = [
@@ -205,7 +209,7 @@ def worlds() -> tuple[list[Used], list[quota_worlds.Limit]]:
 
 @pytest.fixture(scope="module")
 def used(worlds: tuple[list[Used], list[quota_worlds.Limit]]) -> list[dict[str, Any]]:
-    """The rows of quota_usage for the requests and limits of `worlds`."""
+    """Provide the rows of `quota_usage` that kac computes for the requests and limits of `worlds`."""
     return usage(*worlds)
 
 
@@ -268,8 +272,8 @@ def test_several_rows_of_a_second_and_its_key_count_as_their_sum(
 
 
 def minutes(**given: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return rows of one scope, one for each minute. given: the values of each column, repeated up to the longest
-    column.
+    """Return rows of `quota_usage` for one scope, a row for each minute. given: column -> its values, minute by minute;
+    shorter lists are repeated up to the length of the longest.
     """
     count = max(len(values) for values in given.values())
     return [
@@ -291,7 +295,7 @@ def minutes(**given: Sequence[Any]) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def suggestions() -> dict[str, tuple[float | None, str]]:
-    """The suggestions for a few scopes, by the name of the case."""
+    """Provide name of a case -> the suggested value (None if there is none) and the reason."""
     cases = {
         "no limit": minutes(quota_value=[None], level=[None], rate_max_10s=[1234.0]),
         "pressed": minutes(
@@ -355,8 +359,8 @@ def test_what_is_suggested_and_why(
 
 
 def test_every_scope_has_one_suggestion_that_follows_from_all_its_minutes(used: list[dict[str, Any]]) -> None:
-    """For random usage, each scope has one suggestion, and its reason fits the scope's minutes, which the test counts
-    one by one.
+    """For random usage, each scope has exactly one suggestion, and its reason is true for the scope's minutes, which
+    the test counts one by one.
     """
     scopes: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in used:
@@ -389,7 +393,7 @@ def test_two_digits_up() -> None:
 
 
 def held(limits: transforms_quota_usage.Limits, user: str, client: str, second: int) -> dict[str, tuple[float, int]]:
-    """Return key -> (value, level)."""
+    """Return quota key -> (value, level) of the limits that apply to a user and client id at a second."""
     times, made = limits.of(user, client)
     now = made[bisect_right(times, int(quota_worlds.at(second).timestamp() * 1e6)) - 1]
     return {key: (each.value, each.level) for key, each in now.items()}

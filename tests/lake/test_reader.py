@@ -1,4 +1,4 @@
-"""Tests of reads of a lake through DuckDB, also of files that any user may have written."""
+"""Tests of reading a lake with DuckDB, also if any user may have written files into it."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[reader.Tables]:
 
 
 def rows() -> list[reader.Change]:
-    """Return the changes from which the lake is made, the latest first."""
+    """Return the changes that the test's lake contains, the latest first."""
     made = [reader.Change(*row) for row in sample_lake.history(CLUSTER, NOON)]
     return sorted(made, key=lambda row: (-row.valid_from.timestamp(), *row.place[1:]))
 
@@ -124,7 +124,7 @@ def test_violations_that_are_and_that_were(tables: reader.Tables) -> None:
 
 
 def used(pair: reader.Pair, since: datetime, until: datetime) -> list[dict[str, Any]]:
-    """Return the rows of a pair in a window, as plain Python finds them."""
+    """Return the rows of usage of a (user, client id) pair in a time window, as plain Python finds them."""
     named = (dict(zip(schema.QUOTA_USAGE.names, row, strict=True)) for row in sample_lake.usage(CLUSTER, NOON))
     return [
         row
@@ -171,8 +171,8 @@ def test_usage_of_a_window_a_key_and_a_user(tables: reader.Tables) -> None:
 
 
 def test_who_was_throttled_is_summed_by_minute(tables: reader.Tables) -> None:
-    """The throttled requests of a minute are summed over quota keys and brokers. The graphs are those of the pairs of
-    user and client id that were throttled most, with the percentage of their quota.
+    """The reader sums the throttled requests of a minute over quota keys and brokers. It returns graphs for the pairs
+    of user and client id that were throttled most, in percent of their quota.
     """
     since = NOON - 30 * MINUTE
     found = reader.throttled_minutes(tables, CLUSTER, since)
@@ -244,8 +244,9 @@ def test_how_fresh_a_fleet_is_takes_no_more_queries_for_more_clusters(
 
 
 def test_what_first_polls_showed_is_folded(lake: Lake) -> None:
-    """A cluster with many values has one row for its first poll, one with few has them all; earlier and later changes
-    keep their rows."""
+    """The first poll of a cluster with many values is one row, that of a cluster with few values has a row for each.
+    Changes before and after the poll have their own rows.
+    """
     polled = {"many": NOON, "few": NOON + timedelta(hours=2)}
     rows = [
         {
@@ -386,8 +387,8 @@ def test_the_rows_that_were_made_last_hold(
     asked: tuple[str, str] | None,
     whose: str | None,
 ) -> None:
-    """Each batch replaces all rows of its entities, some by no rows, so the rows of an entity are those of the last
-    batch that has the entity.
+    """The rows of an entity are those of the last batch that has the entity: each batch replaces all rows of its
+    entities, some by none.
     """
     lake = Lake.create(str(tmp_path_factory.mktemp("made") / "lake"))
     held: dict[tuple[str, str, str], set[tuple[int, int]]] = {}
@@ -421,8 +422,8 @@ def test_the_rows_that_were_made_last_hold(
 
 
 def test_an_hour_of_usage_that_was_made_again_counts_once(lake: Lake) -> None:
-    """If an hour of usage is made again, only its new rows count. The hours are those since 1970, whatever the host's
-    time zone is: hours in India begin at other times.
+    """If an hour of usage is computed again, the reader returns only its new rows. Hours are counted from 1970 in UTC,
+    whatever the host's time zone is: in India the local hours begin at other times.
     """
     rows = sample_lake.usage(CLUSTER, NOON)
     delta_lake.put(lake, schema.QUOTA_USAGE, sample_lake.arrow("quota_usage", rows))
@@ -644,7 +645,7 @@ print([name for name in ("pyarrow", "pyspark", "pandas", "kio") if name in sys.m
 
 ROWS, PAGE = 3_000_000, 200
 MOST_MEMORY = 400 << 20
-"""Maximum bytes of memory for a page with millions of equal rows."""
+"""The most bytes of memory that reading a page of millions of equal rows may take."""
 
 
 def file_of(lake: Lake, table: Table) -> Path:
@@ -652,8 +653,8 @@ def file_of(lake: Lake, table: Table) -> Path:
 
 
 def inflate(path: Path, rows: int) -> None:
-    """Fill the file with `rows` copies of its first row, rounded down to hundreds of thousands: equal values take
-    almost no space.
+    """Write a Parquet file with about `rows` copies of the first row of the file at this path, and replace it. Equal
+    values take almost no space. The number is rounded down to a multiple of 100,000.
     """
     read = pq.ParquetFile(path)
     schema = read.schema_arrow
@@ -692,8 +693,8 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 def test_bytes_that_are_no_parquet_are_an_error_with_words(
     good: Lake, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """If bytes of a Parquet file are changed, cut off or replaced, also at the end with the places of all parts, the
-    reader returns rows or raises an error with a message.
+    """If bytes of a Parquet file are changed, removed or replaced, also in its footer, the reader returns rows or
+    raises an error with a message.
     """
     where = tmp_path_factory.mktemp("bad") / "lake"
     shutil.copytree(good.where, where)

@@ -1,4 +1,6 @@
-"""Tests of the reader without Spark on lakes that Spark wrote; the tests' own writer writes the same."""
+"""Tests of the reader without Spark, on lakes that Spark wrote. The writer that other tests use writes the same tables
+as Spark.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ REQUESTS = [{"cluster_id": CLUSTER, "second": SECOND}, {"cluster_id": CLUSTER, "
 
 
 class Both:
-    """A lake written by Spark, and one with the same rows written by the tests' own writer."""
+    """Two lakes with the same rows: one is written by Spark, the other by the tests' own writer."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         from console.lake.tables import Batch
@@ -40,7 +42,7 @@ class Both:
         self._number = 0
 
     def put(self, table: schema.Table, rows: pa.Table, *, overwrite: bool = False) -> None:
-        """Write a batch to both lakes."""
+        """Write a batch to a table of both lakes. overwrite: whether it replaces all rows of the table."""
         self._number += 1
         batch, made = self._batch("test", self._number), self._tables.spark.createDataFrame(rows)
         if overwrite:
@@ -50,7 +52,7 @@ class Both:
         delta_lake.put(self.lakes[1], table, rows, run=RUN, overwrite=overwrite)
 
     def read(self, table: schema.Table) -> list[Any]:
-        """Return the current rows, as Spark finds them."""
+        """Return the current rows of a table of the first lake, as Spark reads them."""
         from pyspark.sql import functions as F
 
         return [tuple(row.values()) for row in self._tables.newest(table, F.lit(True)).toArrow().to_pylist()]

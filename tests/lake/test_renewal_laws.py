@@ -1,5 +1,6 @@
-"""Laws of incremental builds: the rows that are built again and written are equal to a complete build, for random
-events and polls."""
+"""Tests of incremental builds with random events and polls: after the rows that changed were built again and written,
+the tables equal those of a complete build.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -45,7 +46,7 @@ def rows_for(table: schema.Table, *, tombstones: bool = False) -> st.SearchStrat
 
 
 def holding(table: schema.Table, written: Sequence[pa.Table]) -> list[tuple[Any, ...]]:
-    """Return the rows that a reader sees after several writes."""
+    """Return the rows that a reader of the table sees after these writes."""
     made = [each.append_column("made", pa.array([at] * each.num_rows, pa.int64())) for at, each in enumerate(written)]
     kept = newest(pa.concat_tables(made), table.newest)
     assert kept.schema == schema.arrow_schema(table)
@@ -57,7 +58,9 @@ def holding(table: schema.Table, written: Sequence[pa.Table]) -> list[tuple[Any,
 @examples(20, at_length=60)
 @given(data=st.data())
 def test_what_differs_takes_the_place_of_what_was_there(table: schema.Table, data: st.DataObject) -> None:
-    """For any sequence of tables, a reader sees all rows of the last one, and unchanged rows are not written."""
+    """For any sequence of complete tables, of which only the differences are written, a reader sees the rows of the
+    last one, and no unchanged row is written again.
+    """
     written: list[pa.Table] = [schema.arrow_schema(table).empty_table()]
     held: list[tuple[Any, ...]] = []
     for _ in range(data.draw(st.integers(1, 4))):
@@ -107,16 +110,18 @@ def test_polls_are_by_type_in_order_each_once(read: list[tuple[str, list[int]]],
 
 
 STEP = 500_000
-"""Events and polls come at multiples of half a second: less than the tolerance of clocks, equal to it, and more."""
+"""Microseconds between two possible times of events and polls: half a second, so that differences are less than, equal
+to or more than the tolerance of clocks.
+"""
 LAST = 40
 SOURCES = ("kraft_log", "kraft_snapshot", "snapshot", "journal", "request_log")
 ATTRS = {"topic": ("retention.ms", ":partitions"), "quota": ("producer_byte_rate",), "broker": ("log.dirs",)}
 
 
 class World(NamedTuple):
-    """Events before and after, and polls.
+    """The known events, the new events, and polls.
 
-    polls: types of a poll -> the times of the known polls, and those of the new ones.
+    polls: entity types of a poll -> the times of the known polls, and those of the new ones.
     """
 
     before: list[Event]
@@ -126,8 +131,8 @@ class World(NamedTuple):
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """Draw a world in which polls and the log continue, mostly after the known ones. The new events are of a separate
-    entity, because the law does not apply to entities with new events.
+    """Draw a history in which polls and the metadata log continue, mostly after the known ones. The new events are of
+    an entity of their own, because the tested property does not hold for entities with new events.
     """
     split = draw(st.integers(5, LAST))
     anywhere = st.integers(0, LAST)
@@ -185,7 +190,9 @@ def made(events: list[Event], polls: Polls, covered: Covered | None) -> dict[tup
 
 
 def poll_times(world: World, former: Covered | None) -> list[PollTimes]:
-    """Return the times of polls as the application counts them."""
+    """Return the times of the polls as the application counts them. former: the time that the log covered before; None
+    for none.
+    """
     first = min((at * STEP for _, new in world.polls.values() for at in new), default=None)
     told = []
     for types, (there, new) in world.polls.items():
@@ -199,7 +206,7 @@ def poll_times(world: World, former: Covered | None) -> list[PollTimes]:
 
 
 def of_log(key: str, at: int) -> Event:
-    """Return an event of the log that sets a value."""
+    """Return an event of the metadata log that sets a value of an entity with this key at a time."""
     what = ("topic", key, "retention.ms", "set", "1", sha256("1"), "kraft_log")
     return Event("c", at * STEP, 0, at, *what)
 
@@ -209,7 +216,9 @@ SEEN_SINCE = World(
     [of_log("1", 0), of_log("2", 10), of_log("1", 20), of_log("1", 35)],
     {"broker,topic": ([5, 30], [])},
 )
-"""A poll after the end of the log shows that a topic's value is gone; later the log reaches that poll."""
+"""A history in which a poll after the end of the log shows that a topic has lost a value, and the log later covers the
+time of this poll.
+"""
 
 
 @examples(50, at_length=200, deadline=None)
@@ -239,8 +248,8 @@ def test_whose_history_differs_has_an_event_since_then(world: World) -> None:
 @examples(60, at_length=300)
 @given(worlds())
 def test_what_a_log_covers_follows_from_the_marks_of_its_events(world: World) -> None:
-    """The time that a log covers follows from marks that Spark groups: the times and uncertainties of changes from
-    snapshots, and the first and last time of all events.
+    """The time that a log covers can be computed from a few aggregates that Spark makes: the times and uncertainties of
+    changes from snapshots, and the first and last time of all events.
     """
     of_log = [each for each in world.after if each.source.startswith("kraft")]
     marks: dict[tuple[int | None, int | None], list[int]] = defaultdict(list)
@@ -259,7 +268,7 @@ def test_what_a_log_covers_follows_from_the_marks_of_its_events(world: World) ->
 
 _HOUR = 3600
 _AROUND_MIDNIGHT = 20_000 * 24
-"""The first hour of a day, counted from 1970."""
+"""The first hour of a day, in hours since 1970."""
 
 
 def day_of(second: int) -> str:
@@ -287,10 +296,11 @@ def day_of(second: int) -> str:
 def test_usage_reads_the_days_of_its_hours(
     requests: list[tuple[str, int, int]], hours: set[tuple[str, int]], whole: frozenset[str]
 ) -> None:
-    """The rates of an hour need the hour after it, and its first ones the ten minutes before it.
+    """To compute an hour of usage, kac reads the requests of the days that have this hour, the hour after it, and the
+    ten minutes before it.
 
     Args:
-        requests: (cluster, second since 1970, rows), each in a separate file.
+        requests: (cluster id, second since 1970, number of rows), each in a file of its own.
     """
     others = {(cluster, hour) for cluster, hour in hours if cluster not in whole}
     days = {day_of(each) for _, hour in others for each in range(hour * _HOUR - 600, (hour + 2) * _HOUR, 600)}

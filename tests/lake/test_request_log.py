@@ -1,4 +1,6 @@
-"""Tests of request logs: lines in files and their forms, sums, the changes of a request, and clocks."""
+"""Tests of request logs: lines in files and in several formats, sums per second, the changes in a request, and
+clocks.
+"""
 
 from __future__ import annotations
 
@@ -73,11 +75,11 @@ LATER = {
     (known_requests.S0, "User:alice", "app", "PRODUCE", 3, 0, 607, 0, 4.5, 81, 41),
     (known_requests.S0 + timedelta(hours=1), "User:alice", "app", "FETCH", 1, 0, 0, 8, 1.5, 0, 0),
 }
-"""The rows that `MORE` adds to `expected` or changes in it."""
+"""The rows of `expected` that are new or different after the lines of `MORE` were added."""
 
 
 class Rows:
-    """The rows of parts of request logs, of all kinds."""
+    """The rows of all kinds that were read from parts of request logs."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.rows = [row for part in parts for batch in read_part(part) for row in batch.to_pylist()]
@@ -86,7 +88,7 @@ class Rows:
         return [row[kind] for row in self.rows if row[kind] is not None]
 
     def seconds(self, *, broker: int = 1) -> set[tuple[Any, ...]]:
-        """Return a broker's sums without cluster and broker, with times in UTC."""
+        """Return a broker's sums per second, without the columns of cluster and broker, with times in UTC."""
         rows = self.of("second")
         assert {row["cluster_id"] for row in rows} == {"lkc-1"}
         sums: dict[tuple[Any, ...], list[Any]] = {}
@@ -201,7 +203,7 @@ PIECES = st.one_of(
 
 
 def whole(path: Path) -> list[lines.Line | lines.Damaged]:
-    """Return all lines of a file."""
+    """Return all lines of a file, parsed."""
     parts = parts_of([BrokerLog("lkc-1", 1, plan([str(path)], {}).spans)])
     return [line for part in parts for line in lines_of(part)]
 
@@ -323,7 +325,7 @@ def test_a_change_is_found_however_its_fields_are_ordered(tmp_path: Path) -> Non
 
 
 def read(plan_: Plan, zone: str = "UTC") -> list[tuple[str, int]]:
-    """Return the (file's name, byte) of all lines that a plan reads."""
+    """Return (name of the file, offset in bytes) of each line that a plan reads."""
     parts = parts_of([BrokerLog("lkc-1", 1, plan_.spans, zone)])
     return sorted((Path(part.path).name, line.byte_pos) for part in parts for line in lines_of(part))
 
@@ -447,7 +449,7 @@ NIGHT = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
 
 
 def in_berlin(begin: datetime, minutes: range) -> list[Logged]:
-    """Return a request for each of these minutes after `begin`, at the time of clocks in Berlin."""
+    """Return a request for each of these minutes after `begin`, with the local time in Berlin."""
     moments = [(begin + timedelta(minutes=each)).astimezone(ZoneInfo(BERLIN)) for each in minutes]
     return [alter_configs([("a", 0, "b")], at=moment.replace(tzinfo=None)) for moment in moments]
 
@@ -560,8 +562,8 @@ REQUESTS = st.builds(
 
 
 def rows(content: bytes, *, block: int = 1 << 20) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows by kind, and the sums of `lines` and `damaged` as `counts`. block: bytes that the reader gets at
-    once.
+    """Return kind -> rows that are read from the bytes of a log, and `counts` -> the sums of `lines` and `damaged`.
+    block: the number of bytes that the reader gets at once.
     """
     blocks: list[tuple[int, bytes]] = []
     for line in content.splitlines(keepends=True):
@@ -584,7 +586,7 @@ def rows(content: bytes, *, block: int = 1 << 20) -> dict[str, list[dict[str, An
 
 
 def sums(found: list[dict[str, Any]]) -> dict[tuple[Any, ...], list[Any]]:
-    """Return the sums of rows of REQUEST_1S, by second, principal, client and API."""
+    """Return (second, principal, client id, API) -> the sums of these rows of the table `request_1s`."""
     made: dict[tuple[Any, ...], list[Any]] = {}
     for row in found:
         assert (row.pop("cluster_id"), row.pop("broker_id")) == ("lkc-1", 1)
@@ -616,8 +618,8 @@ def test_of_nothing_comes_nothing() -> None:
 
 
 def by_itself(line: str) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
-    """Return the key and the figures of a line, from its JSON as Python reads it; None for a forwarded request and a
-    request of a replica.
+    """Return the key and the figures of a line, read from its JSON by plain Python; None for a forwarded request and
+    for a request of a replica, which do not count.
     """
     at = datetime.strptime(line[1:20], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
     read = json.loads(line[50:].rpartition(" (")[0])
@@ -739,12 +741,12 @@ def test_a_second_that_goes_on_has_one_row_and_a_long_one_is_not_held(monkeypatc
 # -- request logs in the forms of layouts, shippers and runtimes -------------------------------------------------------
 
 ZONE = "Asia/Kolkata"
-"""The time zone of the log. For a line that has its own zone this one would be wrong by hours."""
+"""The configured time zone of the log. It would be wrong by hours for a line that has its own zone."""
 Made = Callable[[Logged], str]
 
 
 def local(asked: Logged) -> datetime:
-    """Return the time of a request on a clock of `ZONE`."""
+    """Return the local time of a request in the time zone `ZONE`."""
     return asked.at + timedelta(hours=5, minutes=30)
 
 
@@ -753,7 +755,7 @@ def plain(asked: Logged) -> str:
 
 
 def logger_first(asked: Logged) -> str:
-    """Return a line in which nothing follows the request."""
+    """Return a plain line that has the logger's name before the message, so that nothing follows the request."""
     at = f"{local(asked):%Y-%m-%d %H:%M:%S},{asked.at.microsecond // 1000:03}"
     return f"{at} DEBUG [data-plane-kafka-request-handler-3] logger:249 - {message(asked)}"
 
@@ -778,7 +780,7 @@ def millis(asked: Logged) -> int:
 
 
 def ecs(asked: Logged) -> str:
-    """Return a line of EcsLayout.json, or of logback's ECS encoder."""
+    """Return a line in the format of log4j's EcsLayout.json or of logback's ECS encoder."""
     return json.dumps(
         {
             "@timestamp": iso(asked, digits=9),
@@ -792,16 +794,18 @@ def ecs(asked: Logged) -> str:
 
 
 def logstash(asked: Logged) -> str:
-    """Return a line of LogstashJsonEventLayoutV1.json, logback's encoder or log4j 1's JSONEventLayoutV1: the time has
-    an offset."""
+    """Return a line in the format of LogstashJsonEventLayoutV1.json, of logback's encoder or of log4j 1's
+    JSONEventLayoutV1, whose time has a UTC offset.
+    """
     zone = timezone(timedelta(hours=-3))
     fields = {"@version": 1, "message": message(asked), "source_host": "b1", "@timestamp": iso(asked, zone)}
     return json.dumps(fields | {"logger_name": "kafka.request.logger", "level": "DEBUG"}, ensure_ascii=False)
 
 
 def json_layout(asked: Logged) -> str:
-    """Return a line of JsonLayout.json of log4j 2 from 2.11 on: the message comes after the time, both in the
-    middle."""
+    """Return a line in the format of JsonLayout.json of log4j 2, from 2.11 on: the time and then the message are in the
+    middle of the fields.
+    """
     seconds, rest = divmod(millis(asked), 1000)
     instant = {"epochSecond": seconds, "nanoOfSecond": rest * 1_000_000 + 789}
     fields = {"instant": instant, "thread": "request-handler-0", "level": "DEBUG", "message": message(asked)}
@@ -823,13 +827,13 @@ def gcp(asked: Logged) -> str:
 
 
 def logback(asked: Logged) -> str:
-    """Return a line of logback-contrib's JsonLayout, with a local time without a zone."""
+    """Return a line in the format of logback-contrib's JsonLayout, with a local time without a time zone."""
     at = f"{local(asked):%Y-%m-%d %H:%M:%S}.{asked.at.microsecond // 1000:03}"
     return json.dumps({"timestamp": at, "level": "DEBUG", "logger": "kafka.request.logger", "message": message(asked)})
 
 
 def of_a_pod(asked: Logged) -> str:
-    """Return a line whose end looks like that of a request."""
+    """Return a line of JSON with nested objects after the message, so that its end looks like the end of a request."""
     return json.dumps({"@timestamp": iso(asked), "message": message(asked), "kubernetes": {"pod": {"name": "b1"}}})
 
 
@@ -937,7 +941,7 @@ LATER_FORM = st.integers(0, 4000)
 
 
 def rows_of(text: bytes) -> dict[str, list[Any]]:
-    """Return the rows of a block without places."""
+    """Return kind -> rows that are read from a block of bytes, without their places in the file."""
     found = pa.Table.from_batches(counted(Whose("c", 1, "x", ZONE), [(0, text)])).to_pylist()
     seconds = sorted((tuple(row["second"].items()) for row in found if row["second"]), key=repr)
     alters = [{**row["alter"], "byte_pos": 0} for row in found if row["alter"]]
@@ -953,8 +957,9 @@ def test_a_request_in_any_form_gives_the_rows_of_the_plain_one(asked: list[tuple
 
 
 def in_docker_pieces(line: str, size: int) -> list[str]:
-    """Return the pieces into which the json-file driver splits a line: by size, also within an escape of an inner JSON
-    text."""
+    """Return the pieces into which Docker's json-file driver splits a line: at a number of bytes, even within an escape
+    sequence of JSON in the message.
+    """
     parts = [f"{line}\n"[at : at + size] for at in range(0, len(line) + 1, size)]
     return [json.dumps({"log": part, "stream": "stdout", "time": WRONG}, separators=(",", ":")) for part in parts]
 
@@ -1035,8 +1040,8 @@ def test_a_line_whose_pieces_are_not_together_is_damaged_once() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_time_is_the_loggers_own(form: str) -> None:
-    """In each form of a line, the change has the time that the logger wrote. The expected time is a constant, so the
-    test does not depend on the reader of plain lines.
+    """In each format of a line, the change has the time that the logger wrote. The expected time is a constant, so the
+    test does not depend on how plain lines are read.
     """
     asked = alter_configs([("a", 0, "b")])
     (row,) = rows_of(FORMS[form](asked).encode())["alters"]
@@ -1056,8 +1061,8 @@ def test_forms_may_change_within_a_file(tmp_path: Path) -> None:
 
 
 def test_a_zone_of_the_line_is_right_in_the_hour_that_clocks_show_twice(tmp_path: Path) -> None:
-    """Lines with their own time zone have the right time in the hour that clocks show twice. kac would refuse a file of
-    plain lines, because they do not show which of the two hours it is.
+    """In the hour that local clocks show twice, lines with a time zone of their own have the right time. kac would
+    refuse a file of plain lines, because they do not say which of the two hours it is.
     """
     path = tmp_path / "request.log"
     nights = [alter_configs([("a", 0, "b")], at=datetime(2026, 10, 25, hour, 30)) for hour in (1, 0, 1)]
@@ -1124,8 +1129,8 @@ WORDS = st.from_regex(r"[A-Z][a-z]{3,9}( [a-z]{2,9}){0,3}", fullmatch=True)
 
 @given(ASKED, WORDS, st.sampled_from(["", "2020-01-01 00:00:00 ", f"{AT} DEBUG ", f"{AT} DEBUG {{}} logger - "]))
 def test_words_of_another_logger_before_a_planted_line_leave_no_request(asked: Logged, words: str, own: str) -> None:
-    """A message of another logger that contains a client's text with a request adds no request. own: the beginning of
-    the client's text.
+    """If another logger's message contains a client's text that looks like a request, kac reads no request from it.
+    own: the beginning of the client's text.
     """
     for head in (f"{AT} INFO ", f"{CRI}{AT} DEBUG [main] "):
         text = f"{head}{words} {own}{message(asked)}\n{plain(asked)}\n".encode()
@@ -1351,7 +1356,7 @@ def change(type_: str, key: str, attr: str, op: str, value: str | None = None, e
 
 
 def named(kind: int, name: str, **more: Any) -> dict[str, Any]:
-    """Return a resource of a request or an answer."""
+    """Return the JSON of a resource in a request or in an answer."""
     return {"resourceType": kind, "resourceName": name, **more}
 
 
@@ -1690,9 +1695,9 @@ def test_a_few_chances_make_no_zone_wrong() -> None:
 def test_a_wrong_zone_is_refused_with_the_one_that_fits(
     spark: SparkSession, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """kac refuses a wrong time zone of a request log, and names the one that fits, also after an update died between
-    the write of a batch and its reversal. Each quarter of an hour a client sets the same value again, which proves
-    nothing, and every fifth time also another one.
+    """kac refuses a wrong time zone of a request log and names the one that fits, also after an update died between
+    writing a batch and undoing it. Every quarter of an hour a client sets the same value again, which proves
+    nothing, and every fifth time it also sets another value.
     """
     meta = tmp_path / "meta" / "__cluster_metadata-0"
     meta.mkdir(parents=True)
@@ -1753,7 +1758,7 @@ def test_a_wrong_zone_is_refused_with_the_one_that_fits(
 
 
 def dies(where: str) -> Callable[..., None]:
-    """Return a function that raises an error in place of a kill."""
+    """Return a function that raises RuntimeError with the text ``died WHERE``, in place of a kill."""
 
     def die(*_: object) -> None:
         raise RuntimeError(f"died {where}")

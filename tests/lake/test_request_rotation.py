@@ -1,4 +1,4 @@
-"""Tests of a log that rotates during a read: each line is read once, or the run fails and the next run reads it."""
+"""Tests of a log that is rotated during a read: each line is read once, or the run fails and the next run reads it."""
 
 import gzip
 import json
@@ -36,7 +36,7 @@ from tests.lake.request_lines import produce
 
 
 def line(number: int) -> bytes:
-    """Return a unique line: its time and its client id differ for each number."""
+    """Return a line of a request log whose time and client id differ for each number."""
     minute, milli = divmod(number * 7, 60_000)
     text = produce(1, client_id=f"c{number}").line.replace(
         "10:00:00,123", f"1{minute // 60 % 10}:{minute % 60:02}:00,000"
@@ -45,7 +45,9 @@ def line(number: int) -> bytes:
 
 
 class Broker:
-    """A broker's directory of logs that writes, rotates, compresses, copies, truncates and deletes at random."""
+    """A broker's log directory, whose files are written, rotated, compressed, copied, truncated and deleted at
+    random.
+    """
 
     def __init__(self, folder: Path, chance: random.Random) -> None:
         self.folder = folder
@@ -58,7 +60,7 @@ class Broker:
         self.committed: Counter[str] = Counter()
 
     def write(self) -> None:
-        """Write some lines; the last one may be incomplete."""
+        """Append some lines to the log; the last one may be incomplete."""
         text = self.held
         for _ in range(self.chance.randrange(1, 9)):
             text += line(self.written)
@@ -69,7 +71,7 @@ class Broker:
             file.write(text)
 
     def finish(self) -> None:
-        """End the last line."""
+        """Complete the last line, if it is incomplete."""
         with self.live.open("ab") as file:
             file.write(self.held)
         self.held = b""
@@ -97,15 +99,15 @@ class Broker:
             file.truncate(0)
 
     def copy(self) -> None:
-        """Copy any file, as an operator may do."""
+        """Copy any file of the directory, as an operator may do."""
         path = self.chance.choice([*self.turned(), self.live])
         self.rotations += 1
         suffix = ".gz" if path.name.endswith(".gz") else ""
         shutil.copy(path, self.folder / f"kafka-request.log-{self.rotations}{suffix}")
 
     def pack(self) -> None:
-        """Compress a file as gzip does: it writes another file, then deletes the first. Sometimes it has only written
-        half of the other file. No-op without an uncompressed file of a rotation.
+        """Compress a rotated file as gzip does: write another file, then delete the first one. Sometimes stop after
+        half of the other file. Do nothing if no rotated file is uncompressed.
         """
         plain = [path for path in self.turned() if not path.name.endswith(".gz")]
         if plain:
@@ -149,8 +151,8 @@ class Broker:
             deed()
 
     def run(self, progress: dict[str, Any], *, quiet: bool = False) -> dict[str, Any]:
-        """Read as a source does: plan, cut into parts, read each part twice, and commit. Return the new progress; fail
-        if two reads differ. quiet: whether the files do not change meanwhile.
+        """Read as a source does: plan, cut the plan into parts, read each part twice, and commit. Return the new
+        progress. Raises AssertionError if the two reads differ. quiet: whether the files do not change meanwhile.
         """
         between: Callable[[], None] = (lambda: None) if quiet else self.disturb
         patterns = (str(self.folder / "kafka-request.log*"),)
@@ -168,7 +170,7 @@ class Broker:
 
 
 class Stream:
-    """A source of a broker's log as Spark uses it: a plan is kept and read again until a read succeeds."""
+    """Reads a broker's log as Spark does: it keeps a plan, and reads it again until a read succeeds."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
@@ -178,7 +180,7 @@ class Stream:
         self.planned: dict[str, Any] | None = None
 
     def take(self, *, quiet: bool = False) -> None:
-        """Read a batch, if there is one. quiet: whether the files do not change meanwhile."""
+        """Read the next batch, if there is one. quiet: whether the files do not change meanwhile."""
         between: Callable[[], None] = (lambda: None) if quiet else self.broker.disturb
         between()
         self.planned = self.planned or json.loads(json.dumps(self.source.newest(self.at)))
@@ -223,7 +225,7 @@ def names(part: Part, between: Callable[[], None]) -> Iterator[str]:
 
 
 def names_in(batch: pa.RecordBatch) -> Iterator[str]:
-    """Yield the client of each request, and the reason of each unreadable line."""
+    """Yield the client id of each request in a batch, and the reason for each unreadable line."""
     for row in batch.to_pylist():
         # A file that is truncated during the read looks damaged; then the read fails.
         if row["quarantined"]:
@@ -254,7 +256,7 @@ def test_every_line_once_whatever_happens_to_the_files(
 
 
 def taken(progress: dict[str, Any], *paths: Path) -> tuple[list[str], dict[str, Any]]:
-    """Return the clients of the new lines in these files, and the progress."""
+    """Read the new lines of these files; return the client ids of their requests, and the new progress."""
     made = plan([str(path) for path in paths], progress, owner="c/1")
     parts = parts_of([BrokerLog("c", 1, made.spans, "UTC")], at_most=3000)
     return sorted(name for part in parts for name in names(part, lambda: None)), json.loads(json.dumps(made.progress))
@@ -382,8 +384,8 @@ def test_a_file_of_two_brokers_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("planned", [False, True], ids=["while it is planned", "before it is read"])
 def test_a_source_while_the_log_rotates(planned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """kac reads each line once, although the log rotates between the plan and its parts, or between the parts and their
-    read.
+    """kac reads each line exactly once, although the log is rotated after the plan was made, or after it was cut into
+    parts.
     """
     live = tmp_path / "request.log"
     source = RequestLogs(Settings("", Inputs(request_logs=(RequestLog((f"{live}*",), "c", 1),)), ""))

@@ -43,7 +43,7 @@ def test_every_line_once_while_a_broker_rotates_and_packs(cluster: KafkaCluster)
             done.set()
 
     def run() -> None:
-        """Read as a source does: all new lines, or none."""
+        """Read as a source does: either all new lines, or none if the read fails."""
         nonlocal remembered
         planned = plan_broker_logs(remembered, [log])
         rows = [line for part in parts_of(planned.logs, 20_000) for line in lines_of(part)]

@@ -1,5 +1,6 @@
-"""Tests of `run`: a change is soon in `history`, a failing source is reported once while the others continue, and logs
-may rotate."""
+"""Tests of `kac lake run`: a change is soon in the table `history`, a failing source is reported once while the others
+continue, and logs may be rotated.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 _BETWEEN_POLLS = 0.5
-"""Seconds between two polls, so that the run gets the processor meanwhile."""
+"""Seconds between two checks of a condition, in which the run can use the processor."""
 
 
 class Running:
-    """A run in a thread. told: its lines."""
+    """A run of the lake in a thread. told: the lines that it printed."""
 
     def __init__(self, site: Site, lake: Lake, spark: SparkSession) -> None:
         self.site, self.lake = site, lake
@@ -50,7 +51,9 @@ class Running:
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
-        """Run until the end of the block. Fail if the run does not stop then, or has failed."""
+        """Let the run work until the end of the block. Raises AssertionError if it then does not stop within
+        `LONG_PATIENCE` seconds, or has failed.
+        """
         self._thread.start()
         try:
             yield
@@ -61,8 +64,9 @@ class Running:
         assert self._failed == []
 
     def until(self, holds: Callable[[], object], what: str) -> None:
-        """Wait until a condition holds. Raises AssertionError after `LONG_PATIENCE` seconds, or if the run has
-        ended."""
+        """Wait until `holds` returns true. Raises AssertionError after `LONG_PATIENCE` seconds, or if the run has
+        ended.
+        """
         limit = time.monotonic() + LONG_PATIENCE
         while not holds():
             assert self._thread.is_alive(), f"the run has ended before {what}: {self._failed}"
@@ -70,26 +74,27 @@ class Running:
             time.sleep(_BETWEEN_POLLS)
 
     def has_all(self) -> None:
-        """Wait until bronze has all data of the site once, and gold all data of bronze. Fail if the last change is not
-        in the history.
+        """Wait until bronze has all data of the site exactly once, and gold is built from all of bronze. Raises
+        AssertionError if the last change is not in the table `history`.
         """
         self.has_read_all()
         self.until(lambda: not is_behind(self.lake), "gold has all of bronze")
         assert str(self.site.rounds * 1000) in self.retentions(), "the last change is in history"
 
     def has_read_all(self) -> None:
-        """Wait until bronze has all data of the site once."""
+        """Wait until bronze has all data of the site exactly once."""
         self._seen = []
         self.until(lambda: self._is_written() and not self.site.problems(self.lake), "bronze is whole")
 
     def _is_written(self) -> bool:
-        """Return whether a table has a new version since the last poll: versions take less time than reads of all
-        tables."""
+        """Return whether any table has a new version since the last call. To compare versions takes less time than to
+        read all tables.
+        """
         before, self._seen = self._seen, [self.lake.version(table) for table in TABLES.values()]
         return before != self._seen
 
     def retentions(self) -> list[str]:
-        """Return the values of the changed config in the history."""
+        """Return the values of the topic's retention.ms in the table `history`."""
         rows = held(self.lake, "history")
         return [row["new_value"] for row in rows if (row["entity_key"], row["attr"]) == ("orders", "retention.ms")]
 

@@ -1,5 +1,6 @@
-"""Tests of whether a lake has new data, from its checkpoints, which the tests write as Spark does; and tests of the
-messages of a run."""
+"""Tests of how kac finds out from checkpoints whether a lake has new data; the tests write the checkpoints as Spark
+does. Also tests of the messages of a run.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,9 @@ ALL = [*plans.SOURCES, runs.GOLD]
 
 
 def plan_batch(lake: Lake, stream: str, batch: int, *offsets: plans.Offset, is_ended: bool = True) -> None:
-    """Write a batch as Spark has it in a checkpoint: the planned offsets, and the commit if it ended."""
+    """Write a batch into the checkpoint of a stream, as Spark does: the planned offsets and, if `is_ended`, the
+    commit.
+    """
     folder = Path(lake.path(f"checkpoints/{stream}"))
     metadata = {"batchWatermarkMs": 0, "batchTimestampMs": 1_763_600_000_000, "conf": {}}
     lines = ["v1", json.dumps(metadata), *(json.dumps(each) for each in offsets)]
@@ -30,7 +33,7 @@ def plan_batch(lake: Lake, stream: str, batch: int, *offsets: plans.Offset, is_e
 
 
 def commit(lake: Lake, table: schema.Table, version: int, **note: Any) -> None:
-    """Write a commit of Delta with a note."""
+    """Write a version of a Delta table, with this note in its commit."""
     folder = Path(lake.folder(table)) / "_delta_log"
     folder.mkdir(parents=True, exist_ok=True)
     metrics = {"numOutputRows": "7", "numOutputBytes": "70"}
@@ -39,7 +42,7 @@ def commit(lake: Lake, table: schema.Table, version: int, **note: Any) -> None:
 
 
 def delta_offset(version: int) -> plans.Offset:
-    """Return the offset of Delta's stream: the next version, from its first file."""
+    """Return the offset of a Delta stream that has read all versions before this one."""
     return {
         "sourceVersion": 1,
         "reservoirId": "x",
@@ -55,7 +58,9 @@ def to_do(lake: Lake, **inputs: Any) -> list[str]:
 
 
 def up_to_date(lake: Lake) -> None:
-    """Give all bronze tables one version from which gold is built."""
+    """Write version 0 of all bronze tables, and gold tables that are built from it, so that the lake has nothing to
+    do.
+    """
     for table in schema.BRONZE:
         commit(lake, table, 0)
     for table in (schema.HISTORY, schema.DRIFT, schema.POLICY_VIOLATION):
@@ -64,7 +69,9 @@ def up_to_date(lake: Lake) -> None:
 
 
 def judged(lake: Lake, version: int, history: int) -> None:
-    """Commit violations up to a version of `history`, by the present policies."""
+    """Write a version of the table of violations, computed up to a version of the table `history`, with the present
+    policies.
+    """
     digest = runs.rules_of(lake).digests[schema.POLICY_VIOLATION.name]
     commit(lake, schema.POLICY_VIOLATION, version, kac=runs.kac_version(), rules=digest, history=history)
 

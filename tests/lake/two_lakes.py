@@ -1,4 +1,6 @@
-"""A site with two lakes, an undisturbed one and one that tests disturb, and Spark's event log of the first."""
+"""The files of a small cluster that are read into two lakes, an undisturbed one and one that tests disturb; and Spark's
+event log of the first lake's updates.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,10 @@ Json = dict[str, Any]
 
 
 class TwoLakes:
-    """A site with two lakes: an undisturbed one and a disturbed one. Both continue from test to test.
+    """The files of a small cluster, and two lakes that read them: `calm`, which nothing disturbs, and `disturbed`. All
+    three continue from test to test.
 
-    watched: the number of updates of the undisturbed lake that read new data; `log` has their events.
+    watched: how many updates of `calm` read new data; `log` has the Spark events of these updates.
     """
 
     def __init__(self, folder: Path, spark: SparkSession, log: EventLog) -> None:
@@ -33,18 +36,20 @@ class TwoLakes:
         self._spark = spark
 
     def go_on(self, rounds: int = 1) -> None:
-        """Make so many rounds of the site."""
+        """Add so many rounds to the cluster's files, and deliver their polls to both lakes."""
         for _ in range(rounds):
             self.site.go_on(self.calm, self.disturbed)
 
     def update(self, lake: Lake) -> None:
-        """Read the new data into a lake."""
+        """Read the new data into a lake, one of the two."""
         with self.log.written() if lake is self.calm else nullcontext():
             report = update(self.site.plan(lake), lambda: nullcontext(self._spark))
         self.watched += lake is self.calm and bool(report.taken)
 
     def compare(self) -> None:
-        """Update both lakes; check that they are equal and have all data once."""
+        """Update both lakes. Raises AssertionError unless both have all data exactly once, and their gold tables are
+        equal.
+        """
         for lake in (self.calm, self.disturbed):
             self.update(lake)
             assert not (wrong := self.site.problems(lake)), (lake.where, wrong)
@@ -55,7 +60,7 @@ class TwoLakes:
 
 
 class EventLog:
-    """Spark's event log, which has each plan as text. folder: an empty directory."""
+    """Spark's event log, which has each plan as text. folder: the empty directory into which Spark writes it."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.folder = folder
@@ -72,7 +77,7 @@ class EventLog:
 
     @contextmanager
     def written(self) -> Iterator[None]:
-        """Write the events within the context to the log."""
+        """Let Spark write its events to the log until the end of the block."""
         self._context.addSparkListener(self._listener)
         try:
             yield
@@ -81,6 +86,6 @@ class EventLog:
             self._context.removeSparkListener(self._listener)
 
     def events(self) -> list[Json]:
-        """Return all events up to now."""
+        """Return all events that Spark has written so far."""
         files = self.folder.rglob("events_*")
         return [json.loads(line) for path in sorted(files) for line in path.read_bytes().splitlines() if line]

@@ -1,4 +1,4 @@
-"""Histories that are brought into bronze on Spark, step by step, with the gold that follows from them."""
+"""Stored histories that are written into bronze on Spark, step by step, so that kac builds gold from them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,9 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def application(spark: Any, where: Path, files: Mapping[str, str] | None = None) -> Application:
-    """Return an application on a new lake without sources. files: the operator's files, as name -> text."""
+    """Return an application on a new lake without sources. files: name -> text of the operator's files; None for no
+    files.
+    """
     lake = Lake.create(str(where))
     for name, text in (files or {}).items():
         (where / name).write_text(text, encoding="utf-8")
@@ -25,7 +27,7 @@ def application(spark: Any, where: Path, files: Mapping[str, str] | None = None)
 
 
 def bronze_of(step: Mapping[str, Rows], number: int) -> dict[schema.Table, pa.Table]:
-    """Return the rows of a step in the form of today's bronze tables."""
+    """Return table -> the rows of step `number`, with the columns that the bronze tables have today."""
     records = pa.RecordBatch.from_pylist(
         [{name: row.get(name) for name in kraft.ROW_SCHEMA.names} for row in step.get("kraft_record", ())],
         schema=kraft.ROW_SCHEMA,
@@ -56,7 +58,7 @@ def _table(table: schema.Table, rows: Rows) -> pa.Table:
 
 
 def take_in(app: Application, number: int, *steps: Mapping[str, Rows]) -> None:
-    """Append steps to bronze at once: the one with that number, and those before it."""
+    """Append these steps to bronze in one batch. number: that of the last step; the others are the steps before it."""
     first = number - len(steps) + 1
     parts = [bronze_of(step, first + place) for place, step in enumerate(steps)]
     for table in parts[0]:
