@@ -1,4 +1,4 @@
-"""Clients of the real clusters in tests/conftest.py, and clusters that a test may break."""
+"""Fixtures of clients for the real clusters in tests/conftest.py, and of clusters that a test may break."""
 
 import asyncio
 import uuid
@@ -18,8 +18,9 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all tests in this folder as tests on brokers; run the tests that leave changes on shared clusters last. On
-    the older version only core tests are not marked long: recorded contracts hold the embedded cluster to that version.
+    """Mark all tests in this folder as broker tests. Move those that leave changes on shared clusters to the end. On
+    the older version, mark all but the core tests as long: the recorded contracts already compare the embedded
+    cluster with this version.
     """
     for item in items:
         if item.path.is_relative_to(HERE):
@@ -36,35 +37,37 @@ def _is_on_older(item: pytest.Item) -> bool:
 
 @pytest.fixture(params=["plain_cluster", "kafka39"])
 def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
-    """The plain cluster of each version in turn."""
+    """Provide the plain cluster, once for each version under test."""
     cluster: KafkaCluster = request.getfixturevalue(request.param)
     return cluster
 
 
 link = worlds.link("kafka")
-"""A link to the cluster of `kafka`."""
+"""Provide a link to the cluster of `kafka`."""
 
 
 @pytest.fixture
 def name() -> str:
-    """A unique name."""
+    """Provide a name that no other test uses, for topics, groups and the like."""
     return f"test-{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture
 def own_cluster(breakable_cluster: KafkaCluster) -> Iterator[KafkaCluster]:
-    """Kafka 4.3 with three plain brokers, all up, for a test to stop, kill and restart."""
+    """Provide a cluster of Kafka 4.3 with three plain brokers, all up, which the test may stop, kill and restart."""
     yield from _lent(breakable_cluster)
 
 
 @pytest.fixture
 def racked_cluster(racked_brokers: KafkaCluster) -> Iterator[KafkaCluster]:
-    """Four brokers in three racks, all up; a test may stop or kill all but the first."""
+    """Provide a cluster of four brokers in three racks, all up. The test may stop or kill all but the first broker."""
     yield from _lent(racked_brokers)
 
 
 def _lent(cluster: KafkaCluster) -> Iterator[KafkaCluster]:
-    """Lend a cluster to a test. Delete the test's topics at its end: a topic in trouble would disturb the next test."""
+    """Yield a cluster to one test with all brokers up. At the end delete the test's topics, because a topic in trouble
+    would disturb the next test.
+    """
     cluster.bring_up()
     there = asyncio.run(_topics(cluster))
     yield cluster
@@ -85,5 +88,5 @@ async def _delete_others(cluster: KafkaCluster, kept: frozenset[str]) -> None:
 
 @pytest.fixture
 def empty_cluster() -> Iterator[KafkaCluster]:
-    """Kafka 4.3 with one plain broker that no other test uses."""
+    """Provide a cluster of Kafka 4.3 with one plain broker that no other test uses."""
     yield from running(lambda: KafkaCluster(brokers=1))

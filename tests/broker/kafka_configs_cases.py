@@ -1,5 +1,6 @@
-"""Command lines for kafka-configs and `kac configs`. {topic}, {user}, {client}, {group} and {metrics} are names of the
-case, and {folder} has the files of `FILES`. {topic} exists, {missing} does not."""
+"""Command lines for both kafka-configs and `kac configs`. Placeholders: {topic}, {user}, {client}, {group} and
+{metrics} are names of the case, and {folder} has the files of `FILES`. The topic {topic} exists, {missing} does not.
+"""
 
 from dataclasses import dataclass
 
@@ -13,7 +14,9 @@ FILES = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Command lines that run one after another. differs: the reason for an intended difference of the last result."""
+    """Command lines that run one after another. differs: why the results of the last line differ on purpose; "" if they
+    must be the same.
+    """
 
     lines: tuple[str, ...]
     differs: str = ""

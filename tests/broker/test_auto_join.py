@@ -1,4 +1,4 @@
-"""Tests of a removed voter that makes itself a voter again, in a real quorum with automatic joins."""
+"""Tests of a real quorum with automatic joins: a voter that was removed makes itself a voter again."""
 
 import pytest
 

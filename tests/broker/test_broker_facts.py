@@ -1,5 +1,6 @@
-"""Tests of the plan's assumptions about brokers: the update modes of keys, and the number of entities that a controller
-accepts in a change."""
+"""Tests of what kac's plans assume about brokers: how each config key can be updated, and how many entities a
+controller accepts in one change.
+"""
 
 import asyncio
 
@@ -32,15 +33,15 @@ client = worlds.client("plain_cluster")
 
 
 async def check(link: Link, resource: ConfigResource, key: str, value: str) -> str:
-    """Return the broker's message for a key in a validate-only request, ``""`` if it accepts the key."""
+    """Send a validate-only change that sets a key; return the broker's error message, "" if it accepts the key."""
     request = AlterConfigs({resource: (ConfigOp(key, SET, value),)}, 1 if resource.name else None)
     (outcome,) = await changes.send(link, request, validate_only=True)
     return outcome.failure.message if outcome.failure else ""
 
 
 async def modes(link: Link) -> dict[str, tuple[UpdateMode, UpdateMode]]:
-    """Return the keys whose mode on a broker is not the one in this project's table: key -> (mode in the table, mode
-    found).
+    """Return key -> (update mode in kac's table, update mode that the broker shows), for the keys for which the two
+    differ.
     """
     listing = await describe_configs(link, [BROKER_1])
     entries: dict[str, ConfigEntry | None] = {entry.name: entry for entry in listing.sets[BROKER_1]}

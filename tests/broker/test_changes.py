@@ -1,5 +1,6 @@
-"""Tests of all changes except those of configs on real brokers, 4.3 and 3.9: their effects, their validation, and
-refusals."""
+"""Tests of all changes except those of configs on real brokers, 4.3 and 3.9: their effects, their validation, and how
+brokers refuse them.
+"""
 
 import math
 
@@ -30,7 +31,7 @@ SHA_256, SHA_512 = ScramMechanism(1), ScramMechanism(2)
 
 @pytest.fixture
 async def topic(link: Link, name: str) -> config.ConfigResource:
-    """A topic with one partition, as a resource."""
+    """Create a topic with one partition, and provide it as a config resource."""
     assert await changing.applied(link, changes.CreateTopics((changes.NewTopic(name, 1, 1),)))
     return config.topic_resource(name)
 
@@ -156,8 +157,8 @@ async def test_topics_grow(link: Link, topic: config.ConfigResource) -> None:
 
 
 async def test_what_a_quota_holds_back_is_sent_again(kafka: KafkaCluster, name: str) -> None:
-    """kac sends again the topics that a quota of two partitions a second refuses: a client that knows of throttling
-    gets an error for each refused topic (KIP-599).
+    """If a quota of two partitions per second makes brokers refuse some topics of a request, kac sends these topics
+    again. Only a client that supports throttling gets an error for each of them (KIP-599).
     """
     client = Link(ConnectionSettings(bootstrap=kafka.addresses, client_id=name))
     entity = quota.QuotaEntity.of({"client-id": name})
@@ -312,8 +313,8 @@ async def test_replicas_move_and_leaders_are_elected(plain_cluster: KafkaCluster
 
 
 async def test_elections_and_moves_name_the_right_that_is_missing(secure_cluster: KafkaCluster, name: str) -> None:
-    """For alice, who has no rights, a validation of an election or of a move names the missing right, from the rights
-    that brokers return. kac sends no change.
+    """For alice, who has no rights, the validation of an election or of a reassignment names the missing right, without
+    sending a change: kac knows it from the rights that brokers return.
     """
     async with worlds.linked(
         ConnectionSettings(

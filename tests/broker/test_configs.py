@@ -37,7 +37,7 @@ from tests.support.kafka_cluster import KafkaCluster
 
 
 def is_4(kafka: KafkaCluster) -> bool:
-    """Return whether the brokers are of the newer version."""
+    """Return whether the brokers are those of the newer version, 4.3."""
     return kafka.version.startswith("4.")
 
 
@@ -126,8 +126,8 @@ async def test_brokers_describe_themselves(kafka: KafkaCluster, link: Link) -> N
 
 
 async def test_where_a_topic_gets_a_value_from(kafka: KafkaCluster, link: Link, name: str) -> None:
-    """kac describes the values of a topic's config in the order of their precedence: the topic's own, that of a broker,
-    that of all brokers, and Kafka's default.
+    """kac returns the values of a topic's config in the order of their precedence: the topic's own value, that of the
+    broker, that of all brokers, and Kafka's default.
     """
     await make_topic(link, name, segment_ms="111000")
     resource, describer = topic_resource(name), (await configs.describe_configs(link, [CLUSTER_DEFAULT])).described_by
@@ -156,7 +156,9 @@ async def test_where_a_topic_gets_a_value_from(kafka: KafkaCluster, link: Link, 
 
 
 async def test_a_hidden_value_is_none(link: Link) -> None:
-    """The value of a hidden config is None: here of a key that the broker does not know and so takes for a secret."""
+    """The value of a config that brokers hide is None. The test uses a key that the broker does not know and therefore
+    treats as a secret.
+    """
     resource = broker_resource(1)
     assert await applied(link, AlterConfigs({resource: (ConfigOp("reads.own.key", codes.SET, "x"),)}, broker=1))
     try:
@@ -207,7 +209,7 @@ async def test_a_describer_that_hangs_is_replaced(plain_cluster: KafkaCluster, n
 
 @pytest.fixture
 async def topic(link: Link, name: str) -> ConfigResource:
-    """A topic with one partition, as a resource."""
+    """Create a topic with one partition, and provide it as a config resource."""
     assert await changing.applied(link, changes.CreateTopics((changes.NewTopic(name, 1, 1),)))
     return topic_resource(name)
 
@@ -412,7 +414,7 @@ KEY = "advertised.listeners"
 
 @pytest.fixture(params=real_clusters.by_release(record_dynamic_keys.TRIED, "4.3"))
 def of_release(request: pytest.FixtureRequest) -> Iterator[tuple[str, KafkaCluster]]:
-    """A release, and a broker of it."""
+    """Provide the name of a release, and a cluster of one broker of this release."""
     for cluster in real_clusters.running(lambda: record_dynamic_keys.cluster_of(request.param)):
         yield request.param, cluster
 

@@ -1,4 +1,4 @@
-"""Tests of real Connect workers on the embedded cluster's brokers: the behaviour of the tests' own connector."""
+"""Tests of real Connect workers that use an embedded cluster's brokers, with the tests' own connector."""
 
 import time
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ OTHER = "c0rrect-horse-4"
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[ConnectCluster]:
-    """Two workers of a cluster, on an embedded broker."""
+    """Provide a Connect cluster of two workers, on an embedded broker."""
     with run_in_thread(ClusterSpec(brokers=1, versions="4.0")) as brokers:
         with real_clusters.or_skip():
             classes = throw_away_connector(kafka_jars.KAFKA_4_3)
@@ -40,7 +40,7 @@ def config(**more: Any) -> dict[str, Any]:
 
 
 def status(url: str, name: str) -> dict[int, tuple[str, str]]:
-    """Return the state and the worker of each task."""
+    """Return task id -> (state, worker) for the tasks of a connector."""
     tasks = ask(url, "GET", f"/connectors/{name}/status").body.get("tasks", ())
     return {each["id"]: (each["state"], each["worker_id"]) for each in tasks}
 
@@ -104,7 +104,7 @@ async def test_the_pane_shows_steers_and_edits_a_connector(workers: ConnectClust
 
 
 def connect_settings(workers: ConnectCluster) -> ConnectionSettings:
-    """Return the settings of the brokers, with the workers as the Connect cluster ``main``."""
+    """Return connection settings of the brokers, in which the workers are the Connect cluster ``main``."""
     host, _, port = workers.bootstrap.rpartition(":")
     urls = (urlsplit(each) for each in workers.urls)
     each_worker = tuple(HttpSettings(each.hostname or "", each.port or 0) for each in urls)
@@ -112,7 +112,7 @@ def connect_settings(workers: ConnectCluster) -> ConnectionSettings:
 
 
 async def applied(it: Driven) -> None:
-    """Apply the plan of a console."""
+    """Apply the plan that is staged in a console, by its keys."""
     await it.command("apply")
     await it.press("y", shows="applied")
 

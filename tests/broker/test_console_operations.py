@@ -1,5 +1,6 @@
-"""Tests of a drain and a replacement on the screen, in a real terminal with four real brokers, from the alarm to the
-healthy cluster. The console is killed during each."""
+"""Tests of a drain and a replacement on the screen, in a real terminal with four real brokers, from the alarm until the
+cluster is healthy. The console is killed during each of them.
+"""
 
 import asyncio
 import os
@@ -21,7 +22,7 @@ THROTTLE = "2MB/s"
 
 
 class Screens:
-    """The console in a terminal, with a file of the screens that tests waited for."""
+    """The console in a terminal. Each screen that a test waited for is appended to a file."""
 
     def __init__(self, tmux: Tmux, bootstrap: str, kept: Path) -> None:
         self.tmux = tmux
@@ -37,7 +38,9 @@ class Screens:
         self.tmux.kill(self._pid)
 
     def shows(self, text: str, never: str = "") -> None:
-        """Wait for a text, and keep the screen. Fail if a screen shows the text `never` meanwhile."""
+        """Wait until the screen shows a text, and append this screen to the file. Raises AssertionError if a screen
+        before it shows the text `never`; "" for no such text.
+        """
         screen = self.tmux.shows(text, never)
         with self._kept.open("a", encoding="utf-8") as file:
             file.write(f"--- {text}\n{screen}\n")
@@ -53,9 +56,9 @@ class Screens:
 async def test_a_drain_and_a_replacement_from_the_screen(
     racked_cluster: KafkaCluster, own_home: Path, tmp_path: Path
 ) -> None:
-    """The console completes a drain and a replacement, although it is killed during each. The short form of this test
-    is on an embedded cluster: tests/tui/test_console_operations.py. The environment variable SCREENS names a file for
-    the screens.
+    """The console completes a drain and a replacement, although it is killed during each.
+    tests/tui/test_console_operations.py has a shorter form on an embedded cluster. The environment variable SCREENS
+    names the file for the screens.
     """
     kept = Path(os.environ.get("SCREENS", tmp_path / "screens"))
     with (
@@ -76,7 +79,9 @@ async def test_a_drain_and_a_replacement_from_the_screen(
 
 
 def drained(cluster: KafkaCluster, screens: Screens) -> None:
-    """Kill broker 3, and drain it as the console proposes. The console is killed meanwhile; the next one continues."""
+    """Kill broker 3, and drain it as the console proposes. Kill the console meanwhile; a new one continues the
+    drain.
+    """
     screens.opened()
     screens.shows("healthy: ")
     cluster.kill(3)
@@ -96,7 +101,9 @@ def drained(cluster: KafkaCluster, screens: Screens) -> None:
 
 
 def replaced(screens: Screens) -> None:
-    """Replace broker 4 by broker 3, which is back without replicas, in the console that is still open."""
+    """In the console that is still open, replace broker 4 by broker 3, which is up again without replicas. Kill the
+    console meanwhile; a new one continues.
+    """
     screens.tmux.press(".")
     screens.tmux.press(":")
     screens.tmux.type(f"replace broker 4 by 3 throttle {THROTTLE}")

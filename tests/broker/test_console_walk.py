@@ -1,5 +1,6 @@
-"""Tests of a walk through the console on real brokers: open each pane, stage, validate, apply, stage the reverse, apply
-again. The brokers' request log shows the requests."""
+"""Tests of one session of the console on real brokers: open each pane, stage, validate, apply, stage the reverse, apply
+again. The brokers' request log shows which requests the console sent.
+"""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -27,7 +28,7 @@ TOPIC, BROKER = 2, 4
 
 @pytest.fixture
 async def walk(plain_cluster: KafkaCluster, name: str) -> AsyncIterator[Driven]:
-    """The console on three brokers that have two topics and a quota of this test."""
+    """Yield the console on a cluster of three brokers, which has two topics and a quota of this test."""
     settings = ConnectionSettings(plain_cluster.addresses, client_id=CLIENT_ID)
     with AdminClient(settings) as client:
         topics = CreateTopics((NewTopic(f"{name}-a", 1, 3), NewTopic(f"{name}-b", 1, 3)))
@@ -94,15 +95,15 @@ async def test_the_walk(walk: Driven, plain_cluster: KafkaCluster, name: str) ->
 
 
 async def stage(walk: Driven, *commands: str) -> None:
-    """Type each command into the command bar."""
+    """Type each of these commands into the console's command bar, and wait until it is staged."""
     for command in commands:
         await walk.command(command)
         await walk.shows("staged:")
 
 
 def check_one_of_each(cluster: KafkaCluster, mark: Mark, *, validate_only: bool, topics: set[str]) -> None:
-    """Check that broker 2 received one request with all configs, and the cluster one request with the quotas, without
-    forwarded copies.
+    """Check that since the mark the console sent exactly one request with all configs, to broker 2, and one request
+    with the quota. Raises AssertionError otherwise.
     """
     (configs,) = sent(cluster, CONFIGS, mark, validate_only)
     resources = {(each["resourceType"], each["resourceName"]) for each in configs.request["resources"]}
@@ -113,7 +114,7 @@ def check_one_of_each(cluster: KafkaCluster, mark: Mark, *, validate_only: bool,
 
 
 def sent(cluster: KafkaCluster, api: str, mark: Mark, validate_only: bool) -> Sequence[LoggedRequest]:
-    """Return the console's requests of an API since the mark: only validations, or only changes."""
+    """Return the console's requests of an API since the mark: its validations if `validate_only`, else its changes."""
     cluster.request_log.wait_for(1, api, since=mark, client_id=CLIENT_ID)
     logged = cluster.request_log.read(api, since=mark, client_id=CLIENT_ID)
     return [entry for entry in logged if entry.request["validateOnly"] is validate_only]

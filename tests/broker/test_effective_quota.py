@@ -1,7 +1,8 @@
-"""Tests of the resolver of quotas against real brokers: the throttled clients, with limits on all eight levels.
+"""Tests of kac's computation of the quota that applies to a client, against real brokers: which clients they throttle,
+with limits on all eight levels of precedence.
 
-Each limit is either far below the sent bytes or far above, so the broker's response to a request shows which limit it
-used.
+Each limit is either far below what the client sends or far above it, so that whether the broker throttles the client
+shows which limit it used.
 """
 
 import contextlib
@@ -38,7 +39,7 @@ Pair = tuple[str, str]
 
 
 class Clients:
-    """Producers for pairs of user and client id, and limits for them."""
+    """Producers for pairs of user and client id, and the limits that tests set for them."""
 
     def __init__(self, cluster: KafkaCluster, admin: AdminClient) -> None:
         self._cluster = cluster
@@ -56,7 +57,7 @@ class Clients:
             self._send(AlterQuotas(ops))
 
     def refusal(self, parts: Parts) -> str:
-        """Return the broker's reason to refuse a limit for this entity."""
+        """Return the message with which the broker refuses a limit for this entity."""
         wanted = AlterQuotas({QuotaEntity.of(dict(parts)): {KEY: LOW}})
         (outcome,) = self._admin.submit(changes.send, wanted, validate_only=False).result(PATIENCE)
         assert outcome.failure is not None
@@ -70,13 +71,13 @@ class Clients:
         self._send(CreateTopics((NewTopic(TOPIC, 1, 1),)))
 
     def close(self) -> None:
-        """Remove all limits and the topic."""
+        """Delete all limits and the topic."""
         self.set([])
         self._send(DeleteTopics((TOPIC,)))
 
     async def limited(self, limits: Limits) -> None:
-        """Set limits, and wait until the broker uses them: until it throttles a client with a limit set for this
-        purpose. Fail after `PATIENCE` seconds.
+        """Set these limits, and wait until the broker uses them. It does when it throttles an additional client, whose
+        limit is set in the same request. Raises AssertionError after `PATIENCE` seconds.
         """
         self._sentinels += 1
         pair = (NOBODY, f"sentinel-{self._sentinels}")
@@ -106,7 +107,7 @@ class Clients:
             await producer.stop()
 
     async def throttled(self, producer: AIOKafkaProducer, pair: Pair, value: bytes) -> bool:
-        """Send a record; return whether the broker throttles the client, as its request log shows."""
+        """Send a record with this value; return whether the broker throttles the client for it, by its request log."""
         mark = self._cluster.request_log.mark()
         await producer.send_and_wait(TOPIC, value)
         (logged,) = self._cluster.request_log.wait_for(1, "PRODUCE", since=mark, client_id=pair[1])
@@ -134,8 +135,10 @@ def known(limits: Limits) -> dict[QuotaEntity, dict[str, float]]:
 
 
 def against_each_other(winner: int, pair: Pair, value: float) -> Limits:
-    """Return a limit of one level for a pair, and the opposite limit on all levels of lower precedence. winner: the
-    level, 1 to 8. value: the limit, `LOW` or `HIGH`.
+    """Return a limit on one level for a pair of user and client id, and the opposite limit on all levels of lower
+    precedence.
+
+    winner: the level, 1 (the highest) to 8. value: its limit, `LOW` or `HIGH`.
     """
     user, client = pair
     parts: tuple[Parts, ...] = (

@@ -1,6 +1,7 @@
-"""Tests of files from other tools, with brokers of 4.4 and 3.9: listings of kafka-acls and kafka-configs, and JSON of
-kafka-reassign-partitions, which also verifies the reassignment. An export as Strimzi's resources, with odd names, shows
-no difference to the cluster."""
+"""Tests of files from other tools, with brokers of 4.4 and 3.9: listings of kafka-acls and kafka-configs, and JSON for
+kafka-reassign-partitions, which also verifies the reassignment. An export as Strimzi's resources, also with unusual
+names, has no difference from the cluster.
+"""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 OLD_ACLS = "kafka.admin.AclCommand"
-"""The name of the command before 4.0."""
+"""The main class of kafka-acls before 4.0."""
 USER = "CN=foreign files, OU=test"
 APPLY = "apply --yes --accept first-acl,acl-matches-nothing,acl-locks-out"
 Said = tuple[int, str, str]
@@ -29,12 +30,14 @@ def kafka(request: pytest.FixtureRequest) -> kafka_cluster.KafkaCluster:
 
 
 commands = real_clusters.lent(KafkaCommands)
-"""Kafka's own tools of 4.3 in one process: those of 4.4.0 are not published."""
+"""Provide Kafka's own tools of 4.3, all in one process. Those of 4.4.0 are not published."""
 
 
 @pytest.fixture
 def tool(kafka: kafka_cluster.KafkaCluster, commands: KafkaCommands) -> Callable[..., str]:
-    """A function that runs a tool and returns its output; for brokers of 3.9 the tool of 3.9."""
+    """Provide a function that runs one of Kafka's tools and returns its output. For brokers of 3.9 it runs the tool of
+    3.9.
+    """
 
     def call(name: str, *words: str) -> str:
         words = ("--bootstrap-server", kafka.bootstrap, *words)
@@ -61,8 +64,8 @@ async def topic(kafka: kafka_cluster.KafkaCluster, name: str) -> AsyncIterator[s
 
 
 def test_acls(topic: str, tool: Callable[..., str], kac: Callable[..., Said], tmp_path: Path) -> None:
-    """kac finds no difference between a listing of kafka-acls and the cluster. It restores removed ACLs from the
-    listing, as the tool then confirms.
+    """kac finds no difference between a listing of kafka-acls and the cluster. After ACLs were deleted, kac creates
+    them again from the listing, and the tool then lists the same ACLs.
     """
     bindings = (
         f"allow 'User:{USER}' READ,ALTER_CONFIGS on topic {topic}",
@@ -93,8 +96,8 @@ def test_acls(topic: str, tool: Callable[..., str], kac: Callable[..., Said], tm
 
 
 def test_configs(topic: str, tool: Callable[..., str], kac: Callable[..., Said], tmp_path: Path) -> None:
-    """kac finds no difference between the cluster and listings of topics, brokers, brokers' defaults and quotas, also
-    with --all.
+    """kac finds no difference between the cluster and kafka-configs' listings of topics, brokers, the brokers' default
+    and quotas, also of listings with --all.
     """
     of_topic = ("--entity-type", "topics", "--entity-name", topic)
     of_user = ("--entity-type", "users", "--entity-name", topic)
@@ -138,8 +141,8 @@ def test_configs(topic: str, tool: Callable[..., str], kac: Callable[..., Said],
 def test_a_reassignment(
     kafka: kafka_cluster.KafkaCluster, topic: str, tool: Callable[..., str], kac: Callable[..., Said], tmp_path: Path
 ) -> None:
-    """kac plans and makes the moves that --generate proposes; --verify confirms that they are complete and no throttle
-    is left.
+    """kac carries out the reassignment that --generate proposes; then --verify finds that it is complete and no
+    throttle is left.
     """
     asked = tmp_path / "topics.json"
     asked.write_text(json.dumps({"version": 1, "topics": [{"topic": topic}]}))
@@ -169,8 +172,9 @@ def test_a_reassignment(
 
 
 def test_strimzis_resources(topic: str, kac: Callable[..., Said], tmp_path: Path) -> None:
-    """kac reads its own export without differences. It names the users whose password is not in it, and those whose
-    names Strimzi can't have."""
+    """kac finds no difference between its own export as Strimzi's resources and the cluster. It names the users whose
+    password is not in the export, and those whose names are not allowed in Strimzi.
+    """
     name, secret = topic.lower().replace("_", "-"), tmp_path / "password"
     secret.write_text("not-a-secret-of-anyone")
     settings = (

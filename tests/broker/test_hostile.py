@@ -1,4 +1,4 @@
-"""Tests of hostile text and bytes that a real broker stores and returns."""
+"""Tests of text and bytes that are hostile to a terminal or a file, which a real broker stores and returns."""
 
 import json
 from pathlib import Path
@@ -47,7 +47,7 @@ async def test_an_assignment_of_any_bytes_is_read_from_a_real_broker(kafka39: Ka
 
 TEXT = "".join((*SEQUENCES, *INVISIBLE, *MARKUP))
 LISTED = "x\x1b[2J\u202ey"
-"""Text for the inside of a config's value: Kafka trims the ends of values."""
+"""Hostile text for the middle of a config's value, because Kafka trims both ends of a value."""
 
 KEPT = """\
 version: 1

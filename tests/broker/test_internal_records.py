@@ -1,5 +1,6 @@
-"""Tests of records in Kafka's internal topics: kac's JSON is equal to that of Kafka's own classes and formatters, for
-each release."""
+"""Tests of records in Kafka's internal topics: for each release, kac's JSON equals that of Kafka's own classes and
+formatters.
+"""
 
 import base64
 import json
@@ -19,7 +20,7 @@ from tests.support.internal_topics import Sent, by_kac
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 WITH_CONVERTERS = real_clusters.by_release((each for each in kafka_jars.RELEASES if each not in ("2.8", "3.7")), "4.4")
-"""Releases whose jars have classes that write these records as JSON."""
+"""Parametrizes tests with the releases whose jars have classes that write these records as JSON."""
 _BOUNDS = {"int8": 7, "int16": 15, "uint16": 16, "int32": 31, "uint32": 32, "int64": 63}
 
 EARLY = {
@@ -32,7 +33,8 @@ EARLY = {
     "3.9": {"ShareGroupMetadata", "ShareGroupPartitionMetadata"},
     "4.0": {"ShareGroupMetadata", "ShareGroupStatePartitionMetadata", "ShareSnapshot", "ShareUpdate"},
 }
-"""Types whose values had other fields in the early access of a release: kac has the fields of the first stable release.
+"""Release -> record types whose values had other fields in the early access of this release. kac has the fields of the
+first stable release.
 """
 
 
@@ -53,17 +55,18 @@ def test_the_table_is_that_of_the_jars_and_has_the_records_of_every_release() ->
 
 
 def placed_of(half: Mapping[str, Any], versions: set[int] | None = None) -> set[Any]:
-    """Return (version, untagged fields) of each version of a schema.
+    """Return (version, untagged fields) of each version of a schema. half: the schema of the key or of the value of a
+    record type.
 
-    versions: None keeps the versions apart; any set gives all of them the version -1, because record keys have no
-    version of their own.
+    versions: None keeps each version number. Any set makes all of them -1, because record keys have no version of their
+    own.
     """
     found = schemas_of([{"apiKey": 0, "name": "", **half}]).values()
     return {(-1 if versions is not None else each.version, untagged(each.fields)) for each in found}
 
 
 def untagged(fields: Sequence[Field]) -> tuple[Any, ...]:
-    """Return the fields of a struct without the tagged ones, also in its inner structs."""
+    """Return the fields of a struct as tuples, without tagged fields, also in structs inside it."""
     return tuple(
         (each.name, each.type, each.is_array, each.nullable, untagged(each.fields))
         for each in fields
@@ -74,8 +77,8 @@ def untagged(fields: Sequence[Field]) -> tuple[Any, ...]:
 @pytest.mark.parametrize("version", real_clusters.by_release(internal_topics.BROKERS, kafka_jars.KAFKA_4_3))
 @pytest.mark.takes(30)
 def test_what_brokers_write_is_what_kafkas_formatters_print(version: str) -> None:
-    """kac decodes the records that a real broker writes for clients as Kafka's own formatters do: offsets, groups of
-    all protocols, transactions and share state.
+    """For the records that a real broker writes for its clients - offsets, groups of all protocols, transactions and
+    share state - kac gives the same JSON as Kafka's own formatters.
     """
     with real_clusters.or_skip():
         recording = internal_topics.recorded_brokers(version)
@@ -105,8 +108,8 @@ def test_what_connect_writes_is_what_its_rest_api_answers() -> None:
 
 @pytest.mark.parametrize("release", WITH_CONVERTERS)
 def test_every_type_and_version_is_what_kafkas_own_classes_read(release: str) -> None:
-    """kac decodes records with random values in all fields, which the classes of each release write, to the same JSON
-    as these classes.
+    """For records with random values in all fields, written by the classes of each release, kac gives the same JSON as
+    these classes.
     """
     chance = random.Random(release)
     lines, places = [], []
@@ -133,7 +136,7 @@ def test_every_type_and_version_is_what_kafkas_own_classes_read(release: str) ->
 
 
 def by_chance(fields: Sequence[Mapping[str, Any]], version: int, chance: random.Random) -> dict[str, Any]:
-    """Return random contents of a struct in Kafka's JSON. Tagged fields may be missing."""
+    """Return random contents of a struct, in the JSON of Kafka's classes. Some tagged fields are missing."""
     made = {}
     for field in fields:
         if version not in versions_of(field["versions"]):
@@ -153,7 +156,7 @@ def by_chance(fields: Sequence[Mapping[str, Any]], version: int, chance: random.
 
 
 def one_by_chance(field: Mapping[str, Any], version: int, chance: random.Random) -> Any:
-    """Return a random value for a field, or for an element of its array."""
+    """Return a random value of a field, in the JSON of Kafka's classes; for an array, of one element."""
     type_ = field["type"].removeprefix("[]")
     if "fields" in field:
         return by_chance(field["fields"], version, chance)

@@ -1,4 +1,4 @@
-"""Tests of kac's readers of Java's formats against Java itself: properties, login configs, key stores."""
+"""Tests of kac's readers of Java's file formats against Java itself: properties, login configs, key stores."""
 
 import base64
 import os
@@ -33,7 +33,9 @@ WORDS += ['"\\9\\777\\08"', "/* c */", "// c\n", "\n", "1", "{"]
 def what_java_makes_of(
     kind: str, texts: list[bytes], environ: Mapping[str, str] | None = None
 ) -> Iterator[Mapping[str, str] | None]:
-    """Yield Java's result for each text; None if Java refuses it. Fail if the Java program fails."""
+    """Run a Java program that reads each text as a file of this kind. Yield the keys and values that it finds; None for
+    a text that Java refuses. Raises AssertionError if the program fails; skips the test without a JDK.
+    """
     with real_clusters.or_skip():
         program = compiled_java.with_ours(HERE / "JavaFormats.java", kafka_jars.KAFKA_4_3)
     command = [kafka_jars.java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", *program, kind]
@@ -77,8 +79,9 @@ def test_properties_are_read_as_java_reads_them() -> None:
 
 @pytest.mark.usefixtures("java_is_there")
 def test_login_configs_are_read_as_kafka_reads_them() -> None:
-    """kac reads every text that Kafka accepts in the same way. It also accepts some that Kafka refuses, such as a
-    reference without quotes."""
+    """kac reads every login config that Kafka accepts, with the same result. It also accepts some that Kafka refuses,
+    such as a reference without quotes.
+    """
     chance = random.Random(21)
     texts = []
     for _ in range(4000):
@@ -120,12 +123,16 @@ REFERENCES = [
     "${e::PLAIN}", "${e:x:PLAIN}", "${e:NO_SUCH}", "${e:HIDDEN}", "${v:a:b}", "${f:FOLDER/logins:c:d}", "${f:a.key}",
 ]  # fmt: skip
 WITHOUT_END = re.compile(r"\$\{[fde]:[^}]*$")
-"""Matches a reference to a declared provider that has no end: Kafka leaves it as it is, and sends it as a password."""
+"""Matches a reference to a declared config provider that is not closed by a brace. Kafka leaves such a reference as it
+is, and would send it as a password.
+"""
 
 
 @pytest.mark.usefixtures("java_is_there")
 def test_config_providers_resolve_as_kafkas_do(tmp_path: Path) -> None:
-    """kac resolves a reference as Kafka does. It refuses a reference that Kafka leaves as it is or refuses."""
+    """kac resolves a reference to a config provider to the same value as Kafka. It refuses each reference that Kafka
+    refuses or leaves unresolved.
+    """
     folder, below = tmp_path / "secrets", tmp_path / "secrets" / "sub"
     below.mkdir(parents=True)
     (folder / "logins").write_text("a.key = va\\u00e9lue \nc\\:d=e\n", encoding="utf-8")

@@ -1,5 +1,6 @@
-"""Tests of `kac configs` against kafka-configs 4.3: the same command lines, each on its own broker, give the same text
-and the same state. The cases state the reasons for intended differences."""
+"""Tests of `kac configs` against kafka-configs 4.3: the same command lines, on a separate broker for each tool, give
+the same text and the same state of the broker. The cases give the reasons for intended differences.
+"""
 
 import asyncio
 import os
@@ -34,7 +35,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.core]
 
 ROOT = Path(__file__).parents[2]
 SETTLED_SECONDS = 60.0
-"""Seconds until a broker describes a change: it may learn it some milliseconds after the controller."""
+"""The most seconds that tests wait until a broker describes a change: it learns of it later than the controller,
+usually by milliseconds.
+"""
 
 IP = "127.0.0.7"
 LOGGERS = ConfigResource(BROKER_LOGGER, "1")
@@ -46,18 +49,20 @@ _CAUSE = re.compile(
 
 @dataclass
 class Side:
-    """A broker, and the command for it."""
+    """A tool and its own broker. command: runs the tool with arguments. before: the state of the broker before the
+    tests.
+    """
 
     kafka: kafka_cluster.KafkaCluster
     command: Callable[[list[str]], Ran]
     before: dict[str, Any] = field(default_factory=dict)
 
     def run(self, words: Sequence[str]) -> Ran:
-        """Run a command line, with the broker's address in front."""
+        """Run the tool with these arguments, after the option --bootstrap-server with the broker's address."""
         return self.command(["--bootstrap-server", self.kafka.bootstrap, *words])
 
     def ask(self, operation: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Run an operation of kac's client."""
+        """Run an operation of kac's client with a new link to the broker, and return its result."""
 
         async def asked() -> Any:
             async with worlds.linked(settings.ConnectionSettings(bootstrap=self.kafka.addresses)) as link:
@@ -66,11 +71,13 @@ class Side:
         return asyncio.run(asked())
 
     def state(self, names: Collection[str]) -> dict[str, Any]:
-        """Return the state of all entities that a case can change. names: the names of its entities."""
+        """Return entity as text -> its configs, quotas or credentials, for all entities that a case can change. names:
+        the names of the case's topics, users, groups and the like.
+        """
         return self.ask(_state, names)
 
     def text(self, told: str) -> str:
-        """Return a text without the parts that are specific to this broker."""
+        """Return a tool's output with placeholders for the addresses, folders and ids of this broker."""
         told = told.replace(str(self.kafka.directory), "FOLDER").replace(self.kafka.cluster_id, "ID")
         return re.sub(r"\b127\.0\.0\.1:[0-9]+|data-[0-9a-f]{8}", "HERE", told)
 
@@ -94,7 +101,7 @@ async def _state(link: Link, names: Collection[str]) -> dict[str, Any]:
 
 
 async def _put_back(link: Link, before: dict[str, Any], now: dict[str, Any]) -> None:
-    """Restore the entities that all cases share: the broker, the brokers' default and the loggers."""
+    """Restore the configs of the entities that all cases share: the broker, the brokers' default and the loggers."""
     for resource in (broker_resource(1), CLUSTER_DEFAULT, LOGGERS):
         old, new = dict(before[str(resource)]), dict(now[str(resource)])
         gone = [model_changes.ConfigOp(key, DELETE) for key in new.keys() - old.keys()]
@@ -129,7 +136,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def sides() -> Iterator[tuple[Side, Side]]:
-    """The broker of kafka-configs and that of kac."""
+    """Provide (kafka-configs with its broker, kac with its broker)."""
     # A case sets a number of threads below half of Kafka's default.
     properties = {"num.io.threads": "8"}
     for theirs in real_clusters.running(lambda: kafka_cluster.KafkaCluster(brokers=1, properties=properties)):
@@ -146,7 +153,9 @@ def sides() -> Iterator[tuple[Side, Side]]:
 
 
 def kac(words: list[str]) -> Ran:
-    """Run `kac configs` in this process, as kafka-configs; it prints warnings about contexts and continues."""
+    """Run `kac configs` in this process, under the name kafka-configs, with which kac prints warnings about contexts
+    and continues.
+    """
     out, err = StringIO(), StringIO()
 
     def context(arguments: Any) -> Any:
@@ -162,7 +171,9 @@ def _names(number: int) -> dict[str, str]:
 
 
 def theirs_told(ran: Ran) -> tuple[int, list[str], str]:
-    """Return the code, blocks and error of kafka-configs: an exception's own message, without the help."""
+    """Return (exit code, blocks of the output, error) of kafka-configs. The error is an exception's own message,
+    without stack trace and help.
+    """
     err = ran.err.rstrip("\n")
     if err.startswith("Error while executing config command"):
         found = _CAUSE.match(err.split("\n", 1)[1])
@@ -171,13 +182,15 @@ def theirs_told(ran: Ran) -> tuple[int, list[str], str]:
 
 
 def ours_told(ran: Ran) -> tuple[int, list[str], str]:
-    """Return the code, blocks and error of kac as kafka-configs, without kac's own remarks."""
+    """Return (exit code, blocks of the output, error) of `kac configs`, without the lines that only kac prints."""
     said = [line for line in ran.err.splitlines() if not line.startswith("kac: ")]
     return ran.code, blocks(ran.out), unhashed("\n".join(said))
 
 
 def blocks(out: str) -> list[str]:
-    """Return the headings with the lines below them, sorted: Java prints them in the order of hashes."""
+    """Split an output into blocks, each a heading with the indented lines below it, and return them sorted: Java prints
+    them in the order of hashes.
+    """
     found: list[str] = []
     for line in out.splitlines():
         if line.endswith("=INFO sensitive=false synonyms={}"):
@@ -193,13 +206,14 @@ def blocks(out: str) -> list[str]:
 
 
 def unhashed(text: str) -> str:
-    """Sort lists of names that Java prints in the order of hashes."""
+    """Return an error message with its lists of names sorted, which Java prints in the order of hashes."""
     return _HASHED.sub(lambda found: ",".join(sorted(re.split(", ?", found[1]))), text)
 
 
 def compare(sides: tuple[Side, Side], lines: Sequence[list[str]], names: Collection[str], patience: float) -> list[str]:
-    """Run the lines on both sides, and return the differences between their results and between their states. Repeat a
-    description that differs, and the reads of the states, for at most `patience` seconds.
+    """Run the command lines with both tools; return a text for each difference between their results, and between the
+    states of their brokers afterwards. For at most `patience` seconds, repeat a --describe whose results differ, and
+    the reads of the states.
     """
     theirs, ours = sides
     problems = []
@@ -242,7 +256,9 @@ def _difference(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
 
 
 def put_back(sides: tuple[Side, Side], case: str, names: Collection[str] = ()) -> None:
-    """Restore the entities that all cases share; delete the users and quotas of `names`."""
+    """Restore the configs of the entities that all cases share, on both brokers; delete the users and quotas with these
+    names.
+    """
     for side in sides:
         if "--broker" in case or "--entity-type broker" in case:
             side.ask(_put_back, side.before, side.state([]))
@@ -270,9 +286,11 @@ def test_says_and_does_what_kafka_configs_does(number: int, sides: tuple[Side, S
 
 
 def _lines() -> st.SearchStrategy[list[str]]:
-    """Draw a command line: mostly a meaningful one in any spelling, sometimes with a superfluous part.
+    """Draw a command line for kafka-configs: mostly a meaningful one in any spelling of its options, sometimes with one
+    argument too many.
 
-    At most one key of several is wrong: kafka-configs reports the first error in the order of Java's hashes.
+    At most one of several keys in it is invalid, because kafka-configs reports the first error in the order of Java's
+    hashes.
     """
     spaces = st.sampled_from(["", "", "", " ", "  "])
     numbers = st.sampled_from(

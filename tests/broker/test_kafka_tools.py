@@ -47,7 +47,7 @@ pytestmark = pytest.mark.slow
 LONG_AGO_MS = 20 * 60 * 1000
 
 commands = lent(kafka_commands.KafkaCommands)
-"""Kafka's own tools of 4.3, in one process."""
+"""Provide Kafka's own tools of 4.3, all in one process."""
 
 
 # -- features and the cluster ------------------------------------------------------------------------------------------
@@ -59,8 +59,8 @@ _DESCRIBED = re.compile(
 
 
 def level(row: dict[str, Any], name: str) -> str:
-    """Return a level as Kafka's tool shows it: for metadata.version the name of the release, or ``UNKNOWN`` and the
-    number if Kafka 4 does not support the level.
+    """Return the level of a feature in a row of kac's output in the form of Kafka's tool: for metadata.version the name
+    of the release, or ``UNKNOWN`` with the number if Kafka 4 does not support the level.
     """
     number = row[name]
     if row["name"] != METADATA_VERSION:
@@ -116,7 +116,9 @@ def test_levels_that_both_refuse(kafka: KafkaCluster, commands: kafka_commands.K
 def both_refuse(
     kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, tool: str, name: str, lines: Iterable[str]
 ) -> None:
-    """Check that both tools refuse each line, with an exit code other than 0."""
+    """Check that both tools refuse each of these command lines with an exit code other than 0. Raises AssertionError
+    otherwise.
+    """
     for line in lines:
         words = shlex.split(line)
         assert theirs_run(kafka, commands, tool, words).code, line
@@ -135,7 +137,7 @@ CHANGES = (
 
 
 async def test_levels(plain_cluster: KafkaCluster, commands: kafka_commands.KafkaCommands) -> None:
-    """Both tools make the same changes, and the levels are the same after each."""
+    """Both tools make the same changes of feature levels, and show the same levels after each change."""
     async with worlds.linked(settings.ConnectionSettings(bootstrap=plain_cluster.addresses)) as link:
         seen: list[list[tuple[int, int]]] = []
         for side in ("Kafka", "kac"):
@@ -171,7 +173,9 @@ def test_cluster(kafka: KafkaCluster, commands: kafka_commands.KafkaCommands) ->
 
 
 def compare_transactions(kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, topic: str) -> None:
-    """Check that both tools show the same transactions of coordinators and leaders."""
+    """Check that both tools show the same transactions, as coordinators and as partition leaders describe them. Raises
+    AssertionError otherwise.
+    """
 
     def theirs(*words: str) -> list[dict[str, str]]:
         return tabbed(theirs_run(kafka, commands, kafka_commands.TRANSACTIONS, words).out)
@@ -217,15 +221,15 @@ REFUSED_TRANSACTIONS = (
 
 
 def hanging_places(kafka: KafkaCluster, topic: str) -> set[tuple[str, int]]:
-    """Return the partitions in which kac reports a hanging transaction."""
+    """Return the (topic, partition) pairs in which kac reports a hanging transaction."""
     found = kac_data(kafka, "transactions", ["find-hanging", "--topic", topic])["transactions"]
     return {(row["topic"], row["partition"]) for row in found if row["verdict"] == "hangs"}
 
 
 @pytest.fixture
 async def unverified(link: Link) -> AsyncIterator[None]:
-    """Turn the verification of transactions off until the end of the test: leaders accept transactional records of
-    unknown transactions.
+    """Turn the verification of transactions off during the test: leaders accept transactional records of unknown
+    transactions.
     """
     everyone, key = config.ConfigResource(BROKER, ""), "transaction.partition.verification.enable"
     await send(link, changes.AlterConfigs({everyone: (changes.ConfigOp(key, SET, "false"),)}), validate_only=False)
@@ -236,8 +240,8 @@ async def unverified(link: Link) -> AsyncIterator[None]:
 async def test_transactions(
     kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, link: Link, name: str, unverified: None
 ) -> None:
-    """Both tools show a healthy transaction in partition 0 and hanging ones in partitions 1 and 2, and each tool ends
-    one of the hanging ones.
+    """Both tools show a healthy transaction in partition 0 and hanging ones in partitions 1 and 2, and each tool can
+    end a hanging one.
     """
     await make_topic(link, name, partitions=3, retention_ms="-1")
     brokers = dict(zip(kafka.broker_ids, kafka.addresses, strict=True))
@@ -299,13 +303,15 @@ REFUSED_ELECTIONS = (
     "--topic {n} --partition 0",
 )
 NOT_NEEDED = {"unclean": (1, "an unclean election is for a partition without a leader"), "preferred": (0, "already")}
-"""Type -> kac's exit code and message if the partition has a leader; Kafka's tool reports an election in both cases."""
+"""Type of election -> kac's exit code and message if the partition has a leader. Kafka's tool reports an election for
+both types.
+"""
 
 
 @pytest.fixture
 def folder(tmp_path: Path, name: str) -> Path:
-    """A folder with files of partitions: good.json has a known and an unknown partition, twice.json has one twice, and
-    empty.json has no list.
+    """Provide a folder with JSON files of partitions: good.json has an existing and a missing partition, twice.json has
+    one twice, and empty.json has no list.
     """
     places = [{"topic": name, "partition": 0}, {"topic": f"{name}-no", "partition": 0}]
     for file, data in (
@@ -333,7 +339,7 @@ async def test_elections(
 
 @pytest.fixture(params=["plain_cluster", pytest.param("3.9", marks=pytest.mark.long)])
 def several(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """A cluster with more than one broker."""
+    """Provide a cluster with more than one broker, once for each version."""
     if request.param == "plain_cluster":
         yield request.getfixturevalue(request.param)
     else:
@@ -341,14 +347,16 @@ def several(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 
 
 def leads_not_all(topic: str, broker_id: int, listing: TopicListing) -> bool:
-    """Return whether another broker leads a partition."""
+    """Return whether a broker other than `broker_id` leads a partition of the topic."""
     return any(each.leader != broker_id for each in listing.topics[topic].partitions)
 
 
 async def test_leaders_go_back(
     several: KafkaCluster, commands: kafka_commands.KafkaCommands, name: str, tmp_path: Path
 ) -> None:
-    """Broker 1 leads all partitions whose preferred leader is broker 2, until each tool elects for one topic."""
+    """Broker 1 leads all partitions whose preferred leader is broker 2. Each tool then elects the preferred leaders of
+    its own topic, with the same result.
+    """
     async with worlds.linked(settings.ConnectionSettings(bootstrap=several.addresses)) as link:
         topics = (f"{name}-a", f"{name}-b")
         new = tuple(changes.NewTopic(topic, assignments=((1, 2), (1, 2), (1, 2))) for topic in topics)
@@ -377,7 +385,7 @@ async def test_leaders_go_back(
 
 @pytest.fixture(params=[KAFKA_4_3, KAFKA_3_9])
 def stoppable(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Three brokers, two of them stoppable: the first is the only controller."""
+    """Provide a cluster of three brokers. The first is the only controller; a test may stop the two others."""
     version: str = request.param
     properties = {"auto.leader.rebalance.enable": "false", "min.insync.replicas": "1"}
     yield from running(lambda: KafkaCluster(version, brokers=3, controllers=1, properties=properties))
@@ -385,7 +393,9 @@ def stoppable(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 
 @pytest.mark.long
 async def test_unclean_elections(stoppable: KafkaCluster, commands: kafka_commands.KafkaCommands, name: str) -> None:
-    """The last replica in the ISR is down, another is up: each tool elects it; kac requires --accept."""
+    """If the last replica in the ISR is down and another replica is up, each tool elects the other replica. kac does it
+    only with --accept.
+    """
     async with worlds.linked(settings.ConnectionSettings(bootstrap=stoppable.addresses[:1])) as link:
         topics = (f"{name}-a", f"{name}-b")
         assert await applied(
@@ -417,7 +427,7 @@ async def test_unclean_elections(stoppable: KafkaCluster, commands: kafka_comman
 
 @pytest.mark.long
 async def test_a_broker_is_unregistered(stoppable: KafkaCluster, commands: kafka_commands.KafkaCommands) -> None:
-    """Each tool unregisters a broker that is down; kac refuses one that is alive."""
+    """Each tool unregisters a broker that is down. kac refuses to unregister a broker that is up."""
     words = ["unregister", "--id"]
     alive = await asyncio.to_thread(kac, stoppable, "brokers", [*words, "2", "--yes"])
     assert alive.code
@@ -439,7 +449,7 @@ async def test_a_broker_is_unregistered(stoppable: KafkaCluster, commands: kafka
 async def test_records(
     kafka: KafkaCluster, commands: kafka_commands.KafkaCommands, link: Link, name: str, tmp_path: Path
 ) -> None:
-    """Each tool deletes records in its own topic, and the same records are left."""
+    """After each tool deleted the same offsets in its own topic, both topics have the same records."""
     topics = (f"{name}-a", f"{name}-b")
     producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
     await producer.start()
@@ -483,16 +493,17 @@ async def test_records(
 # -- groups and kafka-consumer-groups ----------------------------------------------------------------------------------
 
 START_MS = 1_700_000_000_000
-"""The timestamp of the first record: 2023-11-14T22:13:20Z."""
+"""The time of the first record, Unix milliseconds: 2023-11-14T22:13:20Z."""
 
 
 @pytest.fixture
 async def consumed(kafka: KafkaCluster, link: Link, name: str) -> AsyncIterator[str]:
-    """Topics and groups with offsets. NAME is the name of the test.
+    """Create topics and groups with offsets, and provide NAME, the name of the test, from which their names are made.
 
-    Topics: NAME with three partitions of 10, 4 and 0 records, one per second; NAME-e with two empty ones; two topics
-    with names of 24 and 25 characters for the CSV. Groups: NAME-idle with offsets in both topics; NAME, "2" with
-    offsets in NAME and the long-named topics; NAME-live with a member; NAME-static with a static member.
+    Topics: NAME with three partitions of 10, 4 and 0 records, a record per second; NAME-e with two empty partitions;
+    two topics with names of 24 and 25 characters, for the CSV. Groups: NAME-idle with offsets in NAME and NAME-e; NAME
+    and "2" with offsets in NAME and the topics with long names; NAME-live with a member; NAME-static with a static
+    member.
     """
     topics = {name: 3, f"{name}-e": 2, name.ljust(24, "x"): 1, name.ljust(25, "x"): 1}
     for topic, partitions in topics.items():
@@ -525,7 +536,7 @@ async def consumed(kafka: KafkaCluster, link: Link, name: str) -> AsyncIterator[
 
 
 async def commit(kafka: KafkaCluster, group: str, offsets: dict[tuple[str, int], int]) -> None:
-    """Commit offsets of a group without members."""
+    """Commit offsets for a group without members. offsets: (topic, partition) -> offset."""
     consumer = AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap, group_id=group, enable_auto_commit=False)
     await consumer.start()
     places = {TopicPartition(*place): offset for place, offset in offsets.items()}
@@ -616,7 +627,7 @@ MEANT = ("--yes", "--accept", "assigned-consumers")
 async def test_resets_and_deletions(
     kafka: KafkaCluster, commands: KafkaCommands, link: Link, consumed: str, offset_files: Path
 ) -> None:
-    """Each tool makes the changes on its own group, and the same offsets are left."""
+    """After each tool made the same resets and deletions on its own group, both groups have the same offsets."""
     groups = (f"{consumed}-a", f"{consumed}-b")
     for group in groups:
         await commit(kafka, group, {(consumed, 0): 5, (consumed, 1): 4})
@@ -638,7 +649,7 @@ async def test_resets_and_deletions(
 
 @pytest.mark.parametrize("line", LISTS)
 def test_lists(kafka: KafkaCluster, commands: KafkaCommands, consumed: str, line: str) -> None:
-    """Both tools list the same groups of consumers; kac lists other groups too."""
+    """Both tools list the same consumer groups. kac also lists groups of other types, which Kafka's tool does not."""
     words = shlex.split(line)
     theirs = kafka_tool_comparison.theirs_run(kafka, commands, GROUPS, words)
     names = (
@@ -658,7 +669,7 @@ def _heads(line: str) -> tuple[str, ...]:
 
 
 def described(kafka: KafkaCluster, words: list[str]) -> list[Any]:
-    """Return groups as kac describes them."""
+    """Return the groups in the JSON of `kac groups --describe` with these arguments."""
     found = kafka_tool_comparison.kac_data(kafka, "groups", ["--describe", *words])
     return found if isinstance(found, list) else [found]
 
@@ -670,7 +681,9 @@ def test_descriptions(kafka: KafkaCluster, commands: KafkaCommands, consumed: st
 
 
 def compare_described(kafka: KafkaCluster, commands: KafkaCommands, words: list[str]) -> list[Any]:
-    """Check that both tools show the same offsets, members and states; return kac's groups."""
+    """Check that both tools show the same offsets, members and states for these arguments, and return kac's groups.
+    Raises AssertionError if something differs.
+    """
     ours = described(kafka, words)
     theirs = kafka_tool_comparison.theirs_run(kafka, commands, GROUPS, ["--describe", *words]).out
     table = kafka_tool_comparison.rows(theirs, *OFFSETS)
@@ -720,7 +733,7 @@ STATE = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"
 def test_new_offsets(
     kafka: KafkaCluster, commands: KafkaCommands, consumed: str, offset_files: Path, line: str
 ) -> None:
-    """Both tools export the same offsets, and change nothing."""
+    """For the same reset as a dry run, both tools export the same offsets, and the group's offsets do not change."""
     words = ["--reset-offsets", *shlex.split(line.format(n=consumed, f=offset_files)), "--export"]
     theirs = kafka_tool_comparison.theirs_run(kafka, commands, GROUPS, [*words, "--dry-run"])
     ours = kafka_tool_comparison.kac(kafka, "groups", words)
@@ -740,8 +753,8 @@ def test_both_refuse(
 
 
 async def test_groups_of_the_consumer_protocol(plain_cluster: KafkaCluster, commands: KafkaCommands, name: str) -> None:
-    """Both tools show the same epoch, assignment and target assignment of a member of the consumer protocol (KIP-848)
-    that has not confirmed its target.
+    """For a member of the consumer protocol (KIP-848) that has not confirmed its target assignment, both tools show the
+    same epoch, assignment and target assignment.
     """
     async with worlds.linked(worlds.settings(plain_cluster)) as link:
         await make_topic(link, name, partitions=2)
@@ -773,14 +786,16 @@ async def test_groups_of_the_consumer_protocol(plain_cluster: KafkaCluster, comm
 
 
 def _assigned(places: list[dict[str, Any]]) -> str:
-    """Return the partitions of a topic in the form of Kafka's tool, ``-`` for none."""
+    """Return the partitions of one topic in the form of Kafka's tool; ``-`` if the list is empty."""
     if not places:
         return "-"
     return f"{places[0]['topic']}:{','.join(str(each['partition']) for each in places)}"
 
 
 async def commit_as_member(link: Link, group: str, coordinator: int, epoch: int) -> None:
-    """Commit an offset with a leader epoch, as Java's consumers do. Fail if the broker refuses it."""
+    """Commit an offset with a leader epoch as a group's member, as Java's consumers do. Raises AssertionError if the
+    broker refuses it. coordinator: a broker id. epoch: the member epoch.
+    """
     topic_id = (await describe_topics(link, [group])).topics[group].topic_id
     assert topic_id is not None
 
@@ -798,8 +813,8 @@ newer_link = worlds.link("plain_cluster")
 
 
 async def beat(newer_link: Link, protocol: str, group: str, build: Callable[[ModuleType], Any]) -> Any:
-    """Send a heartbeat, and repeat it for at most 20 s until the coordinator is available. Return the response; fail if
-    it has an error.
+    """Send a member's heartbeat to a group of a newer protocol, again for at most 20 seconds until the coordinator is
+    available, and return the response. Raises AssertionError if it has an error.
     """
 
     async def ask() -> Any:
@@ -812,7 +827,9 @@ async def beat(newer_link: Link, protocol: str, group: str, build: Callable[[Mod
 
 
 def later(protocol: str, group: str, topic: str, epoch: int, tasks: Any = None) -> Callable[[ModuleType], Any]:
-    """Return the builder of a member's next heartbeat; with the epoch -1 the member leaves."""
+    """Return a function that builds a member's next heartbeat. epoch: the member epoch; with -1 the member leaves the
+    group.
+    """
     first = joining(protocol, group, topic)
 
     def build(kio: ModuleType) -> Any:
@@ -832,7 +849,9 @@ def later(protocol: str, group: str, topic: str, epoch: int, tasks: Any = None) 
 
 @asynccontextmanager
 async def member(newer_link: Link, protocol: str, group: str, topic: str) -> AsyncIterator[None]:
-    """Keep a member in the group until the end of the block, which begins once the member has its target assignment."""
+    """Join a group as a member, and yield once the member has its target assignment. Send heartbeats until the end of
+    the block, then leave.
+    """
     answer = await beat(newer_link, protocol, group, joining(protocol, group, topic))
     tasks: Any = None
     settled = asyncio.Event()
@@ -860,10 +879,10 @@ async def member(newer_link: Link, protocol: str, group: str, topic: str) -> Asy
 
 @pytest.fixture
 async def used(plain_cluster: KafkaCluster, newer_link: Link, name: str) -> AsyncIterator[str]:
-    """Topics and groups with offsets. NAME is the name of the test.
+    """Create topics and groups with offsets, and provide NAME, the name of the test, from which their names are made.
 
-    Topics: NAME with 7 and 0 records, NAME-e without records. Share groups: NAME-live with a member, NAME-idle with
-    offsets in both topics. Streams groups: NAME-run with a member, NAME-rest with an offset.
+    Topics: NAME with partitions of 7 and 0 records, NAME-e without records. Share groups: NAME-live with a member,
+    NAME-idle with offsets in both topics. Streams groups: NAME-run with a member, NAME-rest with an offset.
     """
     for topic, partitions in ((name, 2), (f"{name}-e", 1)):
         await make_topic(newer_link, topic, partitions=partitions)
@@ -912,7 +931,9 @@ async def test_what_both_list(plain_cluster: KafkaCluster, commands: KafkaComman
 
 
 async def test_what_both_describe(plain_cluster: KafkaCluster, commands: KafkaCommands, used: str) -> None:
-    """Both tools show the same states and members, and the same start offsets and lags of share groups."""
+    """Both tools show the same states and members of share and streams groups, and the same start offsets and lags of
+    share groups.
+    """
     for tool, kind, chosen in ((SHARE_GROUPS, "share", SHARE), (STREAMS_GROUPS, "streams", STREAMS)):
         for line in chosen:
             words = ["--describe", *(word.format(n=used) for word in line)]
@@ -1001,12 +1022,12 @@ NEWER_REFUSED = (
     ("streams", "--reset-offsets --group {n}-live --input-topic {n} --to-latest --dry-run"),
 )
 REFUSED_HERE = (("share", "--reset-offsets --group {n}-run --topic {n} --to-latest --dry-run"),)
-"""A line that only kac refuses: Kafka's tool shows new offsets for a group of another type."""
+"""The command lines that kac refuses and Kafka's tool does not: it shows new offsets for a group of another type."""
 
 
 async def test_new_offsets_and_refusals(plain_cluster: KafkaCluster, commands: KafkaCommands, used: str) -> None:
-    """A dry run shows the same offsets in both tools. kac's plan omits an offset that the group already has. kac
-    refuses what Kafka's tool refuses, and the lines in `REFUSED_HERE`.
+    """A dry run shows the same new offsets in both tools, except that kac omits an offset that the group already has.
+    kac refuses the same command lines as Kafka's tool, and those in `REFUSED_HERE`.
     """
     tools = {"share": SHARE_GROUPS, "streams": STREAMS_GROUPS}
     for kind, line in DRY:
@@ -1032,7 +1053,7 @@ async def test_new_offsets_and_refusals(plain_cluster: KafkaCluster, commands: K
 
 
 async def asked(kafka: KafkaCluster, group: str) -> GroupPosition:
-    """Return a group's position."""
+    """Return the position of a group: its offsets and lag, as kac reads it."""
     async with worlds.linked(worlds.settings(kafka)) as newer_link:
         return await group_position(newer_link, group)
 
@@ -1047,8 +1068,9 @@ NEWER_CHANGES = (
 
 
 async def test_changes(plain_cluster: KafkaCluster, commands: KafkaCommands, newer_link: Link, used: str) -> None:
-    """Each tool makes the changes in turn, and the offsets are the same after each. The first offsets are restored for
-    the second tool."""
+    """The same changes by each tool give the same offsets of the group, after each change. The test restores the first
+    offsets between the two tools.
+    """
     seen: dict[str, list[Any]] = {"Kafka": [], "kac": []}
     for side, steps in seen.items():
         for kind, line in NEWER_CHANGES:

@@ -1,4 +1,4 @@
-"""Tests of GSSAPI with a real KDC and a 4.3 broker: keytabs, ticket caches, and their errors."""
+"""Tests of logins with GSSAPI, with a real KDC and a broker of 4.3: by keytab, by ticket cache, and their errors."""
 
 import asyncio
 import secrets
@@ -36,7 +36,7 @@ def realm() -> Iterator[Kdc]:
 
 @pytest.fixture(scope="module")
 def cluster(realm: Kdc) -> Iterator[KafkaCluster]:
-    """Kafka 4.3 with GSSAPI; sessions end after five seconds."""
+    """Provide a broker of Kafka 4.3 with GSSAPI. A client has to log in again after five seconds."""
     keytab = realm.keytab(f"kafka/{free_ports.LOOPBACK}")
     principal = f"kafka/{free_ports.LOOPBACK}@{REALM}"
     login = f'{KRB5} required useKeyTab=true storeKey=true keyTab="{keytab}" principal="{principal}";'
@@ -54,15 +54,16 @@ def cluster(realm: Kdc) -> Iterator[KafkaCluster]:
 
 @pytest.fixture(autouse=True)
 def environment(realm: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The realm's config, and an empty default cache."""
+    """Set the environment variables for the realm's krb5.conf and for an empty default ticket cache."""
     monkeypatch.setenv("KRB5_CONFIG", str(realm.config))
     monkeypatch.setenv("KRB5CCNAME", f"FILE:{tmp_path / 'cache'}")
 
 
 @pytest.fixture
 def configure(cluster: KafkaCluster, tmp_path: Path) -> Configure:
-    """A function that returns a context, from a client.properties with these options of the login module and these
-    lines."""
+    """Provide a function that returns a context. It is read from a client.properties with these options of the login
+    module and these further lines.
+    """
 
     def write(options: str = "", *lines: str) -> Context:
         file = tmp_path / "client.properties"
@@ -89,7 +90,7 @@ def keyed(keytab: Path, principal: str = f"alice@{REALM}") -> str:
 
 
 async def ask(context: Context, seconds: float = 0.0) -> str:
-    """Send requests over a link for so many seconds, at least one; return the client's id."""
+    """Send requests over one link for `seconds` seconds, at least one request; return the link's client id."""
     client_id = f"kerberos-{secrets.token_hex(4)}"
     async with worlds.linked(replace(context.settings, client_id=client_id)) as link:
         await describe_cluster(link)
@@ -98,12 +99,14 @@ async def ask(context: Context, seconds: float = 0.0) -> str:
 
 
 async def principal(cluster: KafkaCluster, context: Context) -> str:
-    """Return the client's principal in the broker's request log."""
+    """Send a request in this context; return the client's principal in the broker's request log."""
     return cluster.request_log.wait_for(1, "DESCRIBE_CLUSTER", client_id=await ask(context))[0].principal
 
 
 async def refusal(context: Context, kind: type[AdminError] = AuthenticationFailed) -> str:
-    """Return the one line that an operator sees. Fail if no error is raised, or if the line has a password."""
+    """Connect in this context, and return the one line that an operator sees for the error. Fails if no error of this
+    kind is raised, or if the line contains a password.
+    """
     with pytest.raises(kind) as caught:
         await ask(context)
     failure = caught.value.failure
@@ -122,7 +125,9 @@ async def test_a_keytab_whose_sessions_are_renewed(cluster: KafkaCluster, realm:
 
 
 async def test_many_connections_at_once(cluster: KafkaCluster, realm: Kdc, configure: Configure) -> None:
-    """Connections that are opened at once, in several threads, share the tickets of a cache in memory."""
+    """If many connections are opened at once, in several threads, all log in with the tickets of one cache in
+    memory.
+    """
     context = configure(keyed(realm.keytab("alice")))
     clients = await asyncio.gather(*(ask(context) for _ in range(20)))
     for client_id in clients:
@@ -131,8 +136,8 @@ async def test_many_connections_at_once(cluster: KafkaCluster, realm: Kdc, confi
 
 
 async def test_tickets_of_a_keytab_are_renewed(cluster: KafkaCluster, realm: Kdc, configure: Configure) -> None:
-    """kac renews the tickets of a keytab, which end after ten seconds, and the session continues on the same
-    connection.
+    """kac renews the tickets that it gets by a keytab before they expire, here after ten seconds, and the session
+    continues on the same connection.
     """
     realm.add("erin", PASSWORD)
     realm.administer(f'modprinc -maxlife "10 seconds" erin@{REALM}')

@@ -1,4 +1,6 @@
-"""Tests of polls of real brokers: they find the changes that kac made, with the same words as kac's journal."""
+"""Tests of polls of real brokers for a lake: they find the changes that kac made, with the same entities, keys and
+values as kac's journal.
+"""
 
 import asyncio
 import gzip
@@ -59,7 +61,7 @@ UNSETTING: tuple[plan_edits.Edit, ...] = (
 
 
 def change(context: Context, edits: Sequence[plan_edits.Edit]) -> None:
-    """Apply all edits in one plan, with a journal."""
+    """Apply all edits in one plan, in a context with a journal."""
 
     async def work(client: AdminClient) -> None:
         session = Session(client, context, "run")
@@ -81,7 +83,7 @@ def found(lake: Lake, run_id: str) -> set[tuple[str, str, str, str | None]]:
 
 
 def without_endpoints(state: State) -> State:
-    """Return a state without brokers' endpoints: a broker returns the addresses of the requested listener."""
+    """Return a state without the brokers' endpoints, which depend on the listener that a client uses."""
     return {entity: tuple(v for v in values if v.attr != ":endpoints") for entity, values in state.items()}
 
 
@@ -137,7 +139,9 @@ def test_polls_find_what_the_journal_says(cluster_name: str, request: pytest.Fix
 
 
 def test_who_has_no_rights_on_real_brokers_makes_nothing_vanish(kafka39: KafkaCluster, lake: Lake) -> None:
-    """An ACL for another user hides a topic from alice. The poll stores the refusal, and deletes no entity."""
+    """If an ACL for another user hides a topic from alice, a poll by alice stores that brokers refused the read, and
+    does not mark any entity as deleted.
+    """
     admin = Context("real", "a test", ConnectionSettings(kafka39.addresses), cluster_id=kafka39.cluster_id)
     sasl = SaslSettings(mechanism="PLAIN", username="alice", password=secret.Secret(kafka39.users["alice"]))
     as_alice = ConnectionSettings(kafka39.login_addresses, "SASL_PLAINTEXT", sasl)

@@ -1,5 +1,6 @@
-"""Tests of `kac lake run` on real clusters: the records of controllers, and the lines shipped into a topic, are in the
-lake exactly once, whichever process is killed."""
+"""Tests of `kac lake run` on real clusters: the records of controllers, and the log lines that were shipped into a
+topic, are in the lake exactly once, whichever process is killed.
+"""
 
 import asyncio
 import json
@@ -36,14 +37,14 @@ from tests.support.kafka_cluster import KafkaCluster
 from tests.support.lake_reading import rows_in
 
 WAVE = 40
-"""The number of lines of a `wave`, which are shipped at once."""
+"""The number of log lines in a `wave`, which are shipped together."""
 READABLE = WAVE - 3
 """The number of readable requests in a wave."""
 LEFT = READABLE - 10
-"""The number of readable requests in a wave whose first ten records were deleted."""
+"""The number of readable requests in a wave whose first ten lines were deleted from the topic."""
 AT = datetime(2026, 11, 21, 10, 59, 30, 123000)
 Line = tuple[bytes | None, bytes]
-"""The key and the value of a record."""
+"""The key and the value of a record that carries a log line."""
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.long)])
@@ -52,8 +53,9 @@ Line = tuple[bytes | None, bytes]
 async def test_everything_is_in_the_lake_once_and_what_was_deleted_before_is_said(
     plain_cluster: KafkaCluster, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kills: int
 ) -> None:
-    """If records are deleted, by retention or by a request, before the run after a kill has read them, the report and
-    the lake name the partition and the number of lost offsets from then on."""
+    """After kills, each line is in the lake once. If retention or a request deletes records before the run after a kill
+    has read them, the report and the lake name the partition and the number of lost offsets from then on.
+    """
     configure(monkeypatch, tmp_path, f'[contexts.here]\n"bootstrap.servers" = "{plain_cluster.bootstrap}"\n')
     mine, lines, short = plain_cluster.cluster_id, f"{name}-lines", f"{name}-short"
     controllers = [f"{host}:{port}" for host, port in plain_cluster.controller_addresses]
@@ -110,8 +112,10 @@ async def test_everything_is_in_the_lake_once_and_what_was_deleted_before_is_sai
 async def test_a_topic_of_the_same_name_is_another_topic(
     plain_cluster: KafkaCluster, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """A topic that was deleted and recreated with more lines than were read is read from its first record, and the
-    report says that offsets may be lost. The same name on another cluster is refused until the operator confirms it."""
+    """If a topic is deleted and created again, and has more lines than were read of the old one, kac reads it from its
+    first record, and reports that offsets may be lost. A topic with the same name on another cluster is refused
+    until the operator confirms it.
+    """
     configure(monkeypatch, tmp_path, f'[contexts.here]\n"bootstrap.servers" = "{plain_cluster.bootstrap}"\n')
     name_sources(lake, {"id": "x", "context": "here", "request-topic": name})
     with AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses)) as client:
@@ -146,8 +150,8 @@ async def test_a_topic_of_the_same_name_is_another_topic(
 async def test_a_topic_is_read_as_its_context_says(
     secure_cluster: KafkaCluster, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """A topic is read with the login of its context, here SASL over TLS with a trust store, and no process or file
-    shows the password. A login that Spark's source does not support is refused with the context's name.
+    """kac reads a topic with the login of its context, here SASL over TLS with a trust store, and no process and no
+    file shows the password. If Spark's source does not support the login, kac refuses it and names the context.
     """
     password = secure_cluster.users["admin"]
     login = f'org.apache.kafka.common.security.scram.ScramLoginModule required username="admin" password="{password}";'
@@ -225,7 +229,7 @@ def is_shown(lake: Lake, topic: str, number: int) -> bool:
 
 
 def taken(lake: Lake, cluster_id: str) -> int:
-    """Return the number of requests of a cluster in the lake."""
+    """Return the number of requests that the lake has for a cluster."""
     where = f"second IS NOT NULL AND cluster_id = '{cluster_id}'"
     return sum(count for (count,) in rows_in(lake, REQUEST, "second.requests", where))
 
@@ -261,8 +265,8 @@ async def ship(producer: AIOKafkaProducer, topic: str, lines: Sequence[Line], pa
 
 
 def wave(number: int) -> list[Line]:
-    """Return lines of two brokers: requests, several of them in the same second, a change, and lines that kac can't
-    read.
+    """Return log lines of two brokers: requests, some of them in the same second, a change, and lines that kac can't
+    read. number: the second of the requests, modulo 60, and the number of the changed topic.
     """
     at = AT + timedelta(seconds=number % 60)
     made = [produce(100, at=at + timedelta(milliseconds=place), principal="User:p") for place in range(WAVE - 4)]

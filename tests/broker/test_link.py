@@ -1,5 +1,6 @@
-"""Tests of the link with real brokers: routes, brokers that die, lost answers, round trips; and tests of the harness
-itself."""
+"""Tests of the link to real brokers: which broker gets a request, brokers that die, lost answers, round trips; and
+tests of the test harness itself.
+"""
 
 import asyncio
 import os
@@ -52,8 +53,7 @@ def plain(*addresses: tuple[str, int], **settings: Any) -> ConnectionSettings:
 
 
 async def told_versions(link: Link) -> Mapping[int, tuple[int, int]]:
-    """Return the versions in the broker's response to the newest ApiVersions, without the lookup that aiokafka makes on
-    connect."""
+    """Ask for ApiVersions over the link. Return API key -> (lowest, highest version) that the broker serves."""
     asked = kafka_messages.with_fields(client_software_name="kac", client_software_version="1")
     response = await link.call("api_versions", asked)
     return {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
@@ -79,7 +79,7 @@ async def test_one_dead_address_does_not_matter(plain_cluster: KafkaCluster) -> 
 
 
 async def test_each_broker_is_asked_itself(plain_cluster: KafkaCluster) -> None:
-    """kac sends a request about a broker's configs to that broker, because only the broker itself returns them."""
+    """kac sends a request for the configs of a broker to this broker, because no other broker returns them."""
     async with linked(plain(plain_cluster.addresses[0])) as link:
         for node in plain_cluster.broker_ids:
             response = await link.call("describe_configs", broker_configs(node), to=broker(node))
@@ -166,7 +166,9 @@ def mtls_addresses(cluster: KafkaCluster) -> tuple[tuple[str, int], ...]:
 
 
 async def refused(settings: ConnectionSettings, kind: type[errors.AdminError]) -> str:
-    """Return message and remedy of the error on connect, after the checks that hold for each such error."""
+    """Connect, and return the message and the remedy of the error. Raises AssertionError unless the error is of this
+    kind, names an address, has a remedy, is one line, and does not contain the password.
+    """
     async with linked(replace(settings, connect_timeout=5)) as link:
         with pytest.raises(kind) as failed:
             await link.call("metadata", all_topics)
@@ -189,8 +191,8 @@ async def test_every_mechanism_lets_in(secure_cluster: KafkaCluster, mechanism: 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 async def test_the_clients_own_loop_does_tls(secure_cluster: KafkaCluster, host: str) -> None:
-    """The client connects with TLS to an address, and to a name that may have an IPv6 address on which no broker
-    listens.
+    """The client connects with TLS both to an IP address and to a name that may also have an IPv6 address, on which no
+    broker listens.
     """
     settings = secure(secure_cluster, bootstrap=((host, secure_cluster.addresses[0][1]),))
     with AdminClient(settings) as client:
@@ -290,26 +292,26 @@ async def test_no_secret_reaches_a_log(secure_cluster: KafkaCluster, caplog: pyt
 
 @pytest.fixture
 async def proxy(kafka: KafkaCluster) -> AsyncIterator[CuttingProxy]:
-    """A proxy in front of broker 1."""
+    """Provide a proxy in front of broker 1, which can cut connections."""
     async with CuttingProxy(kafka.addresses[0]) as made:
         yield made
 
 
 @pytest.fixture
 async def link(proxy: CuttingProxy) -> AsyncIterator[Link]:
-    """A link through the proxy, for all requests that any broker may answer."""
+    """Provide a link through the proxy. Requests that any broker may answer go through it."""
     made = Link(ConnectionSettings(bootstrap=(proxy.address,), lost_answer_timeout=0.5))
     yield made
     await made.close()
 
 
 direct = worlds.link("kafka")
-"""A link to the brokers without the proxy."""
+"""Provide a link to the brokers without the proxy."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A change with its API key, and the changes that have to be made before it."""
+    """A change with the key of its API, and the changes that have to be made before it."""
 
     api_key: int
     change: Callable[[str], changes.ChangeRequest]
@@ -381,8 +383,8 @@ async def test_a_lost_answer_is_looked_up(
 
 
 async def test_what_can_not_be_seen_is_unknown(direct: Link, proxy: CuttingProxy, link: Link, name: str) -> None:
-    """If the response to a new password is lost, the outcome is unknown: the credential has the same iterations as
-    before, so kac can't see whether the new password is in force.
+    """If the answer to a change of a password is lost, the outcome is unknown: the credential has the same number of
+    iterations as before, so kac can't find out whether the new password is set.
     """
     user = changes.ScramUser(name, codes.ScramMechanism(1))
     assert (await single(direct, changes.AlterScram({user: (4096, Secret("old"))}))).ok
@@ -395,8 +397,8 @@ async def test_what_can_not_be_seen_is_unknown(direct: Link, proxy: CuttingProxy
 
 
 async def test_a_secret_beside_what_can_be_seen(plain_cluster: KafkaCluster, name: str) -> None:
-    """If the response to a change of a secret and a readable key is lost, the readable key shows the outcome of both:
-    brokers set the keys of a resource together or not at all.
+    """If the answer to a change of both a secret and a readable key is lost, kac derives the outcome of both from the
+    readable key: brokers set the keys of a resource together or not at all.
     """
     key, seen, node = "lost.own.secret", "log.cleaner.threads", broker_resource(1)
     async with (
@@ -438,8 +440,8 @@ async def test_elections_and_moves(plain_cluster: KafkaCluster, name: str) -> No
 
 
 async def test_brokers_are_killed_in_the_middle(own_cluster: KafkaCluster, name: str) -> None:
-    """If a broker is killed while it creates topics, the outcome that kac reports for each topic is true. If all
-    brokers are killed, it is unknown.
+    """If a broker is killed while topics are being created, the outcome that kac reports for each topic is right. If
+    all brokers are killed, it is unknown.
     """
     first, *others = own_cluster.broker_ids
     link = Link(ConnectionSettings(bootstrap=own_cluster.addresses[:1]))
@@ -490,7 +492,9 @@ async def test_brokers_are_killed_in_the_middle(own_cluster: KafkaCluster, name:
 
 
 async def taken(settings: ConnectionSettings, broker: tuple[str, int]) -> int:
-    """Return the round trips of the reads that `SessionFactory` begins early, with a new client."""
+    """Return how many round trips a new client takes for the reads that `SessionFactory` begins early: the cluster and
+    all topics.
+    """
     async with SlowLink(broker) as link:
         with AdminClient(replace(settings, bootstrap=(link.address,))) as client:
             await asyncio.gather(client.run(cluster.describe_cluster), client.run(describe_topics, None))
@@ -514,7 +518,9 @@ async def test_by_tls(secure_cluster: KafkaCluster, tmp_path: Path, mechanism: s
 
 
 async def test_a_login_at_the_oldest_release(kafka28: KafkaCluster) -> None:
-    """kac sends SaslHandshake together with ApiVersions; 2.8 answers them in order, as 4.3 does."""
+    """kac sends SaslHandshake together with ApiVersions, without waiting between them. Kafka 2.8 answers both in order,
+    as 4.3 does.
+    """
     (address, *_) = kafka28.login_addresses
     sasl = SaslSettings("PLAIN", "admin", Secret(kafka28.users["admin"]))
     assert await taken(ConnectionSettings((address,), "SASL_PLAINTEXT", sasl), address) == 3
@@ -594,19 +600,19 @@ def test_brokers_do_not_outlive_an_owner_that_was_killed() -> None:
 
 Address = tuple[str, int]
 ONE_WAY = 0.5
-"""Delay in seconds in each direction. A process that gets no CPU time for a whole round trip would count as one that
-waits.
+"""Delay of bytes in each direction, seconds. It is long, because a client that gets no CPU time for a whole round trip
+would be counted as one that waits for an answer.
 """
 _PART = 1 << 16
 
 
 class SlowLink:
-    """A proxy that passes bytes on after ONE_WAY seconds, in each direction. Use as an async context manager.
+    """A proxy that delivers bytes ONE_WAY seconds later, in each direction. Use as an async context manager.
 
     Attributes:
-        address: the address for clients.
-        round_trips: the number of round trips until the last answer. A TCP connection takes none, because a client
-            connects to this proxy.
+        address: the (host, port) for clients.
+        round_trips: the number of round trips until the last answer. The TCP connection adds none, because a client
+            connects to this proxy on its own host.
     """
 
     def __init__(self, broker: Address) -> None:

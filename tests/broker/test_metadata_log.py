@@ -1,4 +1,6 @@
-"""Tests of the metadata log over the network, read from the controllers of real clusters, against their files."""
+"""Tests of the metadata log that kac reads from the controllers of real clusters by network; its rows equal those of
+the controllers' files.
+"""
 
 import asyncio
 import time
@@ -41,7 +43,7 @@ _SNAPSHOTS = {
 
 @pytest.fixture(scope="module", params=[KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)], ids=["4.3", "3.9"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Three brokers that are also controllers."""
+    """Provide a real cluster of three brokers that are also controllers, for each release."""
     version: str = request.param
     yield from running(lambda: KafkaCluster(version, brokers=3, properties=_SNAPSHOTS))
 
@@ -164,13 +166,15 @@ async def _change(client: AdminClient, count: int) -> None:
 
 
 async def _read(link: Link, cluster: KafkaCluster, start: int) -> list[dict[str, Any]]:
-    """Return the rows of one read."""
+    """Return the rows of one batch of the metadata log, from the offset `start`."""
     found, _ = await _one(ControllerLog(link, cluster.controller_addresses, cluster.cluster_id), cluster, start)
     return found
 
 
 async def _caught_up(link: Link, cluster: KafkaCluster, start: int) -> tuple[list[dict[str, Any]], int]:
-    """Return all rows up to the high watermark, and the next offset."""
+    """Read the metadata log from the offset `start` up to the high watermark; return its rows, and the offset after
+    them.
+    """
     log = ControllerLog(link, cluster.controller_addresses, cluster.cluster_id)
     found: list[dict[str, Any]] = []
     while True:
@@ -211,14 +215,17 @@ def _place(row: dict[str, Any]) -> tuple[bool, int, int]:
 
 
 def _told(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows without their file, and rows of snapshots without their time: each controller makes its own
-    snapshots."""
+    """Return the rows without the name of their file; rows of snapshots also without their time, because each
+    controller makes its own snapshots.
+    """
     without = ({"file"}, {"file", "record_ts"})
     return [{name: row[name] for name in row if name not in without[row["in_snapshot"]]} for row in found]
 
 
 def _in_files(cluster: KafkaCluster, end: int) -> dict[tuple[bool, int, int], dict[str, Any]]:
-    """Return the rows in the files of all controllers, by place."""
+    """Return (whether it is in a snapshot, offset, index) -> row, from the files of all controllers, for offsets below
+    `end`.
+    """
     folders = [str(each) for each in cluster.directory.glob("broker-*/data-*/__cluster_metadata-0")]
     _, batches = read_log(folders, KEY, lambda trouble: pytest.fail(str(trouble)), end_offset=end)
     found = [row for batch in batches for row in batch.to_pylist()]

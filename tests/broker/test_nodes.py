@@ -1,4 +1,6 @@
-"""Tests of the nodes of real clusters: their features, raised and lowered, and brokers that are unregistered."""
+"""Tests of the nodes of real clusters: feature levels that are raised and lowered, and brokers that are
+unregistered.
+"""
 
 import asyncio
 import time
@@ -35,7 +37,7 @@ LEVEL = {KAFKA_4_3: 25, KAFKA_3_9: 20}
 
 @pytest.fixture(scope="module", params=[KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)])
 def nodes(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Four brokers, whose storage was formatted for an earlier release."""
+    """Provide a cluster of four brokers whose storage was formatted with the feature levels of an earlier release."""
     options = ("--release-version", FORMATTED[request.param])
     yield from real_clusters.running(lambda: KafkaCluster(request.param, brokers=4, format_options=options))
 
@@ -50,8 +52,8 @@ async def applied(session: Session, *accepted: str) -> ApplyReport:
 
 
 async def by_kafka(session: Session, nodes: KafkaCluster) -> None:
-    """Carry out the plan by the runbook's command, with Kafka's own tool, and discard the plan. Fail if the tool
-    fails.
+    """Run the commands of the plan's runbook with Kafka's own tool, and discard the plan. Raises AssertionError if the
+    tool fails.
     """
     (command,) = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", nodes.bootstrap))
     main = {"kafka-features": kafka_commands.FEATURES, "kafka-cluster": kafka_commands.CLUSTER}[command.words[0]]
@@ -228,7 +230,7 @@ async def test_a_level_that_takes_settings_away_gives_them_back(session: Session
     done = await applied(session)
 
     async def is_of_default() -> bool:
-        """Return whether only the brokers' default sets the key."""
+        """Return whether the key is set in the brokers' default and on no broker."""
         return list(await own()) == [""]
 
     await patience.shortly(is_of_default)

@@ -1,4 +1,6 @@
-"""Tests of commands on real brokers: nouns, scripts and lint; their imports, their effects, and --prune."""
+"""Tests of kac's commands on real brokers, among them `kac run` and `kac lint`: their effects, --prune, and which
+modules they import.
+"""
 
 import asyncio
 import json
@@ -35,8 +37,8 @@ Kac = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def kac(plain_cluster: KafkaCluster) -> Kac:
-    """A function that runs a command of `kac` on the cluster, in this process without a terminal, and returns exit
-    code, output and errors.
+    """Provide a function that runs a command of kac on the cluster, in this process without a terminal, and returns
+    (exit code, standard output, standard error).
     """
 
     def run(command: str, *arguments: str) -> tuple[int, str, str]:
@@ -222,7 +224,7 @@ def test_snapshot_loads_no_screen(plain_cluster: KafkaCluster) -> None:
 
 @pytest.fixture(params=real_clusters.by_release([kafka_jars.KAFKA_3_9, kafka_jars.KAFKA_4_3], kafka_jars.KAFKA_4_3))
 def fresh(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """A broker that no client has used."""
+    """Provide a broker that no client has used yet."""
     yield from real_clusters.running(lambda: KafkaCluster(request.param, brokers=1))
 
 
@@ -247,7 +249,9 @@ def test_what_no_file_has_is_removed_and_nothing_else(
 
 @pytest.fixture
 def process_of(kafka: KafkaCluster, tmp_path: Path) -> Any:
-    """A function that runs a command line on the cluster in a new process, and returns exit code, output and errors."""
+    """Provide a function that runs a command line of kac on the cluster in a new process, and returns (exit code,
+    standard output, standard error).
+    """
 
     def run(*arguments: str, text: str = "") -> tuple[int, str, str]:
         command, *rest = arguments
@@ -399,7 +403,9 @@ def test_a_read_only_start_changes_nothing(process_of: Any, name: str) -> None:
 BAD = {"retention.ms": "1000", "segment.bytes": "2097152", "retention.bytes": "1048576", "flush.messages": "1"}
 FOUND = {"retention-tiny", "retention-below-segment", "flush-each-batch"}
 QUICK_START = {"auto-create", "log-dir-in-tmp"}
-"""The findings on a quick start: any name creates a topic, and hosts clear the directory of the records."""
+"""The rules of which lint reports a finding on a broker that was set up by Kafka's quick start: clients can create
+topics by using any name, and the log directory is one that hosts clear.
+"""
 FACTOR = "transaction.state.log.replication.factor"
 COMPOSE = {
     "offsets.topic.replication.factor": "1",
@@ -407,11 +413,13 @@ COMPOSE = {
     "transaction.state.log.min.isr": "1",
     FACTOR: "1",
 }
-"""The configs in the compose file of Confluent Platform's all-in-one for KRaft, without listeners and directories."""
+"""The broker configs in the compose file of Confluent Platform's all-in-one setup for KRaft, without listeners and
+directories.
+"""
 
 
 async def printed(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str], command: str, *arguments: str) -> str:
-    """Return the output of a command. Fail if its exit code is not 0."""
+    """Run a command of kac, and return its standard output. Raises AssertionError if its exit code is not 0."""
     capsys.readouterr()
     code = await asyncio.to_thread(cli.run, [command, "-b", kafka.bootstrap, *arguments])
     out = capsys.readouterr().out
@@ -420,7 +428,9 @@ async def printed(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str], comma
 
 
 async def lint(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    """Return the findings of lint. Fail unless it skips the rule for tokens alone."""
+    """Run `kac lint`, and return its findings. Raises AssertionError unless it skips exactly one rule, that for
+    tokens.
+    """
     found = json.loads(await printed(kafka, capsys, "lint", "--output", "json"))
     # Only connections with a login have tokens.
     assert [each["rules"] for each in found["did_not_look"]] == [["token-expiring"]]

@@ -1,5 +1,4 @@
-"""Tests of `kac acls` and `kac topics`: they accept the arguments of kafka-acls and kafka-topics, with the same
-effects."""
+"""Tests that `kac acls` and `kac topics` accept the arguments of kafka-acls and kafka-topics, with the same effects."""
 
 import asyncio
 import shlex
@@ -64,7 +63,9 @@ def kac(kafka: KafkaCluster, name: str, words: list[str]) -> int:
 
 
 def both(kafka: KafkaCluster, commands: KafkaCommands, name: str, main_class: str, line: str) -> None:
-    """Run Kafka's own command for `theirs` and kac's for `ours`. Fail if one of them fails."""
+    """Run a command line with Kafka's own tool for the entities `theirs` and with kac for the entities `ours`. Raises
+    AssertionError if one of them fails.
+    """
     theirs = shlex.split(line.format(who="theirs"))
     done = commands.run(main_class, ["--bootstrap-server", kafka.bootstrap, *theirs])
     assert done.code == 0, done
@@ -91,8 +92,9 @@ def test_acls(plain_cluster: KafkaCluster, kafka_commands: KafkaCommands) -> Non
 
 
 def shapes(kafka: KafkaCluster, who: str) -> dict[str, Any]:
-    """Return the number of replicas of each partition by topic, or the replicas if they were assigned, and the topic's
-    configs."""
+    """Return topic -> (the number of replicas of each partition, or the replicas if they were assigned; the topic's own
+    configs), for the topics of one side. In the names X replaces `who`.
+    """
     found = ask(kafka, topics.describe_topics).topics
     mine = sorted(name for name in found if name.startswith(who))
     listing = ask(kafka, configs.describe_configs, [topic_resource(name) for name in mine])

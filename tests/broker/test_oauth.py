@@ -1,4 +1,6 @@
-"""Tests of OAUTHBEARER against Kafka 4.3's own validator, with tokens of a strict identity provider on this machine."""
+"""Tests of OAUTHBEARER logins: a broker of 4.3 checks the tokens with Kafka's own validator; a strict identity provider
+on this machine issues them.
+"""
 
 import json
 import secrets
@@ -38,7 +40,7 @@ provider = worlds.running(oidc_server, scope="module")
 
 @pytest.fixture(autouse=True)
 def usual(provider: OidcServer) -> None:
-    """Restore the provider's settings that tests change."""
+    """Before each test, restore the settings of the identity provider that tests change."""
     provider.secrets = {"kac": SECRET}
     provider.keys = {}
     provider.life, provider.audience, provider.is_down = 60, "kafka", False
@@ -47,7 +49,7 @@ def usual(provider: OidcServer) -> None:
 
 @pytest.fixture(scope="module")
 def cluster(provider: OidcServer) -> Iterator[KafkaCluster]:
-    """A broker of Kafka 4.3 that accepts this provider's tokens."""
+    """Provide a broker of Kafka 4.3 that accepts the tokens of this identity provider."""
     handler = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
     properties = {
         f"{LISTENER}sasl.server.callback.handler.class": handler,
@@ -66,7 +68,7 @@ def cluster(provider: OidcServer) -> Iterator[KafkaCluster]:
 
 @pytest.fixture
 def configure(cluster: KafkaCluster, tmp_path: Path) -> Callable[..., Context]:
-    """A function that returns a context, from a client.properties with these lines."""
+    """Provide a function that returns a context, read from a client.properties with these lines."""
 
     def write(*lines: str, jaas: str = "", **environ: str) -> Context:
         file = tmp_path / "client.properties"
@@ -95,7 +97,7 @@ CREDENTIALS = f'clientId=kac clientSecret="{SECRET}"'
 
 
 async def principal(cluster: KafkaCluster, context: Context) -> str:
-    """Return the client's principal in the broker's request log."""
+    """Send a request in this context; return the client's principal in the broker's request log."""
     client_id = f"oauth-{secrets.token_hex(4)}"
     async with worlds.linked(replace(context.settings, client_id=client_id)) as link:
         await describe_cluster(link)
@@ -103,7 +105,9 @@ async def principal(cluster: KafkaCluster, context: Context) -> str:
 
 
 async def refusal(context: Context, kind: type[AdminError] = AuthenticationFailed) -> str:
-    """Return the one line that an operator sees. Fail if no error is raised, or if the line has a secret or a token."""
+    """Connect in this context, and return the one line that an operator sees for the error. Fails if no error of this
+    kind is raised, or if the line contains a secret or a token.
+    """
     async with worlds.linked(context.settings) as link:
         with pytest.raises(kind) as caught:
             await describe_cluster(link)
@@ -121,7 +125,7 @@ def pem(key: Key, password: str | None = None) -> bytes:
 
 
 def signing(provider: OidcServer, file: Path, *more: str) -> tuple[str, ...]:
-    """Return the properties of an assertion that is signed with the key in this file."""
+    """Return the properties for an assertion that is signed with the private key in this file."""
     assertion = "sasl.oauthbearer.assertion."
     return (
         endpoint(provider),
@@ -154,8 +158,8 @@ async def test_an_assertion_with_a_key_that_is_encrypted(
     algorithm: str,
     grant: bool,
 ) -> None:
-    """kac signs an assertion with an encrypted key. grant: whether the assertion is the grant (KIP-1139), or takes the
-    place of the client's secret (KIP-1258).
+    """kac logs in with an assertion that it signs with an encrypted key. grant: whether the assertion is the grant
+    (KIP-1139), or replaces the client's secret (KIP-1258).
     """
     key: Key = (
         rsa.generate_private_key(65537, 2048) if algorithm == "RS256" else ec.generate_private_key(ec.SECP256R1())
@@ -233,7 +237,9 @@ async def test_a_token_of_a_command(
 async def test_a_file_whose_token_is_renewed(
     cluster: KafkaCluster, provider: OidcServer, configure: Callable[..., Context], tmp_path: Path
 ) -> None:
-    """The broker ends the session with the token; kac reads the next token from the file, on the same connection."""
+    """When the broker ends a session because the token expires, kac reads the next token from the file, and the session
+    continues on the same connection.
+    """
     file = tmp_path / "token"
     context = configure(f"sasl.oauthbearer.token.endpoint.url={file.as_uri()}")
     client_id = f"oauth-{secrets.token_hex(4)}"
@@ -266,7 +272,9 @@ async def test_a_token_of_an_endpoint_is_renewed_and_outlives_an_endpoint_that_i
 async def test_what_is_wrong_with_a_token(
     provider: OidcServer, configure: Callable[..., Context], tmp_path: Path
 ) -> None:
-    """The broker answers only `invalid_token`; kac's line shows the claims of the token."""
+    """If the broker refuses a token, it only answers `invalid_token`; kac's message also has the claims of the
+    token.
+    """
     file = tmp_path / "token"
     context = configure(f"sasl.oauthbearer.token.endpoint.url={file.as_uri()}")
 

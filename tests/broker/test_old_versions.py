@@ -1,4 +1,6 @@
-"""Tests of older versions of Kafka: their requests, the features by release, and an upgrade during an open screen."""
+"""Tests of older versions of Kafka: the requests that kac sends them, the features by release, and an upgrade of the
+brokers while the console is open.
+"""
 
 import asyncio
 import time
@@ -87,7 +89,7 @@ KAFKA_1_1 = {
 async def link(
     request: pytest.FixtureRequest, kafka39: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Link]:
-    """A link with the API versions of an old release, to newer brokers."""
+    """Yield a link to newer brokers that uses only the API versions of an old release."""
     highest: Mapping[str, int] = request.param
 
     def old_range(api: str) -> tuple[int, int]:
@@ -140,8 +142,8 @@ async def test_a_topics_life(link: Link, name: str) -> None:
 
 
 async def test_configs(kafka39: KafkaCluster, link: Link, name: str) -> None:
-    """Without the incremental request, kac sends a request that replaces all configs of a resource, and repeats those
-    that it does not edit.
+    """If brokers lack IncrementalAlterConfigs, kac sends AlterConfigs, which replaces all configs of a resource, and
+    repeats in it the configs that the plan does not change.
     """
     resource, node = config.topic_resource(name), config.broker_resource(1)
     await applied(
@@ -257,7 +259,9 @@ async def test_groups(kafka39: KafkaCluster, link: Link, name: str) -> None:
     ]
 )
 def release(request: pytest.FixtureRequest) -> str:
-    """Each release of the table; those without a shared cluster only in long runs."""
+    """Parametrize the test with each release in the table of versions. Releases without a shared cluster run only in
+    long runs.
+    """
     _, name = request.param
     return str(name)
 
@@ -299,7 +303,7 @@ TOPIC = config.topic_resource("upgraded")
 
 
 class Series:
-    """Changes one config again and again, and counts the outcomes that the client reports."""
+    """Changes one topic config again and again. outcomes: name of an outcome that the client reports -> how often."""
 
     def __init__(self, client: AdminClient) -> None:
         self._client = client
@@ -307,7 +311,9 @@ class Series:
         self.ended = False
 
     async def run(self) -> None:
-        """Make changes until `ended`. Fail if the cluster contradicts an outcome."""
+        """Make changes until `ended` is true. Raises AssertionError if the value on the cluster contradicts a reported
+        outcome.
+        """
         value = 1_000_000
         while not self.ended:
             value += 1

@@ -1,4 +1,6 @@
-"""Tests of real brokers that are killed during a copy: the destination, and a source."""
+"""Tests of an operation while real brokers are killed during a copy: the broker that copies, and one that it copies
+from.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -26,11 +28,11 @@ pytestmark = pytest.mark.core
 
 RECORD = b"x" * 100_000
 RECORDS = 100
-"""The number of records in each partition: 10 MB, which take some seconds at the throttle."""
+"""The number of records in each partition, 10 MB together; to copy them takes some seconds at the throttle's rate."""
 TARGET, SOURCE, GONE = 4, 2, 3
 THROTTLE = 1_000_000
 PACE = Pace(first=0.5, most=1.0, patience=8.0, leaves=False)
-"""The pace of an operation that continues to look while it is stalled."""
+"""The pace of an operation that continues to poll, about every second, while it is stalled."""
 
 
 async def fill(cluster: KafkaCluster, client: AdminClient) -> None:
@@ -48,7 +50,7 @@ async def fill(cluster: KafkaCluster, client: AdminClient) -> None:
 
 
 class Polls:
-    """The progress of the operation at each poll."""
+    """Receives the progress of an operation, and keeps it for each poll."""
 
     def __init__(self) -> None:
         self.all: list[Progress] = []
@@ -59,8 +61,8 @@ class Polls:
         self._came.set()
 
     async def until(self, holds: Callable[[Progress], bool]) -> Progress:
-        """Wait for a later poll that meets a condition, and return its progress. Raises TimeoutError after `PATIENCE`
-        seconds.
+        """Wait for a later poll for whose progress `holds` returns true, and return this progress. Raises TimeoutError
+        after `PATIENCE` seconds.
         """
         async with asyncio.timeout(PATIENCE):
             while True:
@@ -78,7 +80,9 @@ def waits_for(text: str, state: State) -> Callable[[Progress], bool]:
 async def test_what_is_killed_while_it_copies_is_waited_for(
     racked_cluster: KafkaCluster, own_home: Path, tmp_path: Path
 ) -> None:
-    """The operation says what it waits for, and continues by itself once the broker is up."""
+    """If a broker of a running copy is killed, the operation says that it waits for this broker, and continues by
+    itself after the broker is up again.
+    """
     polls = Polls()
     with AdminClient(ConnectionSettings(bootstrap=racked_cluster.addresses)) as client:
         await fill(racked_cluster, client)

@@ -1,4 +1,6 @@
-"""Tests of random plans against a real broker: each leaves exactly the predicted state."""
+"""Tests of random plans on a real broker: after each apply, the cluster has exactly the state that the plan
+predicted.
+"""
 
 import asyncio
 import time
@@ -86,7 +88,9 @@ WORLD = World(
 WORLD_3_9 = replace(
     WORLD, brokers=(1,), groups=(), metrics=(), loggers=("kafka.log.LogCleaner", "kafka.log.LogManager")
 )
-"""Kafka 3.9 has no configs of groups, and does not return the defaults of client metrics."""
+"""The entities that plans change on Kafka 3.9. It has no configs of groups, and does not return the defaults of client
+metrics.
+"""
 
 BROKER_KEYS = (
     *WORLD.values[codes.BROKER],
@@ -98,23 +102,24 @@ BROKER_KEYS = (
     "num.partitions",
     "ssl.keystore.password",
 )
-"""The keys that plans change, and the keys from which they inherit. A broker has 350 keys, too many to read 200 times.
+"""The broker configs that plans change, and those from which they inherit. A broker has 350 configs, too many to read
+200 times.
 """
 
 FIRST = "random-0"
-"""A topic that always exists, which shows a plan the defaults of a new topic."""
+"""A topic that always exists. Plans take the defaults of a new topic from it."""
 
 client = worlds.client("plain_cluster")
 
 
 async def read_the_rest(link: Link, world: World) -> dict[ConfigResource, list[ConfigEntry]]:
-    """Return the brokers' configs that no plan changes."""
+    """Return broker or brokers' default -> its configs that no plan changes."""
     listing = await configs.describe_configs(link, map(broker_resource, world.brokers))
     return {r: [entry for entry in each if entry.name not in BROKER_KEYS] for r, each in listing.sets.items()}
 
 
 async def read(link: Link, world: World) -> Snapshot:
-    """Read the parts of the world that plans use."""
+    """Return a snapshot of those entities of the cluster that plans change or use."""
     listing, cluster, quotas, acls, scram = await asyncio.gather(
         topics.describe_topics(link, [FIRST, *world.topics]),
         describe_cluster(link),
@@ -161,8 +166,9 @@ def without_placement(snapshot: Snapshot) -> Snapshot:
 
 
 def becomes(is_so: Callable[[], bool]) -> bool:
-    """Return True as soon as a condition holds, False after `SETTLE_SECONDS`: brokers learn of changes after the
-    controller."""
+    """Call `is_so` until it returns true, and return True; return False after `SETTLE_SECONDS`. Brokers learn of a
+    change later than the controller.
+    """
     deadline = time.monotonic() + SETTLE_SECONDS
     while not is_so():
         if time.monotonic() > deadline:
@@ -171,7 +177,9 @@ def becomes(is_so: Callable[[], bool]) -> bool:
 
 
 def begun(client: AdminClient, world: World) -> Snapshot:
-    """Return a snapshot after all brokers know the new topic and the new credentials. Fail after `SETTLE_SECONDS`."""
+    """Wait until all brokers have the first topic and two credentials of its user, and return a snapshot. Raises
+    AssertionError after `SETTLE_SECONDS`.
+    """
     found: list[Snapshot] = []
 
     def is_known() -> bool:
@@ -183,8 +191,9 @@ def begun(client: AdminClient, world: World) -> Snapshot:
 
 
 def settled(client: AdminClient, world: World, predicted: Snapshot) -> tuple[Snapshot, list[str]]:
-    """Return a snapshot after all brokers have the predicted state, or after `SETTLE_SECONDS`, and its differences from
-    the prediction."""
+    """Wait until all brokers have the predicted state, at most `SETTLE_SECONDS`. Return the last snapshot, and a text
+    for each difference from the prediction.
+    """
     deadline = time.monotonic() + SETTLE_SECONDS
     while True:
         found = client.submit(read, world).result()
@@ -194,7 +203,7 @@ def settled(client: AdminClient, world: World, predicted: Snapshot) -> tuple[Sna
 
 
 def take_back(client: AdminClient, snapshot: Snapshot) -> None:
-    """Unset the brokers' configs that plans set: other tests use the same cluster."""
+    """Delete the broker configs that plans have set, because other tests use the same cluster."""
     for resource, entries in snapshot.configs.items():
         names = (each.name for each in entries.overrides(resource))
         ops = tuple(model_changes.ConfigOp(name, codes.DELETE) for name in names if name in BROKER_KEYS)
@@ -246,8 +255,8 @@ def test_random_plans_leave_exactly_what_they_predicted(client: AdminClient, wor
 
 
 def test_a_credential_is_kept_that_is_set_while_the_last_other_one_goes(client: AdminClient) -> None:
-    """If one request sets a credential and deletes the last other one, brokers lose the new credential, though the
-    controller keeps it. So the plan makes two requests.
+    """A plan that sets a credential and deletes the last other one sends two requests. In one request, brokers would
+    lose the new credential, though the controller keeps it.
     """
     sha512 = codes.ScramMechanism(2)
     leaving, coming = (

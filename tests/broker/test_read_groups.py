@@ -1,4 +1,4 @@
-"""Tests of reads of groups of every protocol, with members and lag, from real brokers, 4.3 and 3.9."""
+"""Tests of kac's reads of groups of every protocol, with their members and lag, from real brokers, 4.3 and 3.9."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -16,7 +16,9 @@ from tests.support.kafka_cluster import KafkaCluster
 
 @pytest.fixture
 async def consumed(kafka: KafkaCluster, link: Link, name: str) -> AsyncIterator[str]:
-    """A group with one live member: it committed offset 3 of 5 in partition 0, and nothing in partition 1."""
+    """Provide the id of a group with one live member. It has committed offset 3 of 5 in partition 0, and none in
+    partition 1.
+    """
     await changing.make_topic(link, name, partitions=2)
     producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
     await producer.start()
@@ -58,9 +60,9 @@ async def test_groups(kafka: KafkaCluster, link: Link, consumed: str) -> None:
 
 
 def joining(protocol: str, group: str, topic: str = "") -> kafka_messages.Build:
-    """Return the builder of a member's first heartbeat to a group of a newer protocol.
+    """Return a function that builds a member's first heartbeat to a consumer, share or streams group.
 
-    topic: the topic of the subscription; "" for a topic with the group's name.
+    topic: the topic that it subscribes to; "" for a topic with the group's name.
     """
     topic = topic or group
     member: dict[str, Any] = {"group_id": group, "member_id": f"{group}-member", "member_epoch": 0, "client_id": "x"}
@@ -94,8 +96,8 @@ def joining(protocol: str, group: str, topic: str = "") -> kafka_messages.Build:
 
 @pytest.mark.parametrize("protocol", ["consumer", "share", "streams"])
 async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: str, protocol: str) -> None:
-    """kac describes groups of the newer types, for each of which brokers have a separate request (KIP-848, KIP-932 and
-    KIP-1071).
+    """kac describes consumer, share and streams groups (KIP-848, KIP-932 and KIP-1071), for each of which brokers have
+    a separate API.
     """
     async with worlds.linked(worlds.settings(plain_cluster)) as link:
         await changing.make_topic(link, name, partitions=2)

@@ -1,4 +1,6 @@
-"""Tests of reads from real brokers, 4.3 and 3.9: their results, their errors, and the results without rights."""
+"""Tests of kac's reads from real brokers, 4.3 and 3.9: their results, their errors, and what a user without rights
+gets.
+"""
 
 import asyncio
 import json
@@ -37,7 +39,7 @@ pytestmark = pytest.mark.core
 
 
 def is_4(kafka: KafkaCluster) -> bool:
-    """Return whether the brokers are of the newer version."""
+    """Return whether the brokers are those of the newer version, 4.3."""
     return kafka.version.startswith("4.")
 
 
@@ -230,7 +232,7 @@ async def test_log_dirs(kafka: KafkaCluster, link: Link, name: str) -> None:
 
 @pytest.fixture
 async def alice(secure_cluster: KafkaCluster) -> AsyncIterator[Link]:
-    """A link of a user without rights."""
+    """Provide a link that has logged in as alice, who has no rights."""
     made = Link(
         settings.ConnectionSettings(
             bootstrap=secure_cluster.addresses,

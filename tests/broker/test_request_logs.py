@@ -1,4 +1,6 @@
-"""Tests of request logs of real brokers: they show each change with its user, and each byte of records once."""
+"""Tests of the request logs of real brokers: kac finds each change with its user in them, and counts each byte of
+records once.
+"""
 
 import contextlib
 import tempfile
@@ -32,21 +34,22 @@ pytestmark = [pytest.mark.broker, pytest.mark.slow]
 NOT_CONTROLLER = 41
 MESSAGES, VALUE_BYTES = 12, 3000
 LIMIT = 3_000.0
-"""The quota in bytes per second: a little less than the test sends in the ten seconds of a broker's window."""
+"""The quota in bytes per second. The test sends a little more in the ten seconds of a broker's window."""
 PASSWORD = "planted-4711"
 Row = dict[str, Any]
 
 
 @pytest.fixture(params=["plain_cluster", "kafka39"])
 def cluster(request: pytest.FixtureRequest) -> KafkaCluster:
-    """Three brokers of 4.3, where changes go to the controller, or one of 3.9, which logs the request and its forwarded
-    copy."""
+    """Provide a cluster of three brokers of 4.3, where clients send changes to the controller, or one of a single
+    broker of 3.9, which logs both the request and the copy that it forwards.
+    """
     found: KafkaCluster = request.getfixturevalue(request.param)
     return found
 
 
 def behind(path: str, read: int) -> tuple[Span, ...]:
-    """Return the spans of a log after so many bytes, as if these were read before."""
+    """Return the spans of a log file after its first `read` bytes, as if these had been read before."""
     with tempfile.TemporaryDirectory() as folder:
         before = Path(folder, "request.log")
         before.write_bytes(Path(path).read_bytes()[:read])
@@ -55,7 +58,7 @@ def behind(path: str, read: int) -> tuple[Span, ...]:
 
 
 def lines(cluster: KafkaCluster, since: Mark) -> Iterator[list[Line | Damaged]]:
-    """Yield the lines of each broker since a mark."""
+    """Yield, for each broker, the lines of its request log since a mark."""
     for broker in cluster.broker_ids:
         path = str(cluster.directory / f"broker-{broker}" / "request.log")
         log = BrokerLog(cluster.cluster_id, broker, behind(path, since[broker]))
@@ -63,8 +66,8 @@ def lines(cluster: KafkaCluster, since: Mark) -> Iterator[list[Line | Damaged]]:
 
 
 def used(cluster: KafkaCluster, since: Mark, client_id: str) -> list[Row]:
-    """Return a client's rows of REQUEST_1S since a mark. Fail if a log has unreadable lines, or fetches of brokers
-    count.
+    """Return a client's rows of the table `request_1s` since a mark. Raises AssertionError if a log has unreadable
+    lines, or if fetches between brokers are counted.
     """
     made = []
     for broker in cluster.broker_ids:
@@ -77,8 +80,9 @@ def used(cluster: KafkaCluster, since: Mark, client_id: str) -> list[Row]:
 
 
 def steps(name: str) -> Iterator[tuple[model_changes.ChangeRequest, set[tuple[str, ...]]]]:
-    """Yield changes of entities with this name, each with the (type, key, attribute, op, value) that the log has to
-    show."""
+    """Yield changes of entities with this name, each with the rows that kac must find in the log: (type, key,
+    attribute, op, value).
+    """
     topic, user = topic_resource(name), QuotaEntity.of({"user": name, "client-id": None})
     acl = worlds.acl(f"User:{name}", "READ", "GROUP", name, pattern="PREFIXED", host="127.0.0.1")
     acl_key, acl_attr = f"GROUP:PREFIXED:{name}", f"ALLOW READ User:{name} from 127.0.0.1"
@@ -126,7 +130,7 @@ def steps(name: str) -> Iterator[tuple[model_changes.ChangeRequest, set[tuple[st
 
 
 def send(admin: AdminClient, *requests: model_changes.ChangeRequest) -> None:
-    """Send changes one after another. Fail if one does not succeed."""
+    """Send these changes one after another. Raises AssertionError if one does not succeed."""
     for request in requests:
         for outcome in admin.submit(changes.send, request, validate_only=False).result(60):
             assert outcome.ok, outcome
@@ -208,7 +212,8 @@ def test_every_byte_that_was_produced_and_fetched_is_counted_once(cluster: Kafka
 
 
 def used_until(cluster: KafkaCluster, since: Mark, client_id: str, api: str, requests: int) -> list[Row]:
-    """Return the client's rows of an API as soon as the log has so many requests: a broker logs a request after its
-    response."""
+    """Wait until the log has at least `requests` requests of a client to this API, and return the client's rows of it.
+    A broker logs a request after it has sent the response.
+    """
     cluster.request_log.wait_for(requests, api, since=since, client_id=client_id)
     return [row for row in used(cluster, since, client_id) if row["api"] == api]

@@ -1,5 +1,6 @@
-"""Tests of forecasts of deletions, for a shorter retention and for a deletion request, against the deletions of real
-brokers."""
+"""Tests of the records that kac predicts to be deleted, by a shorter retention or by a deletion request, against those
+that real brokers delete.
+"""
 
 import asyncio
 import statistics
@@ -58,12 +59,14 @@ EDITS = {
 CONFIGS = {"retention.ms": "-1", "segment.bytes": str(SEGMENT)}
 _PROPERTIES = {"log.retention.check.interval.ms": "500", "log.initial.task.delay.ms": "500"}
 quick_cluster = lent(lambda: KafkaCluster(brokers=1, properties=_PROPERTIES))
-"""One broker of 4.3 that looks for expired segments twice a second."""
+"""Provide a cluster of one broker of 4.3 that looks for expired segments twice a second."""
 client = worlds.client("quick_cluster")
 
 
 async def write(bootstrap: str, now: int) -> None:
-    """Write a record per hour to every partition, the last one with the time of an hour ago."""
+    """Write a record for each hour to every partition; the last one has the time of an hour ago. now: Unix
+    milliseconds.
+    """
     random = Random(1)
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap, max_batch_size=4 * RECORD, linger_ms=5)
     await producer.start()
@@ -87,7 +90,7 @@ async def sizes(client: AdminClient) -> dict[str, int]:
 
 
 async def starts(client: AdminClient) -> list[int]:
-    """Return the first offset of each partition. Fail if one can't be read."""
+    """Return the first offset of each partition. Raises AssertionError if one can't be read."""
     places = {(topic, number): list_offsets.EARLIEST for topic, count in PARTITIONS.items() for number in range(count)}
     found, problems = await client.run(list_offsets.list_offsets, places)
     assert not problems
@@ -132,8 +135,8 @@ SENTINEL = "sentinel"
 
 
 class Case(NamedTuple):
-    """A topic with one partition, and configs that shorten its retention. batches: age in ms, and sizes of records in
-    bytes.
+    """A topic with one partition, and config changes that shorten its retention. batches: for each batch, its age in
+    milliseconds and the sizes of its records in bytes.
     """
 
     topic: str
@@ -143,8 +146,9 @@ class Case(NamedTuple):
 
 
 def random_case(random: Random, number: int) -> Case:
-    """Return a case with records of even, uneven or growing sizes, over hours or weeks, some out of order; its limits
-    may delete no record, some or all."""
+    """Return a random case: record sizes are equal, random or growing, over hours or weeks, some records out of order.
+    Its limits may delete no records, some or all.
+    """
     wanted, largest = random.randint(SEGMENT, 7 * SEGMENT), random.choice([3_000, 20_000, 90_000])
     sizes: list[int] = []
     shape = random.choice(["even", "uneven", "few large", "growing"])
@@ -194,11 +198,11 @@ async def send_all(bootstrap: str, cases: list[Case], random: Random, now: int) 
 
 
 async def cleaned_once(bootstrap: str, client: AdminClient, now: int) -> None:
-    """Wait until a broker has examined all logs once more. Raises TimeoutError if one of three records is not deleted
-    within `PATIENCE` seconds.
+    """Wait until the broker has examined all logs once more. Raises TimeoutError if one of three test records is not
+    deleted within `PATIENCE` seconds.
 
-    A broker examines each log once in a round. The first record may be deleted in a round that began before, the second
-    one in the next round, and the third one after the end of that round.
+    A broker examines each log once in a round. The first record may be deleted in a round that has already begun, the
+    second one is deleted in the next round, and the third one after the end of that round.
     """
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
     await producer.start()
@@ -277,7 +281,7 @@ QUICK = {
 
 @pytest.fixture(scope="module", params=[KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)])
 def quick_broker(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """One broker that deletes expired segments twice a second."""
+    """Provide a broker, once for each version, that looks for expired segments twice a second."""
     yield from real_clusters.running(lambda: KafkaCluster(request.param, brokers=1, properties=QUICK))
 
 
@@ -285,8 +289,9 @@ session = worlds.session("quick_broker")
 
 
 async def write_hours(bootstrap: str, now: int) -> None:
-    """Write a record per hour to both partitions, the last one with the time of an hour ago. Commit the middle of the
-    first partition for a group."""
+    """Write a record for each hour to both partitions; the last one has the time of an hour ago. Commit an offset in
+    the middle of the first partition for a group. now: Unix milliseconds.
+    """
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap, max_batch_size=4 * HOURS_RECORD, linger_ms=5)
     await producer.start()
     try:
@@ -306,7 +311,7 @@ async def write_hours(bootstrap: str, now: int) -> None:
 
 
 async def readable(bootstrap: str, number: int) -> int:
-    """Return the number of records that a consumer reads from beginning to end."""
+    """Return how many records a consumer reads from partition `number`, from its beginning to its end."""
     consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest")
     await consumer.start()
     try:
@@ -411,7 +416,9 @@ async def test_what_is_deleted_is_what_was_said(session: Session, quick_broker: 
 
 
 async def test_an_empty_policy_is_as_the_release_has_it(kafka: KafkaCluster) -> None:
-    """Both releases accept an empty policy; before 4.2 a deletion by request is refused."""
+    """Both releases accept an empty cleanup.policy. Before 4.2 brokers refuse to delete records of such a topic by
+    request, and kac does not stage the deletion.
+    """
     name = "kept-for-ever"
     with worlds.session_on(kafka) as session:
         new = model_changes.CreateTopics((model_changes.NewTopic(name, 1, 1, configs={"cleanup.policy": ""}),))

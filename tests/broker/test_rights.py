@@ -1,4 +1,4 @@
-"""Tests of rights on real brokers, and of decisions and filters of ACLs."""
+"""Tests of rights on real brokers; of decisions by ACLs, compared with Kafka's authorizer; and of filters of ACLs."""
 
 import itertools
 import random
@@ -46,19 +46,19 @@ class CertifiedClient(RawClient):
 
 
 secured = real_clusters.lent(lambda: KafkaCluster(RELEASES[spec.ClusterSpec().versions], brokers=3, security="secure"))
-"""A cluster like `secure_cluster`, of the embedded cluster's release."""
+"""Provide a real cluster like `secure_cluster`, of the release that embedded clusters imitate by default."""
 
 
 @pytest.fixture
 async def alice(secured: KafkaCluster) -> AsyncIterator[RawClient]:
-    """The client of alice, who has only the rights from ACLs."""
+    """Provide a client that has logged in as alice, who has only the rights that ACLs give her."""
     async with CertifiedClient(secured, "alice") as client:
         yield client
 
 
 @pytest.fixture
 async def admin(secured: KafkaCluster) -> AsyncIterator[RawClient]:
-    """The client of the super user."""
+    """Provide a client that has logged in as the super user."""
     async with CertifiedClient(secured, "admin") as client:
         yield client
 
@@ -97,7 +97,7 @@ async def metadata(client: RawClient, names: Sequence[str], *, operations: bool)
 
 
 async def seen(admin: RawClient, *names: str) -> list[UUID]:
-    """Wait until this broker knows all topics; return their ids."""
+    """Wait until the client's broker has all these topics in its metadata; return their ids."""
 
     async def known() -> list[UUID]:
         topics = await metadata(admin, names, operations=False)
@@ -107,8 +107,8 @@ async def seen(admin: RawClient, *names: str) -> list[UUID]:
 
 
 async def test_nothing_may_be_done(admin: RawClient, alice: RawClient) -> None:
-    """A user without rights gets the errors in the table to which the embedded cluster is also held
-    (tests/embedded/test_acls.py).
+    """A user without rights gets the errors of the table with which tests/embedded/test_acls.py checks the embedded
+    cluster.
     """
     told = {}
     await create(admin, SECRET)
@@ -126,7 +126,7 @@ OPERATIONS = ("READ", "WRITE", "CREATE", "DESCRIBE", "DELETE", "ALTER", "DESCRIB
 
 
 def some_acls(seed: int) -> list[Acl]:
-    """Return a few random ACLs, most of them for one of the topics."""
+    """Return a few random ACLs; most are for one of the test's topics."""
     pick = random.Random(seed)
     return [
         Acl(
@@ -145,7 +145,9 @@ def some_acls(seed: int) -> list[Acl]:
 
 
 def decided(acls: Sequence[Acl]) -> dict[str, int]:
-    """Return the bits of alice's operations on each topic, without the topics that she may not describe."""
+    """Return topic -> the bit set of the operations that these ACLs allow alice, without the topics that she may not
+    describe.
+    """
     state = ClusterState("rights", spec.release("4.4"))
     for acl in acls:
         state.add_acl(acl)
@@ -163,7 +165,7 @@ def decided(acls: Sequence[Acl]) -> dict[str, int]:
 
 
 async def change_acls(admin: RawClient, acls: Sequence[Acl]) -> None:
-    """Replace all ACLs by these."""
+    """Replace all ACLs of the cluster by these. Brokers use them a moment later."""
     await admin.ask("delete_acls", 3, kafka_messages.with_fields(filters=[acl_filters.EVERY_ACL]))
     await admin.ask(
         "create_acls",
@@ -236,7 +238,9 @@ ONE_BY_ONE = (
 NO_COORDINATOR = {14, 15, 16}
 REFUSALS = {29, 30, 31, 53}
 WRITING = {"produce", "init_producer_id"}
-"""APIs whose requests here have no records: a broker answers them with an error about the contents, or not at all."""
+"""APIs whose requests in this test have no records. A broker answers them with an error about their contents, or not at
+all.
+"""
 
 
 def rights(principal: str, *wanted: tuple[str, str, str]) -> list[Acl]:
@@ -244,8 +248,9 @@ def rights(principal: str, *wanted: tuple[str, str, str]) -> list[Acl]:
 
 
 async def refusals(client: RawClient, topic_id: UUID) -> dict[tuple[str, int], set[tuple[str, int]]]:
-    """Return (API, case number) -> (place in the response, error code), with the code 0 for an error that is no
-    refusal. Omit APIs that write, and cases for which a coordinator is missing.
+    """Send each case's request. Return (API, number of the case) -> set of (place in the response, error code), in
+    which an error that is no authorization error has the code 0. Omit APIs in `WRITING`, and cases for which there
+    is no coordinator.
     """
     told = {}
     for number, case in enumerate(cases(topic_id)):
@@ -258,8 +263,8 @@ async def refusals(client: RawClient, topic_id: UUID) -> dict[tuple[str, int], s
 
 
 async def settled(client: RawClient, topic: UUID, wanted: dict[Any, Any]) -> dict[Any, Any]:
-    """Return the refusals of real brokers as soon as they are as expected, or after `PATIENCE` seconds: a broker may
-    learn of an ACL later than another.
+    """Return the refusals of real brokers as soon as they are as wanted; after `PATIENCE` seconds return the last ones.
+    A broker may learn of an ACL later than another.
     """
     deadline = time.monotonic() + patience.PATIENCE
     while True:
@@ -392,7 +397,7 @@ PRINCIPALS = ("User:alice", "User:bob", "User:*", "User:Alice", "Group:alice", "
 CLIENTS = tuple(each for each in PRINCIPALS if each != "User:*")
 HOSTS = ("*", "10.0.0.1", "10.0.0.2", "0:0:0:0:0:0:0:1", "::1")
 RANGES = ("10.0.0.0/8", "10.0.0.1/31", "10.0.0.2/32", "0.0.0.0/0", "2001:db8::/32", "::/0", "10.0.0.0/33", "10.0.0/8")
-"""Hosts that 4.4 treats as ranges of addresses, and some that are not ranges."""
+"""Hosts of ACLs: some that Kafka 4.4 treats as ranges of addresses, and some that only look like ranges."""
 ADDRESSES = ("10.0.0.1", "10.0.0.2", "127.0.0.1", "::1", "::ffff:10.0.0.1", "2001:db8::5")
 DECIDED_OPERATIONS = tuple(
     name for name in AclOperation.NAMES.values() if name not in ("ANY", "TWO_PHASE_COMMIT")
@@ -401,7 +406,9 @@ SUPER_USERS = ("", "", "User:bob", "User:bob;Group:alice")
 
 
 class AclSet(NamedTuple):
-    """ACLs with the brokers' settings, and requests to decide."""
+    """ACLs with two broker settings, and requests to decide. is_open: allow.everyone.if.no.acl.found. super_users: as
+    in the property, separated by semicolons. anywhere: requests for any resource of a type.
+    """
 
     acls: tuple[Acl, ...]
     is_open: bool
@@ -411,8 +418,9 @@ class AclSet(NamedTuple):
 
 
 def random_sets(count: int, seed: int, hosts: Sequence[str] = HOSTS) -> Iterator[AclSet]:
-    """Yield random ACLs with few names, most with a common prefix, and few principals and operations, so that several
-    ACLs match a request."""
+    """Yield random sets of ACLs. They use few principals, operations and names, most with a common prefix, so that
+    several ACLs match a request.
+    """
     pick = random.Random(seed)
     for _ in range(count):
         type_ = pick.choice(TYPES)
@@ -452,8 +460,8 @@ def random_sets(count: int, seed: int, hosts: Sequence[str] = HOSTS) -> Iterator
 
 
 def what_kafka_decides(version: str, sets: Sequence[AclSet]) -> list[str]:
-    """Return the output of Kafka's authorizer, a line for each decision. Skip the test without a Java compiler; fail if
-    the program fails.
+    """Return the output lines of Kafka's own authorizer, a line for each decision. Skips the test without a Java
+    compiler. Raises AssertionError if the program fails.
     """
     lines = []
     for each in sets:
@@ -482,7 +490,7 @@ def compared(request: Request) -> Request:
 
 
 def verdict(each: AclSet, request: Request, decision: Decision) -> str:
-    """Return the result that a broker with these settings makes of a decision by ACLs."""
+    """Return ``ALLOWED`` or ``DENIED``, what a broker with these settings makes of a decision by ACLs."""
     if request.principal in each.super_users.split(";"):
         return "ALLOWED"
     allowed = decision.allowed if decision.allowed is not None else each.is_open and not decision.has_acls

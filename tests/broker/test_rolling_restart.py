@@ -1,4 +1,4 @@
-"""Tests of restarts under load: triage reports no trouble for a rolling restart of real brokers, and names a broker
+"""Tests of restarts under load on real brokers: triage reports no trouble during a rolling restart, and names a broker
 that fails.
 """
 
@@ -21,12 +21,16 @@ from tests.support.triage_watch import Watching, found, watching
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 VICTIM = 2
 DONE = 25.0
-"""Seconds after the last restart, after which the effects of an election or a rebalance are visible."""
+"""Seconds after the last restart for which the test continues to poll: by then the effects of an election or a
+rebalance are visible.
+"""
 
 
 @contextlib.asynccontextmanager
 async def loaded(brokers: int = 3) -> AsyncIterator[Field]:
-    """Yield brokers with a topic with a min ISR of two, a producer with acks=all, and a group of two members."""
+    """Yield a cluster of `brokers` brokers under load: a topic with a min ISR of two, a producer with acks=all, and a
+    group of two members.
+    """
     with or_skip():
         cluster = NightCluster(KAFKA_4_3, brokers, "plain", {})
     await asyncio.to_thread(cluster.__enter__)
@@ -47,7 +51,7 @@ async def loaded(brokers: int = 3) -> AsyncIterator[Field]:
 
 
 async def watched_while(it: Watching, work: Callable[[], Awaitable[None]]) -> list[Verdict]:
-    """Return the verdicts from the beginning of some work until `DONE` seconds after its end."""
+    """Await `work`, and poll meanwhile and for `DONE` seconds after its end; return the verdicts."""
 
     async def done() -> None:
         await work()
@@ -62,13 +66,15 @@ async def watched_while(it: Watching, work: Callable[[], Awaitable[None]]) -> li
 
 
 async def by_signal(field: Field, broker: int) -> None:
-    """Restart a broker by SIGTERM, and wait until its replicas are in sync."""
+    """Restart a broker by SIGTERM, and wait until its replicas are in sync again."""
     await field.restart(broker)
     await field.settled()
 
 
 async def by_a_tool(field: Field, broker: int) -> None:
-    """Restart a broker as playbooks do: with Kafka's own checks before and after, then a preferred election."""
+    """Restart a broker as playbooks do: check with Kafka's own tools before and after it, then elect the preferred
+    leaders.
+    """
 
     async def in_sync() -> bool:
         return not (await field.tool("kafka-topics", "--describe", "--under-replicated-partitions")).strip()
@@ -87,7 +93,7 @@ async def by_a_tool(field: Field, broker: int) -> None:
 async def test_a_rolling_restart_is_no_trouble(
     brokers: int, restarted_by: Callable[[Field, int], Awaitable[None]]
 ) -> None:
-    """Triage reports no trouble while each broker in turn is restarted under load."""
+    """While each broker in turn is restarted under load, triage reports no trouble."""
     async with loaded(brokers) as field, watching(ConnectionSettings(field.cluster.addresses)) as it:
         await it.poll_times(8)
 
@@ -110,7 +116,9 @@ async def test_a_rolling_restart_is_no_trouble(
 
 @pytest.mark.takes(60)
 async def test_a_broker_that_fails_is_named_by_the_same_load() -> None:
-    """Triage names a killed broker as down and a paused one as unresponsive, both as critical within seconds."""
+    """Under the same load, triage names a killed broker as down and a paused one as unresponsive, both with severity
+    critical, within seconds.
+    """
     async with loaded() as field, watching(ConnectionSettings(field.cluster.addresses)) as it:
         await it.poll_times(4)
         await field.kill(VICTIM)
@@ -127,14 +135,14 @@ async def test_a_broker_that_fails_is_named_by_the_same_load() -> None:
 
 
 def is_silent(verdict: Verdict) -> bool:
-    """Return whether triage names the broker as unresponsive, with severity critical. A pause of garbage collection is
-    too short for that.
+    """Return whether triage names the broker as unresponsive, with severity critical. A pause for garbage collection is
+    too short to cause this.
     """
     named = found(verdict, "broker-unresponsive", Subject(broker=VICTIM))
     return named is not None and named.claim.severity is Severity.CRITICAL
 
 
 def is_fenced(verdict: Verdict) -> bool:
-    """Return whether triage is certain that the broker is down, because the cluster has fenced it."""
+    """Return whether triage is certain that the broker is down, which it is when the cluster has fenced the broker."""
     named = found(verdict, "broker-down", Subject(broker=VICTIM))
     return named is not None and named.claim.certainty is Certainty.CERTAIN

@@ -1,4 +1,4 @@
-"""Tests of Kafka's own commands in the runbook: they have the same effect as the plan."""
+"""Tests of the commands for Kafka's own tools in a runbook: they have the same effect as the apply of the plan."""
 
 import asyncio
 import time
@@ -57,7 +57,7 @@ set ip 127.0.0.9 connection_creation_rate=20
 set broker <default> log.cleaner.backoff.ms=20s
 set broker 2 log.cleanup.policy=compact,delete
 """
-"""Changes of shared entities, made by both sides in turn."""
+"""Statements that change entities which both ways share, so kac and Kafka's tools make them one after the other."""
 SHARED_BACK = """
 unset ip 127.0.0.9 connection_creation_rate
 unset broker <default> log.cleaner.backoff.ms
@@ -87,7 +87,9 @@ async def given_password(_: SecretSlot) -> Secret:
 
 
 async def planned(client: AdminClient, script: str) -> Session:
-    """Return a session with the script's edits staged. Fail if one is refused or dropped."""
+    """Return a session in which the script's edits are staged. Raises AssertionError if one is refused, or changes
+    nothing.
+    """
     session = Session(client, Context("test", "test", client.settings, journal=False))
     statements = parse(script)
     await read_needs(session, needs_of_script(statements))
@@ -100,7 +102,9 @@ async def planned(client: AdminClient, script: str) -> Session:
 
 
 async def state(client: AdminClient, prefix: str) -> Any:
-    """Return the state of all entities under a prefix, with names without the prefix."""
+    """Return the configs, quotas, ACLs and so on of all entities whose names begin with a prefix, without this prefix
+    in the names.
+    """
     listing = await client.run(topics.describe_topics)
     names = [name for name in listing.topics if name.startswith(prefix)]
     resources = [
@@ -132,7 +136,9 @@ async def state(client: AdminClient, prefix: str) -> Any:
 
 
 def run(kafka: KafkaCommands, command: kafka_tools.Command, folder: Path) -> None:
-    """Run a command of the runbook with files from the folder as its input and its standard input. Fail if it fails."""
+    """Run a command of a runbook with Kafka's tool. Its input files and its standard input are files in the folder.
+    Raises AssertionError if it fails.
+    """
     assert command.words, command.note
     stdin, secret = folder / "stdin", folder / "secret"
     stdin.write_text(command.stdin)

@@ -1,6 +1,7 @@
-"""A test over four nouns on real brokers, Connect workers and a registry. A sink fails because the schema of its topic
-changed; the console names that cause, and its steps lead back to a healthy cluster. A second sink that reads the same
-records is healthy throughout."""
+"""A test with real brokers, Connect workers and a schema registry. A sink connector fails because the schema of its
+topic changed. The console names this cause, and its steps lead to a healthy cluster again. A second sink that reads
+the same records is healthy throughout.
+"""
 
 import json
 from collections.abc import Iterator
@@ -29,14 +30,14 @@ WITH_EMAIL = FIRST | {"fields": [{"name": "id", "type": "long"}, {"name": "email
 
 
 class Stage(NamedTuple):
-    """Brokers, a registry, and a worker that decodes records with it."""
+    """Brokers, a schema registry (its URL), and a Connect worker that decodes records with it."""
 
     brokers: kafka_cluster.KafkaCluster
     registry: str
     connect: ConnectCluster
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings with which the console reaches the services."""
+        """Return the keyword arguments of connection settings for the registry and the Connect cluster."""
         registry, worker = urlsplit(self.registry), urlsplit(self.connect.urls[0])
         return {
             "schemas": HttpSettings(registry.hostname or "", registry.port or 0, registry.path),
@@ -44,7 +45,7 @@ class Stage(NamedTuple):
         }
 
     def register(self, topic: str, schema: dict[str, Any]) -> int:
-        """Register a new version of the schema of a topic's values, and return its id."""
+        """Register a new version of the schema of a topic's values; return the schema's id."""
         body = json.dumps({"schema": json.dumps(schema)}).encode()
         headers = {"Content-Type": "application/json"}
         url = f"{self.registry}/subjects/{topic}-value/versions"
@@ -52,12 +53,14 @@ class Stage(NamedTuple):
             return int(json.loads(answer.read())["id"])
 
     def versions(self, topic: str) -> list[int]:
-        """Return the live versions of the schema of a topic's values."""
+        """Return the version numbers of the schema of a topic's values, without deleted versions."""
         with urlopen(f"{self.registry}/subjects/{topic}-value/versions", timeout=patience.PATIENCE) as answer:
             return list(json.loads(answer.read()))
 
     def write(self, topic: str, id_: int, number: int, email: str | None = None) -> None:
-        """Write an order, which refers to its schema as Confluent's serializers do."""
+        """Write an order to a topic, in the framing of Confluent's serializers with this schema id. email: None for an
+        order without this field.
+        """
         text = b"" if email is None else bytes([len(email) << 1]) + email.encode()
         producer = Producer({"bootstrap.servers": self.brokers.bootstrap})
         producer.produce(topic, b"\0" + id_.to_bytes(4, "big") + bytes([number << 1]) + text)
@@ -72,7 +75,9 @@ class Stage(NamedTuple):
             consumer.close()
 
     def create_sink(self, name: str, topic: str, **more: str) -> Path:
-        """Create a sink that writes to a file; return the file. Fail if the worker refuses it."""
+        """Create a sink connector that writes a topic's records to a file; return the path of the file. Raises
+        AssertionError if the worker refuses it.
+        """
         file = self.connect.folder / name
         converter = {
             "": "io.apicurio.registry.utils.converter.AvroConverter",
@@ -102,7 +107,7 @@ EMAILS = {
     "transforms.email.type": "org.apache.kafka.connect.transforms.ExtractField$Value",
     "transforms.email.field": "email",
 }
-"""The transform for which the field is required."""
+"""Configs of a sink's transform that requires the field `email` in each record."""
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
-"""Tests of security, from an operator's files to the principal that the broker sees: each mechanism and each type of
-store."""
+"""Tests of security, from an operator's files to the principal that the broker logs, with each SASL mechanism and each
+type of key and trust store.
+"""
 
 import base64
 import json
@@ -42,14 +43,14 @@ MODULES = {
 
 KEY_STORES = ["PEM", "PEM inline", "PKCS12", "JKS"]
 ENCRYPTED = ["encrypted PEM", "encrypted PEM inline"]
-"""PKCS#8 with PBES2, OpenSSL's default, which Java 17 can't read."""
+"""Kinds of key stores whose key is PKCS#8 encrypted with PBES2, OpenSSL's default, which Java 17 can't read."""
 
 Configure = Callable[..., Context]
 
 
 @pytest.fixture
 def configure(tmp_path: Path) -> Configure:
-    """A function that returns a context, from a client.properties with these lines."""
+    """Provide a function that returns a context, read from a client.properties with these lines."""
 
     def write(bootstrap: str, *lines: str, **environ: str) -> Context:
         file = tmp_path / "client.properties"
@@ -69,12 +70,12 @@ def login(mechanism: str, options: str) -> tuple[str, ...]:
 
 
 def on_one_line(pem: Path) -> str:
-    """Return a PEM as the value of a property that continues over several lines."""
+    """Return the text of a PEM file as one property value that continues over several lines."""
     return pem.read_text().strip().replace("\n", " \\\n    ")
 
 
 def trusting(cluster: KafkaCluster, kind: str = "PEM") -> tuple[str, ...]:
-    """Return the properties of a trust store of a type, with the brokers' authority."""
+    """Return the properties of a trust store of this type that contains the brokers' certificate authority."""
     authority = cluster.authority
     match kind:
         case "PEM":
@@ -93,7 +94,7 @@ def trusting(cluster: KafkaCluster, kind: str = "PEM") -> tuple[str, ...]:
 
 
 def showing(cluster: KafkaCluster, name: str, kind: str) -> tuple[str, ...]:
-    """Return the properties of a key store of a type, with a client's certificate and key."""
+    """Return the properties of a key store of this type that contains the certificate and key of client `name`."""
     identity = cluster.identity(name)
     password = identity.password
     match kind:
@@ -119,7 +120,9 @@ def showing(cluster: KafkaCluster, name: str, kind: str) -> tuple[str, ...]:
 
 @contextmanager
 def endpoint_for(client_id: str, client_secret: str, token: str) -> Iterator[str]:
-    """Run a token endpoint on this machine that knows one client; yield its URL."""
+    """Run an OAuth token endpoint on this machine until the end of the block; yield its URL. It returns the token only
+    for this client id and secret.
+    """
     expected = "Basic " + base64.b64encode(f"{client_id}:{client_secret}".encode()).decode()
 
     class Endpoint(BaseHTTPRequestHandler):
@@ -144,7 +147,7 @@ def endpoint_for(client_id: str, client_secret: str, token: str) -> Iterator[str
 
 
 async def principal_of(cluster: KafkaCluster, context: Context) -> str:
-    """Return the client's principal in the brokers' request log."""
+    """Send a request in this context; return the client's principal in the brokers' request log."""
     client_id = f"contexts-{secrets.token_hex(4)}"
     assert await ask(replace(context, settings=replace(context.settings, client_id=client_id))) == cluster.cluster_id
     return cluster.request_log.wait_for(1, "DESCRIBE_CLUSTER", client_id=client_id)[0].principal
@@ -156,7 +159,9 @@ async def ask(context: Context) -> str | None:
 
 
 async def refusal(context: Context, kind: type[AdminError]) -> str:
-    """Return the one line that an operator sees. Fail if no error is raised."""
+    """Connect in this context, and return the one line that an operator sees for the error. Fails if no error of this
+    kind is raised.
+    """
     with pytest.raises(kind) as caught:
         await ask(context)
     failure = caught.value.failure
@@ -194,8 +199,8 @@ async def test_key_stores(secure_cluster: KafkaCluster, configure: Configure, ki
 async def test_encrypted_keys_of_each_form(
     secure_cluster: KafkaCluster, configure: Configure, tmp_path: Path, form: PrivateFormat, kind: str
 ) -> None:
-    """kac logs in with an encrypted key in each form: PKCS#8, and OpenSSL's traditional PKCS#1 for RSA and SEC 1 for
-    EC.
+    """kac logs in with an encrypted private key in each form: PKCS#8, and OpenSSL's traditional forms, PKCS#1 for RSA
+    and SEC 1 for EC.
     """
     name = f"form-{kind.lower()}"
     key = rsa.generate_private_key(65537, 2048) if kind == "RSA" else ec.generate_private_key(ec.SECP256R1())
@@ -219,8 +224,9 @@ async def test_encrypted_keys_of_each_form(
 async def test_certificates_that_are_renewed_while_the_console_runs(
     secure_cluster: KafkaCluster, configure: Configure, tmp_path: Path
 ) -> None:
-    """The next connection uses the new certificates. As long as the new certificate has no key, it uses the former
-    pair."""
+    """After the files of a certificate and its key were replaced, the next connection uses the new ones. While only the
+    certificate was replaced and the key does not fit, it uses the former pair.
+    """
     alice, admin = secure_cluster.identity("alice"), secure_cluster.identity("admin")
     file, trust = tmp_path / "identity.pem", tmp_path / "trust.pem"
     file.write_bytes(alice.pem.read_bytes())
@@ -343,8 +349,8 @@ async def test_no_client_certificate(secure_cluster: KafkaCluster, configure: Co
 async def test_a_client_certificate_that_is_not_accepted(
     secure_cluster: KafkaCluster, configure: Configure, tmp_path: Path
 ) -> None:
-    """The error says that the brokers refuse the client's certificate, and why: it has expired, or is of another
-    authority. The broker sends an alert only after the handshake has ended on this side.
+    """If brokers refuse the client's certificate, the error says so and why: it has expired, or is of another
+    authority. A broker sends this alert only after the client has completed the handshake.
     """
     expired = secure_cluster.authority.issue("expired", age=timedelta(days=2), left=timedelta(days=-1))
     stranger = Authority(tmp_path / "stranger").issue("alice")

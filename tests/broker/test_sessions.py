@@ -1,4 +1,6 @@
-"""Tests of SASL sessions that end after a while (KIP-368), renewed on the open connection, with a real broker."""
+"""Tests of SASL sessions that end after some seconds (KIP-368), and that kac renews on the open connection, with a real
+broker.
+"""
 
 import asyncio
 import base64
@@ -42,7 +44,7 @@ _PROPERTIES = {
     "delegation.token.expiry.check.interval.ms": "1000",
 }
 short_sessions = lent(lambda: KafkaCluster(brokers=1, security="secure", request_log=True, properties=_PROPERTIES))
-"""Kafka 4.3, one broker with SASL_SSL: a client has to log in again after five seconds."""
+"""Provide a broker of Kafka 4.3 with SASL_SSL on which a client has to log in again after five seconds."""
 
 
 def settings(cluster: KafkaCluster, sasl: SaslSettings, client_id: str = "kac") -> ConnectionSettings:
@@ -60,15 +62,16 @@ def admin(cluster: KafkaCluster, mechanism: str) -> SaslSettings:
 
 
 async def wait_for_records(link: Link, topic: str) -> None:
-    """Send a request that the broker answers after a third of a second, because the topic is empty."""
+    """Fetch from an empty topic: the broker answers after a third of a second."""
     identity = (await topics.describe_topics(link, [topic])).topics[topic].topic_id or ""
     await link.call("fetch", fetch_request(0, topic=uuid_of(identity), wait=0.3, most=1000))
 
 
 async def work(cluster: KafkaCluster, mechanism: str, seconds: float) -> tuple[str, int]:
-    """Make changes and reads one after another, while other requests of the connection wait for responses.
+    """For some seconds, make changes and reads one after another, while other requests of the same connection wait for
+    their answers.
 
-    Return the client's id and the number of changes. Fail on the first error.
+    Return the client id and the number of changes. Raises the first error.
     """
     client_id = f"sessions-{secrets.token_hex(4)}"
     async with linked(cluster, admin(cluster, mechanism), client_id) as link:
@@ -111,7 +114,7 @@ async def test_changes_go_on_over_one_connection_as_sessions_end(short_sessions:
 
 @pytest.mark.long
 async def test_sessions_of_an_older_release() -> None:
-    """On Kafka 3.9, a client that renews its sessions uses at most two connections."""
+    """On Kafka 3.9, a client that renews its sessions opens at most two connections."""
     properties = {"connections.max.reauth.ms": str(SESSION_MS)}
 
     def make() -> KafkaCluster:
@@ -127,8 +130,8 @@ async def test_sessions_of_an_older_release() -> None:
 
 
 async def test_the_broker_does_close_what_is_not_renewed(short_sessions: KafkaCluster) -> None:
-    """The broker closes a connection whose session is not renewed. Otherwise, the tests of renewals would also pass on
-    a broker without sessions.
+    """The broker closes a connection whose session is not renewed. Without this test, those of renewals could also pass
+    on a broker whose sessions do not end.
     """
     wanted = settings(short_sessions, admin(short_sessions, "PLAIN"))
     connection = await connect(
@@ -145,18 +148,18 @@ async def test_the_broker_does_close_what_is_not_renewed(short_sessions: KafkaCl
 
 
 def no_change(kio: ModuleType) -> Any:
-    """Return an empty change, which needs no rights."""
+    """Return a request for a change without any items, which needs no rights."""
     return kio.IncrementalAlterConfigsRequest(resources=(), validate_only=False)
 
 
 async def change_nothing(link: Link) -> None:
-    """Send an empty change on the connection for changes, which is separate from that for reads."""
+    """Send a change without any items, on the link's connection for changes, which is not that for reads."""
     await link.call("incremental_alter_configs", no_change, change=True)
 
 
 async def refused(link: Link) -> str:
-    """Send changes until the session ends, and return the line about the refused login. Fail if an outcome is unknown,
-    or the credentials are tried again.
+    """Send changes until the broker refuses to renew the session; return the one line about it. Raises AssertionError
+    if the next change has another error, which would mean that the credentials were sent again.
     """
     with pytest.raises(errors.AuthenticationFailed) as raised:
         await without_end(lambda: change_nothing(link))
@@ -188,9 +191,9 @@ async def test_a_password_that_is_changed(short_sessions: KafkaCluster) -> None:
 
 
 async def test_a_token_for_another_user(short_sessions: KafkaCluster, tmp_path: Path) -> None:
-    """If a new token names another principal, as with cloud roles that have a new name in each session, the client goes
-    on as the new principal, although brokers refuse it in a renewal ("Cannot change principals during
-    re-authentication").
+    """If a new token names another principal, as with cloud roles that have a new name in each session, the client
+    continues as the new principal, on a new connection: brokers refuse another principal in a renewal ("Cannot
+    change principals during re-authentication").
     """
     file = tmp_path / "token"
     file.write_text(jwt.unsecured_token("admin"))
@@ -210,7 +213,9 @@ async def test_a_token_for_another_user(short_sessions: KafkaCluster, tmp_path: 
 
 
 async def delegated(cluster: KafkaCluster, life_ms: int = -1) -> SaslSettings:
-    """Return a login with a new delegation token of admin (KIP-48)."""
+    """Create a delegation token of admin (KIP-48), and return the login with it. life_ms: the token's maximum lifetime,
+    milliseconds; -1 for the broker's default.
+    """
     nobody = {"owner_principal_type": None, "owner_principal_name": None}
     wanted = kafka_messages.with_fields(**nobody, renewers=[], max_lifetime=life_ms / 1000)
     async with linked(cluster, admin(cluster, "SCRAM-SHA-256")) as link:
@@ -221,7 +226,7 @@ async def delegated(cluster: KafkaCluster, life_ms: int = -1) -> SaslSettings:
 
 
 async def wait_until_known(cluster: KafkaCluster, sasl: SaslSettings) -> str:
-    """Send requests with a token until the broker knows it; return the client's id."""
+    """Log in with a token again and again until the broker accepts it; return the client id."""
     client_id = f"sessions-{secrets.token_hex(4)}"
 
     async def is_known() -> bool:
@@ -259,8 +264,8 @@ async def test_a_delegation_token(short_sessions: KafkaCluster) -> None:
 
 
 async def test_tokens_are_made_renewed_and_expired(short_sessions: KafkaCluster) -> None:
-    """A token that kac creates lets a client in, and its renewers may renew it. A client that logged in with a token
-    may not describe tokens, and a user who is no renewer may not expire one.
+    """A client can log in with a token that kac created, and the token's renewers can renew it. A client that logged in
+    with a token can't describe tokens, and a user who is neither owner nor renewer can't expire one.
     """
     alice = SaslSettings("SCRAM-SHA-256", "alice", secret.Secret(short_sessions.users["alice"]))
     async with linked(short_sessions, admin(short_sessions, "SCRAM-SHA-256")) as link:
@@ -296,7 +301,7 @@ KEYED = {"delegation.token.secret.key": "x" * 32}
 
 
 class ToolToken(NamedTuple):
-    """A line of Kafka's tool. Times are in the host's time zone, without seconds."""
+    """A token as Kafka's tool prints it. Times are in the host's time zone, without seconds."""
 
     id: str
     hmac: str
@@ -312,7 +317,7 @@ class ToolToken(NamedTuple):
     params=["4.3", *(pytest.param(each, marks=[pytest.mark.long, pytest.mark.slow]) for each in ("3.9", "4.4"))]
 )
 def with_tokens(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """A broker with delegation tokens; that of 4.3 is the other tests' broker."""
+    """Provide a broker with delegation tokens, of each version. That of 4.3 is the broker of the other tests."""
     if request.param == "4.3":
         yield request.getfixturevalue("short_sessions")
         return
@@ -321,13 +326,15 @@ def with_tokens(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 
 
 commands = lent(kafka_commands.KafkaCommands)
-"""Kafka's own tools of 4.3, in one process."""
+"""Provide Kafka's own tools of 4.3, all in one process."""
 
 
 def test_tokens_are_those_that_kafkas_own_tool_sees(
     with_tokens: KafkaCluster, commands: kafka_commands.KafkaCommands, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each tool creates a token, and renews and expires the other tool's; both show the same tokens at each step."""
+    """kac and Kafka's tool each create a token, and renew and expire the one of the other; both list the same tokens
+    after each step.
+    """
     kafka = with_tokens
     login = ("--command-config", str(kafka.client_properties()))
 
@@ -353,7 +360,9 @@ def test_tokens_are_those_that_kafkas_own_tool_sees(
         return {each["id"]: each for each in listed["tokens"]}
 
     def both() -> dict[str, ToolToken]:
-        """Return the tokens that both tools show, once the broker knows the last change."""
+        """Wait until the broker has the last change, and return token id -> the token, which both tools must list
+        equally.
+        """
         while True:
             there, here = tool(), ours()
             if there.keys() == here.keys() and all(_same(there[each], here[each]) for each in there):
@@ -387,7 +396,7 @@ def test_tokens_are_those_that_kafkas_own_tool_sees(
 
 
 def _minutes(text: str) -> datetime:
-    """Return a time in UTC, without seconds: Kafka's tool prints times in the host's time zone."""
+    """Return a time that Kafka's tool printed, which is in the host's time zone and without seconds, in UTC."""
     return datetime.fromisoformat(text).astimezone(UTC).replace(second=0, microsecond=0)
 
 
@@ -415,7 +424,9 @@ async def test_a_delegation_token_whose_time_is_over(short_sessions: KafkaCluste
 @pytest.mark.timeout(1500)
 @pytest.mark.takes(20)
 def test_a_console_stays_on_its_connections(short_sessions: KafkaCluster, tmp_path: Path, seconds: float) -> None:
-    """A console in a terminal that reads all the time keeps its connections over several sessions."""
+    """A console in a terminal that reads all the time keeps its connections, although each session on them ends several
+    times.
+    """
     file = tmp_path / "client.properties"
     file.touch(mode=0o600)
     client_id = f"sessions-{secrets.token_hex(4)}"

@@ -1,4 +1,6 @@
-"""Tests of brokers that only SSH reaches, with TLS and SCRAM, and with names that only the far side knows."""
+"""Tests of brokers that can be reached only by SSH, with TLS and SCRAM, and under names that only the remote network
+resolves.
+"""
 
 import json
 import os
@@ -28,7 +30,9 @@ KRB5 = "com.sun.security.auth.module.Krb5LoginModule"
 
 
 class Reached:
-    """The network, its cluster, and a kac that uses the network's ssh."""
+    """A simulated remote network with a cluster in it, and functions that run kac with an ssh that reaches this
+    network.
+    """
 
     def __init__(self, network: far_network.FarNetwork, found: Mapping[str, str]) -> None:
         self.network = network
@@ -38,16 +42,20 @@ class Reached:
 
     @property
     def cluster(self) -> list[str]:
-        """Return the options for the cluster, without the way to it."""
+        """Return the command-line options for the cluster, without those for SSH."""
         return ["-b", self.bootstrap, "--command-config", self.properties]
 
     def environment(self, home: Path) -> dict[str, str]:
-        """Return the environment of a kac with this home; `runtime` has the directory of its ssh."""
+        """Return the environment variables of a kac with this home directory. Its directory `runtime` has the sockets
+        of kac's ssh.
+        """
         places = {"HOME": str(home), "XDG_STATE_HOME": str(home), "XDG_RUNTIME_DIR": str(self.runtime)}
         return {**self.network.environment, **places, "PYTHONPATH": str(far_network.ROOT)}
 
     def kac(self, home: Path, *arguments: str, **environ: str) -> tuple[int, str, str]:
-        """Run the command line without a terminal; return exit code, output, errors."""
+        """Run kac without a terminal; return (exit code, standard output, standard error). environ: further environment
+        variables.
+        """
         done = subprocess.run(
             [sys.executable, "-m", "console", *arguments],
             env=self.environment(home) | environ,
@@ -60,7 +68,7 @@ class Reached:
         return done.returncode, done.stdout, done.stderr
 
     def terminal(self, home: Path, *arguments: str) -> Terminal:
-        """Run the command line on its controlling terminal, where ssh asks questions."""
+        """Run kac in a terminal of its own, in which ssh can ask questions."""
         command = ["setsid", "--ctty", "--wait", sys.executable, "-m", "console", *arguments]
         return Terminal(command, cwd=home, environment=self.environment(home), columns=120, rows=40)
 
@@ -213,7 +221,9 @@ def test_a_host_that_forwards_to_some_addresses_only(far: Reached, tmp_path: Pat
 
 @pytest.fixture(scope="module")
 def realm() -> Iterator[Kdc]:
-    """A KDC that only this side reaches, as only the far side reaches the brokers."""
+    """Provide a Kerberos KDC that only this side of the SSH connection reaches, while only the remote side reaches the
+    brokers.
+    """
     with kdc() as running_realm:
         running_realm.add("kafka/broker1.inside")
         running_realm.add("alice")
@@ -222,8 +232,9 @@ def realm() -> Iterator[Kdc]:
 
 @pytest.fixture(scope="module")
 def kerberos(far: Reached, realm: Kdc) -> Mapping[str, str]:
-    """Start another broker, and return its addresses and files. It accepts tickets for its advertised name, and
-    contacts no KDC."""
+    """Start another broker in the remote network, and provide its addresses and files. It accepts Kerberos tickets for
+    the name that it advertises, and needs no KDC.
+    """
     keytab, name = realm.keytab("kafka/broker1.inside"), f"kafka/broker1.inside@{REALM}"
     login = f'{KRB5} required useKeyTab=true storeKey=true isInitiator=false keyTab="{keytab}" principal="{name}";'
     properties = {
@@ -240,8 +251,10 @@ def kerberos(far: Reached, realm: Kdc) -> Mapping[str, str]:
 def test_kerberos_by_ssh_is_for_the_name_that_the_broker_advertises(
     far: Reached, realm: Kdc, kerberos: Mapping[str, str], tmp_path: Path, *, canonical: bool
 ) -> None:
-    """This host requests the ticket, for the broker's name and not for an address on the way. With Kerberos' default it
-    would look up the name, which this host does not know."""
+    """kac requests the ticket on this host, for the name that the broker advertises and not for the address of the
+    tunnel. canonical: whether krb5.conf has Kerberos' default, by which it would look up the name, which this host
+    can't resolve.
+    """
     trusted = [line for line in Path(kerberos["properties"]).read_text().splitlines() if line.startswith("ssl.trust")]
     keys = f'useKeyTab=true keyTab="{realm.keytab("alice")}" principal="alice@{REALM}"'
     file = tmp_path / "client.properties"
@@ -353,7 +366,9 @@ def test_folders_that_a_killed_kac_left_are_removed(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("port", [-2, 0, 65536])
 async def test_a_cluster_names_no_socket_of_the_ssh_host(port: int) -> None:
-    """For ssh the port -2 is a path (PORT_STREAMLOCAL): a broker that advertises it must not reach that socket."""
+    """If a broker advertises the port -2, which ssh takes as the path of a Unix socket (PORT_STREAMLOCAL), kac does not
+    connect to that socket.
+    """
     with pytest.raises(Unreachable, match="is not an address"):
         await SshWay(settings.SshHost("edge")).open("/run/docker.sock", port)
 
@@ -385,8 +400,8 @@ with registry() as running:
 
 
 def test_the_schema_registry_is_reached_by_ssh_as_the_brokers_are(far: Reached, tmp_path: Path) -> None:
-    """kac reaches the registry by SSH, by a name that only the far side knows; on this side the registry can't be
-    reached.
+    """kac reaches a schema registry by SSH under a name that only the remote network resolves; without SSH it can't be
+    reached from this host.
     """
     port = far.network.server(sys.executable, "-c", REGISTRY)
     file = tmp_path / "config.toml"

@@ -1,4 +1,6 @@
-"""Tests of causes on real brokers, from the alarm to the healthy cluster, and of the rates that polls show."""
+"""Tests of the causes that triage names on real brokers, from the alarm until the cluster is healthy, and of the rates
+that polls show.
+"""
 
 import asyncio
 import os
@@ -33,12 +35,12 @@ from tests.support.triage_watch import bootstrap, found, watching
 from tests.tui.console_app import Driven, driven_on
 
 RATE = 10_000.0
-"""Bytes per second of a client's quota; a record has twice as many bytes."""
+"""The quota of a client in bytes per second. A record has twice as many bytes."""
 
 
 async def write_on(kafka: KafkaCluster, topic: str, client: str, size: int, pause: float) -> None:
-    """Write a record of `size` bytes to partition 0, wait for `pause` seconds, and so on, until the task is
-    cancelled.
+    """Write a record of `size` bytes to partition 0 every `pause` seconds, until the task is cancelled. client: the
+    client id.
     """
     where = ",".join(f"{host}:{port}" for host, port in kafka.addresses)
     async with AIOKafkaProducer(bootstrap_servers=where, client_id=client) as producer:
@@ -49,7 +51,7 @@ async def write_on(kafka: KafkaCluster, topic: str, client: str, size: int, paus
 
 @pytest.fixture
 async def bounded(link: Link, name: str) -> AsyncIterator[str]:
-    """A client id with a quota of `RATE` bytes per second for its writes."""
+    """Provide a client id with a quota of `RATE` bytes per second for its produce requests."""
     client = f"{name}-bounded"
     entity = quota.QuotaEntity.of({"client-id": client})
     assert await applied(link, changes.AlterQuotas({entity: {"producer_byte_rate": RATE}}))
@@ -60,8 +62,8 @@ async def bounded(link: Link, name: str) -> AsyncIterator[str]:
 async def test_whom_brokers_throttle_is_certain_by_their_request_logs(
     kafka: KafkaCluster, link: Link, name: str, bounded: str
 ) -> None:
-    """With the brokers' request logs, triage is certain of the client that exceeds its quota, and does not name a
-    client without a quota.
+    """If triage has the brokers' request logs, it is certain which client exceeds its quota, and does not name a client
+    without a quota.
     """
     assert await applied(link, changes.CreateTopics((changes.NewTopic(name, 1, 1),)))
     writers = [
@@ -83,9 +85,9 @@ async def test_whom_brokers_throttle_is_certain_by_their_request_logs(
 
 
 async def test_a_change_right_before_its_symptom_stands_beside_it(kafka: KafkaCluster, link: Link, name: str) -> None:
-    """Another client and this host each set a min ISR above the replication during the watch. Triage names both changes
-    with their reverts, and the author of the second one. It names no cause for a topic with one replica, which accepts
-    records.
+    """Another client and kac on this host each set a min ISR above the number of replicas while triage polls. Triage
+    names both changes with their reverts, and the author of the second one. It names no cause for a topic with one
+    replica, which still accepts records.
     """
     ours, alone = f"{name}-ours", f"{name}-alone"
     key = "min.insync.replicas"
@@ -133,9 +135,10 @@ ODD, USUAL, SLOW = 3, str(10**9), "1"
 
 @pytest.fixture
 async def slow_follower(plain_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
-    """A topic that one broker can't follow: all brokers have a throttle, and only that broker's is next to nothing.
-    Brokers never throttle followers in sync (ReplicaFetcherThread), so the broker gets a new replica of a topic under
-    writes."""
+    """Provide a topic that one broker replicates too slowly: all brokers have a replication throttle, and only that
+    broker's rate is close to 0. It gets a new replica of a topic that is being written to, because brokers never
+    throttle followers that are in sync (ReplicaFetcherThread).
+    """
     link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
     rates = {config.broker_resource(each): SLOW if each == ODD else USUAL for each in plain_cluster.broker_ids}
     assert await applied(
@@ -163,8 +166,8 @@ async def slow_follower(plain_cluster: KafkaCluster, name: str) -> AsyncIterator
 async def test_a_setting_that_one_broker_alone_has_stands_beside_its_trouble(
     plain_cluster: KafkaCluster, slow_follower: str
 ) -> None:
-    """The follower may fetch only slowly, and stays out of the ISR. Triage names its rate as a possible cause, with a
-    step that sets the rate of the other brokers.
+    """If a follower is out of the ISR and its broker alone has a very low throttle rate, triage names this rate as a
+    possible cause, with a step that sets the rate of the other brokers.
     """
     async with watching(bootstrap(plain_cluster.addresses)) as it:
         named = await it.names("config-odd", Subject(broker=ODD, key=FOLLOWER_RATE))
@@ -188,8 +191,8 @@ MOST_KEYS = 8
 
 @pytest.fixture
 async def troubled(own_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
-    """The cluster with three causes of trouble: a topic with a min ISR above its replication, a throttle that is left
-    over on broker 2, and broker 3, which leads nothing after a restart. The value is the name of the topic.
+    """Provide a topic on a cluster with three causes of trouble: this topic has a min ISR above its number of replicas,
+    broker 2 has a throttle that nobody removed, and broker 3 leads no partition after a restart.
     """
     link = Link(ConnectionSettings(bootstrap=own_cluster.addresses))
     cards, orders = f"cards-{name}", f"orders-{name}"
@@ -212,7 +215,7 @@ async def troubled(own_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
 
 
 async def walk(it: Driven, title: str) -> int:
-    """Resolve a cause on the screen, and return the number of pressed keys."""
+    """Resolve the cause with this title by keys in the console, and return the number of pressed keys."""
     keys: list[str] = []
 
     async def press(*more: str) -> None:
@@ -253,13 +256,13 @@ async def test_from_the_alarm_to_green(own_cluster: KafkaCluster, troubled: str)
 # -- the rates in polls, of a producer with a known rate, on real brokers, 4.3 and 3.9 ---------------------------------
 
 A_SECOND = 200
-"""The number of records that the producer writes per second."""
+"""The number of records that the producer writes per second, to the whole topic."""
 BYTES = 1_000
 POLLS, MOST_POLLS = 12, 60
 
 
 def topic_rate(rates: Rates, topic: cluster.Topic) -> Rate:
-    """Return the rate of a topic over all its partitions, as a pane shows it."""
+    """Return the rate of a topic, summed over its partitions, as a pane shows it."""
     return RateTotals().after(rates, {topic.name: topic}).topics.get(topic.name, Rate())
 
 
@@ -267,7 +270,7 @@ session = worlds.session("kafka", journal=False)
 
 
 async def produce(kafka: KafkaCluster, topic: str) -> None:
-    """Write `A_SECOND` records of `BYTES` bytes per second until cancelled, each in its own batch."""
+    """Write `A_SECOND` records of `BYTES` bytes per second, each in a batch of its own, until the task is cancelled."""
     loop = asyncio.get_running_loop()
     producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, acks=1)
     await producer.start()
@@ -305,8 +308,9 @@ async def test_a_producer_of_a_known_rate(kafka: KafkaCluster, link: Link, sessi
 
 
 async def _rate(session: Session, topic: str) -> Rate:
-    """Return a topic's rate as soon as it is known, after at least `POLLS` polls; after `MOST_POLLS` polls also if it
-    is unknown. Fail if the first poll already has a rate.
+    """Poll at least `POLLS` and at most `MOST_POLLS` times, until the rate of a topic is known, and return it; after
+    the last poll it may be unknown. Raises AssertionError if it is known after the first poll, which can't show a
+    rate.
     """
     for number in range(MOST_POLLS):
         if number >= POLLS and topic_rate(session.snapshot.rates, session.snapshot.topics[topic]).bytes is not None:
@@ -320,13 +324,14 @@ async def _rate(session: Session, topic: str) -> Rate:
 
 
 PAUSES = (4.0, 9.0)
-"""Seconds after a consumer was paused at which the test polls its lag."""
+"""Seconds between the pause of a consumer and each poll of its lag."""
 
 
 @pytest.mark.takes(15)
 async def test_the_lag_of_a_consumer_that_is_paused_for_known_times(kafka: KafkaCluster, link: Link, name: str) -> None:
-    """The lag in seconds, by polls alone and by the record at the commit, differs by 2 s at most from the age of the
-    last record that the consumer received."""
+    """The lag in seconds of a paused consumer differs by at most two seconds from the age of the last record that it
+    received, both if it is computed from polls alone and if from the record at the committed offset.
+    """
     await make_topic(link, name, partitions=2)
     settings = worlds.settings(kafka)
     client = AdminClient(settings)

@@ -1,4 +1,4 @@
-"""Tests of conflicts, the journal, reverts and expiring changes on real brokers of each version."""
+"""Tests of conflicts, of the journal, and of reverted and expiring changes, on real brokers of each version."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ def session_of(client: AdminClient) -> Session:
 
 
 def written() -> int:
-    """Return the bytes of the journal."""
+    """Return the size of the journal file in bytes."""
     (path,) = Path(os.environ["HOME"], ".local", "state", "kac", "journal").iterdir()
     return path.stat().st_size
 
@@ -57,8 +57,9 @@ def journal() -> list[dict[str, Any]]:
 async def test_a_second_client_is_never_gone_over_unseen(
     rounds: int, client: AdminClient, link: Link, name: str
 ) -> None:
-    """Another client changes the same keys at a random moment between kac's read and apply. kac overwrites its values
-    only if the user forces it."""
+    """If another client changes the same keys at a random moment between kac's read and its apply, kac overwrites the
+    values of that client only if the user forces it.
+    """
     topic, user = config.topic_resource(name), quota.QuotaEntity.of({"user": name})
     assert await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
     seen: Counter[str] = Counter()
@@ -100,8 +101,9 @@ async def test_a_second_client_is_never_gone_over_unseen(
 
 
 async def test_a_change_and_its_way_back(client: AdminClient, link: Link, name: str) -> None:
-    """A revert restores values and sources: an inherited value is inherited again. A deleted topic comes back empty,
-    with its configs."""
+    """A revert restores values and their sources, so a value that was inherited is inherited again. A deleted topic is
+    created again without records, with its configs.
+    """
     topic = config.topic_resource(name)
     assert await applied(link, CreateTopics((NewTopic(name, 3, 1, configs={"retention.ms": "5000"}),)))
     session = session_of(client)
@@ -194,8 +196,8 @@ async def test_secrets_are_in_no_journal(client: AdminClient, kafka: KafkaCluste
 async def test_kills_in_the_middle_of_applies(
     kills: int, plain_cluster: KafkaCluster, tmp_path: Path, own_home: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If kac is killed during an apply, its next start reports, as on the embedded cluster, the state that brokers
-    describe.
+    """If kac is killed during an apply, its next start reports for each change the state that brokers describe, as on
+    the embedded cluster.
     """
     monkeypatch.setattr(past, "IN_FLIGHT", 0.5)
     client = AdminClient(worlds.settings(plain_cluster))

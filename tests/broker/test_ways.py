@@ -1,5 +1,7 @@
-"""Tests of brokers whose advertised names can't be resolved, reached by a map of addresses, by Kubernetes, by SOCKS and
-by an HTTP proxy. On each way TLS checks the advertised name, and each failure has its own message."""
+"""Tests of brokers whose advertised names this host can't resolve, and which kac reaches by a map of addresses, by
+Kubernetes, by SOCKS or by an HTTP proxy. In each case TLS checks the advertised name, and each failure has a message
+of its own.
+"""
 
 import base64
 import json
@@ -30,7 +32,7 @@ def cluster() -> Iterator[kafka_cluster.KafkaCluster]:
 
 
 class Kac:
-    """A command line with a context `far`, whose first address is the name of the first broker."""
+    """Runs kac with a context `far`, whose bootstrap address is the advertised name of broker 1."""
 
     def __init__(self, cluster: kafka_cluster.KafkaCluster, folder: Path) -> None:
         self.folder = folder
@@ -42,8 +44,8 @@ class Kac:
         self.environ = {"RES_OPTIONS": "timeout:1 attempts:1"}
 
     def run(self, *lines: str, words: tuple[str, ...] = ("run", "-e", "list brokers")) -> tuple[int, str]:
-        """Run kac with more lines of the context; return the exit code and all output. Fail if the output has the
-        proxy's password.
+        """Run kac with further lines in its context; return (exit code, standard output and standard error). Raises
+        AssertionError if the output contains the proxy's password.
         """
         config = self.folder / "config.toml"
         config.touch(mode=0o600)
@@ -152,7 +154,9 @@ def test_a_proxy_leads_to_each_broker_and_may_ask_for_a_login(kac: Kac, kind: st
 
 @contextmanager
 def namespace(kac: Kac, **world: object) -> Iterator[Path]:
-    """Put a kubectl on kac's PATH, with the brokers as pods of its namespace `kafka`; yield the file of its cluster."""
+    """Put a fake kubectl on kac's PATH, in whose namespace `kafka` the brokers are pods; yield the file with the state
+    of its Kubernetes cluster.
+    """
     tools = kac.folder / "bin"
     tools.mkdir()
     program = tools / "kubectl"
@@ -241,7 +245,9 @@ async def test_a_forward_that_died_is_made_again_and_all_end(kac: Kac, monkeypat
 
 
 def _may_listen(pid: int) -> bool:
-    """Return whether a process may have open sockets: a killed one has them for a moment without a command line."""
+    """Return whether a process exists and is not a zombie, so may have open sockets. A killed process has them for a
+    moment, when its command line is already empty.
+    """
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except FileNotFoundError:
@@ -249,7 +255,7 @@ def _may_listen(pid: int) -> bool:
 
 
 def _kubectls(kac: Kac) -> list[int]:
-    """Return the ids of the processes of this test's kubectl that forward ports."""
+    """Return the process ids of this test's kubectl processes that forward ports."""
     mark = re.compile(rf"KUBECONFIG={re.escape(str(kac.folder))}/kube.json\0".encode())
     found = []
     for folder in Path("/proc").glob("[0-9]*"):

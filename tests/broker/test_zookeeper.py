@@ -1,4 +1,6 @@
-"""Tests of the console on a real Kafka 2.8 with ZooKeeper, where the only controller has to receive changes."""
+"""Tests of kac on a real Kafka 2.8 with ZooKeeper, where changes have to be sent to the broker that is the
+controller.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -27,7 +29,7 @@ USER = codes.ScramMechanism(1)
 
 @pytest.fixture(params=[1, 2])
 async def session(request: pytest.FixtureRequest, kafka28: ZooKeeperCluster) -> AsyncIterator[Session]:
-    """A session that knows only one broker at first: the controller, or the other one."""
+    """Provide a session whose bootstrap address is only one broker: once the controller, once the other broker."""
     with worlds.session_on(
         ConnectionSettings(bootstrap=(kafka28.addresses[request.param - 1],)), "console", journal=False
     ) as made:
@@ -39,7 +41,7 @@ link = worlds.link("kafka28")
 
 
 async def read(session: Session) -> None:
-    """Read all parts that a plan needs."""
+    """Read all data of the cluster that a plan needs."""
     await session.read_cluster()
     await session.read_topics()
     await session.read_configs([broker_resource(1), broker_resource(2), CLUSTER_DEFAULT])
@@ -50,7 +52,7 @@ async def read(session: Session) -> None:
 
 
 async def apply(session: Session, *edits: plan_edits.Edit) -> None:
-    """Stage edits and apply them. Fail on any refusal or failure."""
+    """Stage edits and apply them. Raises AssertionError if one is refused or fails."""
     staged = session.stage(edits)
     assert not staged.refused, staged
     report = await apply_plan(session, ApplyOptions(risks=frozenset(NAMES)))
@@ -76,7 +78,9 @@ async def test_everything_is_read(session: Session, kafka28: ZooKeeperCluster) -
 
 
 async def test_a_life_of_changes(session: Session, name: str) -> None:
-    """kac changes topics, configs, quotas, ACLs and SCRAM users, each at the right broker."""
+    """kac changes topics, configs, quotas, ACLs and SCRAM credentials, and sends each change to the broker that can
+    make it.
+    """
     topic, user = topic_resource(name), quota.QuotaEntity.of({"user": name})
     acl = worlds.acl(f"User:{name}", "READ", "TOPIC", name, pattern="PREFIXED", permission="DENY")
     await apply(session, plan_edits.CreateTopic(changes.NewTopic(name, 2, 2, configs={"retention.ms": "86400000"})))
@@ -137,7 +141,7 @@ async def test_what_brokers_refuse_is_told_in_their_words(session: Session, name
 
 @pytest.fixture
 def no_incremental(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the API incremental_alter_configs, which brokers older than 2.3 lack, from the client."""
+    """Make the API incremental_alter_configs, which brokers before 2.3 lack, invisible to the client."""
 
     def old_range(api: str) -> tuple[int, int]:
         low, high = version_range(api)
@@ -150,8 +154,8 @@ def no_incremental(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_configs_are_replaced_where_there_is_no_incremental_call(
     link: Link, kafka28: ZooKeeperCluster, name: str
 ) -> None:
-    """Without the incremental request, kac sends a request that replaces all configs of a resource, and repeats those
-    that it does not edit.
+    """If brokers lack IncrementalAlterConfigs, kac sends AlterConfigs, which replaces all configs of a resource, and
+    repeats in it the configs that the plan does not change.
     """
     topic = topic_resource(name)
     prior = {"retention.ms": "1000", "segment.ms": "9000"}
@@ -179,8 +183,9 @@ async def test_configs_are_replaced_where_there_is_no_incremental_call(
 
 
 async def test_the_controller_moves(link: Link, kafka28: ZooKeeperCluster, name: str) -> None:
-    """The former controller answers NOT_CONTROLLER; the client reads the controller's id again, and sends the change
-    there."""
+    """If the former controller answers NOT_CONTROLLER, the client reads the id of the controller again, and sends the
+    change to it.
+    """
 
     async def controller() -> int | None:
         async with worlds.linked(link.settings) as stranger:
