@@ -1,4 +1,4 @@
-"""A build hook for parts of the packages that pyproject.toml can't describe: the commit, and the completions for
+"""A build hook for contents of wheel and sdist that pyproject.toml can't describe: the commit, and the completions for
 shells.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 COMMIT = "console/commit.txt"
-"""The file with the commit, only in the wheel and the sdist: a checkout asks git."""
+"""The file with the commit's hash. Only the wheel and the sdist contain it; in a checkout, kac asks git."""
 COMPLETIONS = {
     "bash": "share/bash-completion/completions/kac",
     "zsh": "share/zsh/site-functions/_kac",
@@ -23,7 +23,9 @@ COMPLETIONS = {
 
 
 def commit(root: Path) -> str:
-    """Return the commit of a source tree, from the sdist, from KAC_COMMIT, or from git; ``""`` if it is unknown."""
+    """Return the hash of a source tree's commit: from the sdist's file, else from the variable KAC_COMMIT, else from
+    git; ``""`` if it is unknown.
+    """
     if (root / COMMIT).is_file():
         return (root / COMMIT).read_text().strip()
     if "KAC_COMMIT" in os.environ or not (root / ".git").exists():
@@ -36,10 +38,10 @@ def commit(root: Path) -> str:
 
 
 class CommitAndCompletions(BuildHookInterface):  # type: ignore[type-arg]
-    """Adds the commit to wheel and sdist, and the completions to the wheel."""
+    """Adds the commit to wheel and sdist, and the completions for shells to the wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Name the files that are made for this build.
+        """Write the files for this build, and enter them into the build's data; hatchling calls this.
 
         Args:
             version: ``"standard"``, or ``"editable"``, for which nothing is added.

@@ -14,16 +14,16 @@ from bundle.make import make
 from bundle.packages import packages
 
 PACKED = 19
-"""The level of zstd: higher levels take minutes, and make the file only a few thousandths smaller."""
+"""The compression level of zstd: higher levels take minutes, and make the file only a few thousandths smaller."""
 
 
 def first_ours(machine: str) -> list[str]:
-    """Return all architectures, that of this machine first, because its file is needed first."""
+    """Return all architectures, that of this machine first, so that its bundle is made first."""
     return sorted(GO_NAMES, key=lambda arch: (arch != machine, arch))
 
 
 def main() -> int:
-    """Make the bundles, print their sizes, and return the exit code."""
+    """Make the bundles that the options choose, and print their sizes. Return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bundle", description=__doc__)
     parser.add_argument("--arch", action="append", choices=sorted(GO_NAMES), help="default: both")
     parser.add_argument("--with-lake", action="store_true", help="with DuckDB, which reads lakes")

@@ -1,4 +1,6 @@
-"""The parts of a bundle, each pinned by a hash: Python as a Go module, wheels, a C compiler, and kac's own wheel."""
+"""Fetches or builds the inputs of a bundle, each pinned by a hash: Python as a Go module, wheels, a C compiler, and
+kac's own wheel.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ LOCKS = ROOT / "requirements"
 INTERPRETER = "github.com/kluctl/go-embed-python"
 GO_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
 GLIBC = (2, 28)
-"""The oldest glibc that a bundle runs with: wheels may require this version or an older one."""
+"""The oldest glibc (major, minor) on which a bundle runs: wheels may require this version or an older one."""
 _PLATFORMS = (*(f"manylinux_2_{minor}" for minor in range(GLIBC[1], 4, -1)), "manylinux2014", "manylinux2010")
 _FOLDER = 1 << 31
 """The bit that marks a folder in Go's file modes."""
@@ -32,12 +34,12 @@ _OURS = ("console", "widgets", "themes")
 
 
 class Missing(Exception):
-    """A program that makes bundles is missing; the text says what to install."""
+    """A program that is needed to make bundles is not installed; the message says what to install."""
 
 
 def run(command: list[str], folder: Path = ROOT, **environment: str) -> str:
-    """Run a command, and return its output. Raises Missing if the program does not exist, RuntimeError with its output
-    if it fails.
+    """Run a command in a folder, and return its output. environment: variables to add. Raises Missing if the program
+    does not exist, RuntimeError with its output if it fails.
     """
     try:
         done = subprocess.run(  # noqa: S603 - programs of the build
@@ -53,8 +55,8 @@ def run(command: list[str], folder: Path = ROOT, **environment: str) -> str:
 
 
 def interpreter(arch: str, into: Path) -> None:
-    """Copy Python for this architecture into a folder. Go checks the module against go.sum; the module's list names the
-    files.
+    """Copy Python for an architecture into a folder. Go checks the downloaded module against go.sum; the module's list
+    names the files to copy.
     """
     run(["go", "mod", "download"], LAUNCHER)
     run(["go", "mod", "verify"], LAUNCHER)
@@ -73,8 +75,8 @@ def interpreter(arch: str, into: Path) -> None:
 
 
 def wheels(arch: str, lock: str, cache: Path) -> list[Path]:
-    """Return the wheels of a lock for this architecture, fetched once. Raises RuntimeError if a wheel has none of the
-    lock's hashes.
+    """Return the wheels of a lock's packages for an architecture, fetched at the first call. lock: its text. Raises
+    RuntimeError if a wheel has none of the lock's hashes.
     """
     folder = cache / f"wheels-{arch}-{hashlib.sha256(lock.encode()).hexdigest()[:16]}"
     if not folder.is_dir():
@@ -96,7 +98,9 @@ def wheels(arch: str, lock: str, cache: Path) -> list[Path]:
 
 
 def compiler(cache: Path) -> Path:
-    """Return the folder of zig, which compiles C for both architectures and any glibc."""
+    """Return the folder of the compiler zig, fetched at the first call. zig compiles C for all architectures and any
+    glibc.
+    """
     (wheel,) = wheels(os.uname().machine, of_group((LOCKS / "tools.txt").read_text(), "bundle"), cache)
     folder = cache / wheel.stem / "ziglang"
     if not folder.is_dir():
@@ -110,7 +114,7 @@ def compiler(cache: Path) -> Path:
 
 
 def own_wheel(into: Path) -> Path:
-    """Return the console's wheel, built from a copy of the checkout."""
+    """Build the console's wheel from a copy of the checkout, and return its path in the folder."""
     source = into / "source"
     for package in _OURS:
         shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -130,7 +134,9 @@ def digest(path: Path) -> str:
 
 
 def commit_time() -> datetime:
-    """Return the time of the checkout's commit, so that a commit always makes the same bytes; 1970 without git."""
+    """Return the time of the checkout's commit, for the timestamps in files, so that a commit always makes the same
+    bytes; 1970-01-01 without git.
+    """
     if not (ROOT / ".git").exists():
         return datetime.fromtimestamp(0, UTC)
     return datetime.fromtimestamp(int(run(["git", "log", "-1", "--format=%ct"])), UTC)

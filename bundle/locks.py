@@ -1,4 +1,4 @@
-"""The entries of the locks that a bundle's Python needs."""
+"""Selects the entries of locks that a bundle's Python needs."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ PYTHON = "3.14"
 
 
 def holds(marker: Marker | str | None, **names: str) -> bool:
-    """Return whether a marker is true for a bundle's Python, independent of the Python that runs this; True without a
-    marker. names: further variables of markers.
+    """Return whether an environment marker is true for a bundle's Python, whatever Python runs this; True for None or
+    ``""``. names: further variables of markers.
     """
     about = {"python_version": PYTHON, "python_full_version": f"{PYTHON}.0", "sys_platform": "linux", "extra": ""}
     return not marker or Marker(str(marker)).evaluate(about | names)
 
 
 def for_python(lock: str) -> str:
-    """Return the entries of a lock that a bundle's Python needs. pip itself would evaluate markers for the Python that
-    runs it.
+    """Return the entries of a lock whose markers are true for a bundle's Python, because pip would evaluate the markers
+    for the Python that runs pip.
     """
     return "".join(each.pinned() for each in locked(lock) if holds(each.marker))
 
 
 def with_needs(lock: str, *names: str, there: str = "") -> str:
-    """Return the entries of some packages, and of everything that they require.
+    """Return the entries of the packages `names` in a lock, and of everything that they require.
 
     Args:
-        there: the text of a lock whose packages are left out, because they come from that lock.
+        there: the text of another lock; its packages are left out, because they come from that lock.
 
     Raises RuntimeError if the lock lacks one of the names.
     """

@@ -13,11 +13,15 @@ from bundle import inputs, papers, tree, unwinder
 from bundle.locks import with_needs
 
 LIMITS = {False: (40_000_000, 130_000_000), True: (60_000_000, 230_000_000)}
-"""Whether the bundle reads lakes -> maximum bytes of the file and of its tree."""
+"""Whether the bundle contains the packages that read lakes -> maximum bytes of the file and of the tree that it
+unpacks.
+"""
 
 
 class Bundle(NamedTuple):
-    """The result. tree: the folder that the file unpacks. size, unpacked: bytes of the file and of the tree."""
+    """A finished bundle. tree: the folder whose content the file unpacks. size, unpacked: bytes of the file and of the
+    tree.
+    """
 
     file: Path
     tree: Path
@@ -26,11 +30,13 @@ class Bundle(NamedTuple):
 
 
 def make(arch: str, machine: str, out: Path, cache: Path, *, with_lake: bool, level: int, version: str) -> Bundle:
-    """Make a bundle for an architecture.
+    """Make a bundle for an architecture, and return it.
 
     Args:
-        machine: the architecture of this machine; its Python compiles and packs for both.
-        out: the folder for the bundle. cache: the folder for downloads.
+        machine: the architecture of this machine, whose Python compiles and packs for all.
+        out: the folder for the bundle.
+        cache: the folder for downloads.
+        with_lake: whether to include the packages that read lakes.
         level: zstd's level, 1 to 22.
 
     Raises Missing without Go, RuntimeError with the reason for any other failure.
@@ -87,8 +93,8 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def link(made: Path, file: Path, arch: str, work: Path, pack: Callable[[Path, Path], None]) -> None:
-    """Compile the launcher around a tree. work: a folder for its sources. pack: compresses a file into another, as zstd
-    does.
+    """Compile the launcher with a packed tree inside. made: the tree. work: a folder for the launcher's sources. pack:
+    compresses the file in its first argument into that in its second, as zstd does.
     """
     source = work / f"launcher-{file.name}"
     shutil.rmtree(source, ignore_errors=True)

@@ -1,5 +1,5 @@
-"""The packages for Debian, and for Red Hat and SUSE, made from a bundle's tree, for hosts on which users can't execute
-files in their own folders. nFPM writes both.
+"""Makes the packages for Debian, and for Red Hat and SUSE, from a bundle's tree, for hosts on which users can't execute
+files in their own folders. nFPM writes both formats.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COMMAND = f"""#!/bin/sh
 exec {_PLACE}/bin/python3.14 -I -B -c 'import sys; from console.__main__ import main; sys.exit(main())' "$@"
 """
 UNIT = "kac-watch@.service"
-"""The systemd unit that watches a context. No package starts it."""
+"""The systemd unit that runs `kac` to watch a context. Installing a package does not start it."""
 _COMPLETIONS = {
     "bash": "bash-completion/completions/kac",
     "zsh": "zsh/{}/_kac",
@@ -29,7 +29,7 @@ _COMPLETIONS = {
 }
 _ZSH = {"deb": "vendor-completions", "rpm": "site-functions"}
 _RELEASE = "1"
-"""The release of the package itself, which RPM requires."""
+"""The number of the package's build for the same version, which RPM requires."""
 
 
 def packages(tree: Path, arch: str, version: str, out: Path, *, with_lake: bool) -> Iterator[Path]:
@@ -81,7 +81,9 @@ def packages(tree: Path, arch: str, version: str, out: Path, *, with_lake: bool)
 
 
 def _contents(tree: Path, kind: str, folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the files of a package as nFPM takes them. folder: for files that are made here."""
+    """Yield the files of a package as entries of nFPM's configuration. kind: of package. folder: for files that are
+    written here.
+    """
     # RPM removes only the folders that the package lists, so list all of them.
     folders = [_PLACE, *(f"{_PLACE}/{path.relative_to(tree)}" for path in sorted(tree.rglob("*")) if path.is_dir())]
     for place in (*folders, "/usr/share/doc/kac"):
@@ -104,5 +106,7 @@ def _contents(tree: Path, kind: str, folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _file(source: Path, place: str, *, executable: bool) -> dict[str, Any]:
-    """Return an entry. Its mode is the same in all packages, whatever umask the tree was made with."""
+    """Return the entry of a file in nFPM's configuration. Its mode is fixed, so that it does not depend on the umask
+    with which the tree was made.
+    """
     return {"src": str(source), "dst": place, "file_info": {"mode": 0o755 if executable else 0o644}}

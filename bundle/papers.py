@@ -1,4 +1,4 @@
-"""The licences of all parts of a bundle, and a CycloneDX list of the parts."""
+"""Writes the licences of all parts of a bundle, and a CycloneDX list of the parts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MODULES = {
 
 def write(tree: Path, wheels: list[Path], arch: str, zig: Path | None, version: str) -> None:
     """Write the licences and the list of parts into a pruned tree. zig: the compiler's folder, which has libunwind's
-    licence; None if the tree has no libunwind.
+    licence; None if the tree does not contain libunwind.
     """
     parts, texts = [], []
     needs: dict[str, list[str]] = {}
@@ -85,7 +85,9 @@ def write(tree: Path, wheels: list[Path], arch: str, zig: Path | None, version: 
 
 
 def _needs(about: PackageMetadata, arch: str) -> Iterator[str]:
-    """Yield the names of packages that a package requires on a bundle's Python, without its extras."""
+    """Yield the names of packages that a package requires on a bundle's Python; requirements of its extras are left
+    out.
+    """
     for text in about.get_all("Requires-Dist") or ():
         asked = Requirement(text)
         if holds(asked.marker, platform_machine=arch):

@@ -1,4 +1,6 @@
-"""Lists of parts in CycloneDX's form, written and checked by its library: the parts of a file, or its requirements."""
+"""Makes lists of parts in CycloneDX's format, checked against its schema: the parts of a file, or the requirements of a
+package.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,10 @@ OUR_LICENCE = "Apache-2.0"
 
 
 def part(name: str, version: str = "", licence: str = "", purl: str = "", sha256: str = "") -> Component:
-    """Return a part.
+    """Return a part of a list.
 
-    licence: an SPDX identifier or expression, or another name. sha256: of its file, in hexadecimal.
+    licence: an SPDX identifier or expression, or another name; ``""`` if it is unknown. purl: its package URL. sha256:
+    of its file, in hexadecimal.
     """
     return Component(
         name=name,
@@ -39,7 +42,7 @@ def part(name: str, version: str = "", licence: str = "", purl: str = "", sha256
 
 
 def whole(name: str, version: str, purl: str = "", sha256: str = "", **properties: str) -> Component:
-    """Return the component that a list describes."""
+    """Return the component that a list describes as a whole. properties: further names and values."""
     made = part(name, version, OUR_LICENCE, purl, sha256)
     made.type = ComponentType.APPLICATION
     made.properties.update(Property(name=f"kac:{key}", value=value) for key, value in properties.items())
@@ -47,12 +50,13 @@ def whole(name: str, version: str, purl: str = "", sha256: str = "", **propertie
 
 
 def listed(root: Component, parts: Iterable[Component], needs: Mapping[str, Iterable[str]]) -> str:
-    """Return the document as JSON; the same commit makes the same bytes.
+    """Return the list as JSON; the same commit makes the same bytes.
 
     Args:
-        needs: name of a part, or of the root -> names of its requirements. Names of other components are left out.
+        root: the component that the list describes.
+        needs: name of a part, or of the root -> names of its requirements. Names that are neither are left out.
 
-    Raises RuntimeError with the schema's error.
+    Raises RuntimeError with the error if the schema does not allow the list.
     """
     # Import late: the module makes parsers of 38 grammars, which takes seconds, and callers that only read locks do not
     # need it.
@@ -73,12 +77,12 @@ def listed(root: Component, parts: Iterable[Component], needs: Mapping[str, Iter
 
 
 def of_package(package: Path, version: str, run_lock: str, build_lock: str = "") -> str:
-    """Return the list of a wheel's or an sdist's requirements, from the locks; the package itself contains no
+    """Return the list of a wheel's or an sdist's requirements, from the locks. The package itself contains no
     third-party files.
 
     Args:
-        run_lock: the lock of its run-time requirements, without its extras.
-        build_lock: the lock of its build requirements; ``""`` for none.
+        run_lock: the text of the lock of its run-time requirements, without its extras.
+        build_lock: the text of the lock of its build requirements; ``""`` to leave them out.
     """
     root = whole(PROJECT, version, f"pkg:pypi/{PROJECT}@{version}", digest(package), file=package.name)
     entries = list(locked(run_lock))
@@ -94,7 +98,7 @@ def of_package(package: Path, version: str, run_lock: str, build_lock: str = "")
 
 
 def _asked_for(entry: Locked, scope: ComponentScope | None) -> Component:
-    """Return a package of a lock as a part without hashes, because any file with one of the lock's hashes will do."""
+    """Return a package of a lock as a part. It has no hash, because any of the lock's files may be installed."""
     purl = f"pkg:pypi/{entry.name}@{entry.version}"
     made = part(entry.name, entry.version, _installed_licence(entry), purl)
     made.scope = scope or (ComponentScope.OPTIONAL if entry.marker else ComponentScope.REQUIRED)
@@ -108,7 +112,7 @@ def _asked_for(entry: Locked, scope: ComponentScope | None) -> Component:
 
 
 def _installed_licence(entry: Locked) -> str:
-    """Return the licence that a package names; ``""`` if this version is not installed here."""
+    """Return the licence in the metadata of a package of a lock; ``""`` if this version is not installed here."""
     try:
         about = metadata(entry.name)
     except PackageNotFoundError:
@@ -117,8 +121,8 @@ def _installed_licence(entry: Locked) -> str:
 
 
 def licence_of(about: PackageMetadata) -> str:
-    """Return the licence in a package's metadata: an expression, a classifier or a short text; "not named" if there is
-    none.
+    """Return the licence in a package's metadata: an expression, a classifier or a short text; "not named" if it has
+    none of these.
     """
     if "License-Expression" in about:
         return str(about["License-Expression"])

@@ -1,4 +1,6 @@
-"""The tree that a bundle unpacks: the parts of Python and of the wheels that the console uses, compiled."""
+"""Makes the tree that a bundle unpacks: the files of Python and of the wheels that the console uses, with compiled
+code.
+"""
 
 from __future__ import annotations
 
@@ -66,8 +68,8 @@ KEPT = tuple(
         *(f"{service}/*/{part}.json.gz" for service in _SERVICES for part in ("service-2", "endpoint-rule-set-1")),
     )
 )
-"""The files that stay although they match UNUSED: the services of AWS that provide credentials, and the addresses of
-these services.
+"""Patterns of files that stay although they match UNUSED: the descriptions of AWS' services that provide credentials,
+and the addresses of these services.
 """
 
 
@@ -98,13 +100,13 @@ def prune(tree: Path) -> None:
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
-    """Return whether a pattern matches; a star also matches slashes."""
+    """Return whether one of the patterns matches a path; a star also matches slashes."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def compile_sources(tree: Path, python: Path) -> None:
-    """Replace each source by its compiled code, which Python never compares with a source. python: of the same release,
-    for this machine.
+    """Replace each Python source in the tree by its compiled code, which Python uses without looking for a source.
+    python: path of an interpreter of the same release that runs on this machine.
     """
     for cache in sorted(tree.rglob("__pycache__")):
         shutil.rmtree(cache)

@@ -1,4 +1,4 @@
-"""libgcc_s.so.1 for a bundle: code in Rust requires it, and the host may have none.
+"""Compiles libgcc_s.so.1 for a bundle: packages with code in Rust require it, and the host may not have it.
 
 It is LLVM's libunwind, whose sources come with zig, with the symbols and versions of GCC's library. GCC's own library
 in a current distribution requires a glibc that is too new.
@@ -29,7 +29,9 @@ _ASSEMBLY = ("UnwindRegistersRestore.S", "UnwindRegistersSave.S")
 
 
 def build(arch: str, target: Path, cache: Path) -> Path:
-    """Compile the library for this architecture. Return the compiler's folder, which has the licence."""
+    """Compile the library for an architecture into the file `target`. Return the compiler's folder, which has the
+    library's licence.
+    """
     zig = compiler(cache)
     place = {"ZIG_GLOBAL_CACHE_DIR": str(cache / "zig"), "ZIG_LOCAL_CACHE_DIR": str(cache / "zig")}
     versions, part = target.with_suffix(".map"), target.with_suffix(".o")

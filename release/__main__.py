@@ -25,28 +25,28 @@ GENERATED = {
     "docs/causes.md": ("console.cli.manual.pages", "causes"),
     "docs/keys.md": ("console.tui.key_help",),
 }
-"""Page -> the module and the arguments that print it."""
+"""Generated page -> the module and the arguments that print it."""
 TOOLS = inputs.ROOT / ".venv-release" / "bin" / "python"
 SUMS = "SHA256SUMS"
 
 
 def changes(root: Path) -> str:
-    """Return a message with the changes of a checkout that are not committed; ``""`` if there are none. Raises
-    RuntimeError if git fails.
+    """Return a message that lists the uncommitted changes of a checkout; ``""`` if there are none. Raises RuntimeError
+    if git fails.
     """
     changed = inputs.run(["git", "status", "--porcelain"], root)
     return f"there are changes that are not committed:\n{changed}" if changed else ""
 
 
 def stale_pages(root: Path) -> Iterator[str]:
-    """Yield the generated pages that differ from their generators' output."""
+    """Yield the paths of the generated pages that differ from the present output of their generators."""
     for page, module in GENERATED.items():
         if inputs.run([sys.executable, "-m", *module], root) != (root / page).read_text("utf-8"):
             yield f"{page} is stale: make docs"
 
 
 def stale_pictures(root: Path) -> str:
-    """Return a message if pictures differ from the console; ``""`` if all are equal."""
+    """Take all pictures again. Return a message if one differs from the stored picture; ``""`` if all are equal."""
     try:
         inputs.run([sys.executable, "-m", "screenshots.take", "--check"], root)
     except RuntimeError as error:
@@ -64,7 +64,8 @@ def refusals(root: Path, version: str, *, pictures: bool, files: bool) -> Iterat
     """Yield the reasons why no release can be made of a checkout, the quick checks first.
 
     Args:
-        pictures: whether to take them again, which takes minutes. files: whether single files are made, which needs Go.
+        pictures: whether to take the pictures again and compare them, which takes minutes.
+        files: whether single files are made, which needs Go.
     """
     if files and shutil.which("go") is None:
         yield "go is not installed, and compiles the single files' launcher: docs/install.md; or --without-files"
@@ -80,9 +81,10 @@ def refusals(root: Path, version: str, *, pictures: bool, files: bool) -> Iterat
 
 
 def packages(out: Path, version: str) -> None:
-    """Make the sdist and the wheel, of the commit and with its time, each with the list of its requirements.
+    """Make the sdist and the wheel from the commit, with its time as their timestamps, and for each the list of its
+    requirements.
 
-    Raises RuntimeError if an index would refuse them or could not show their description.
+    Raises RuntimeError if a package index would refuse them or could not show their description.
     """
     time = inputs.run(["git", "log", "-1", "--format=%ct"], inputs.ROOT).strip()
     python = str(TOOLS)
@@ -101,7 +103,7 @@ def packages(out: Path, version: str) -> None:
 
 
 def sums(out: Path) -> str:
-    """Write the SHA-256 of each file in a folder into the file SHA256SUMS there. Return its text: a line for each
+    """Write the file SHA256SUMS with the SHA-256 of each other file in a folder. Return its text: a line for each
     file.
     """
     files = sorted(path for path in out.iterdir() if path.is_file() and path.name != SUMS)
@@ -111,12 +113,12 @@ def sums(out: Path) -> str:
 
 
 def head() -> str:
-    """Return the checkout's commit."""
+    """Return the hash of the checkout's commit."""
     return inputs.run(["git", "rev-parse", "HEAD"], inputs.ROOT).strip()
 
 
 def main() -> int:
-    """Make a release. Return the exit code: 1 if it is refused or fails."""
+    """Make a release. Return the exit code: 0, or 1 if it is refused or fails."""
     parser = argparse.ArgumentParser(prog="python -m release", description=__doc__)
     parser.add_argument(
         "--without-files", action="store_true", help="no single files, deb and rpm packages (needs no Go)"

@@ -1,4 +1,6 @@
-"""A hook of mkdocs that adds pages and pictures from outside of docs/ to the site, and adapts their links."""
+"""A hook of mkdocs that adds pages and pictures from outside of docs/ to the site, and changes their links
+accordingly.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,14 @@ FROM_ROOT = {
     "SECURITY.md": "SECURITY.md",
     "benchmarks/README.md": "BENCHMARKS.md",
 }
-"""Page in the checkout -> page of the site."""
+"""Path of a page in the checkout -> its path in the site."""
 OTHERS = {"LICENSE": "LICENSE", "site.css": "release/site.css"}
-"""File of the site -> its path in the checkout."""
+"""Path of a file in the site -> its path in the checkout."""
 _LINK = re.compile(r"(\]\(|^\[[^\]]+\]: )(?![a-z]+:|#)([^)\s#]+)", re.MULTILINE)
 
 
 def place(page: str, link: str) -> str:
-    """Return a link of a page as the site needs it, relative to the page's place there. page: its path in the
+    """Return a link of a page as the site needs it: relative to the page's path in the site. page: its path in the
     checkout.
     """
     target = (ROOT / page).parent.joinpath(link).resolve().relative_to(ROOT).as_posix()
@@ -35,12 +37,12 @@ def _in_site(path: str) -> str:
 
 
 def with_places(page: str, text: str) -> str:
-    """Return a page's text with its links as the site needs them."""
+    """Return a page's text in which each link is replaced as `place` says."""
     return _LINK.sub(lambda found: found[1] + place(page, found[2]), text)
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages and pictures that are not in docs/."""
+    """Add the pages and pictures that are not in docs/ to the files of the site; mkdocs calls this."""
     from mkdocs.structure.files import File
 
     for page, name in FROM_ROOT.items():
@@ -53,7 +55,9 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(text: str, page: Any, **_: Any) -> str:
-    """Adapt the links of a page of docs/. The first page is alone in its section, so it gets no navigation."""
+    """Return the text of a page of docs/ with links for the site; mkdocs calls this. The first page gets no navigation,
+    because it is the only page of its section.
+    """
     source = page.file.src_uri
     if source == "index.md":
         page.meta["hide"] = ["navigation"]

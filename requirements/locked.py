@@ -1,4 +1,4 @@
-"""What a lock of this folder names: packages, each with the hashes of its files and what asks for it."""
+"""Reads the locks of this folder: packages, each with the hashes of its files and the names of what requires it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ _ASKS = "# via"
 class Locked(NamedTuple):
     """A package of a lock.
 
-    marker: where it is installed, ``""`` for everywhere. hashes: SHA-256 of its files, of which pip takes one.
-    wanted_by: names of what asks for it. groups: groups of pyproject.toml that ask for it. lines: those of its entry.
+    marker: the environments in which it is installed; ``""`` for all. hashes: SHA-256 of its files, one of which pip
+    installs. wanted_by: names of the packages or files that require it. groups: groups of pyproject.toml that require
+    it. lines: the lines of its entry.
     """
 
     name: str
@@ -25,7 +26,7 @@ class Locked(NamedTuple):
     lines: tuple[str, ...]
 
     def pinned(self) -> str:
-        """Return it as a lock's lines, without its marker."""
+        """Return the package's entry in a lock, without its marker."""
         return "\n".join([f"{self.name}=={self.version} \\", *self.lines[1:]]) + "\n"
 
 
@@ -51,11 +52,12 @@ def locked(lock: str) -> Iterator[Locked]:
 
 
 def of_group(lock: str, group: str) -> str:
-    """Return a lock of what one group of pyproject.toml asks for, with all that this needs in turn.
+    """Return the text of a lock with only the packages that one group of pyproject.toml requires, directly or through
+    others.
 
     Args:
         lock: the text of a lock that has several groups.
-        group: the name of one.
+        group: the group's name.
     """
     packages = list(locked(lock))
     names = {each.name for each in packages if group in each.groups}

@@ -1,8 +1,8 @@
-"""Makes a virtual environment from a lock, or does nothing where it is up to date.
+"""Makes a virtual environment from a lock, or does nothing if it is up to date.
 
-``python -m requirements.make_venv FOLDER LOCK…``: the packages of the locks, checked by their hashes, and this project,
-editable. ``LOCK:GROUP`` is what one group of pyproject.toml asks for. Runs on any Python 3 as far as saying that it is
-too old.
+``python -m requirements.make_venv FOLDER LOCK…`` installs the packages of the locks, checked by their hashes, and this
+project as an editable install. ``LOCK:GROUP`` means only the packages that one group of pyproject.toml requires. The
+module can be imported by any Python 3, so that it can print that a Python is too old.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 
 
 def main():
-    """Make the environment; the exit code."""
+    """Make or update the environment, if necessary. Return the exit code: 0, or 1 with a message if it fails."""
     folder, locks = Path(sys.argv[1]), sys.argv[2:]
     found = "{}.{}".format(*sys.version_info[:2])
     if sys.version_info[:2] < OLDEST:
@@ -61,7 +61,7 @@ def main():
 
 
 def text_of(lock):
-    """Return the text of a lock, or its part for one group."""
+    """Return the text of a lock, given as a path, or with ``path:group`` the entries of one group."""
     # Here, as a Python that is too old can't read it.
     sys.path.insert(0, str(PROJECT))
     from requirements.locked import of_group
@@ -72,7 +72,7 @@ def text_of(lock):
 
 
 def install(pip, text):
-    """Install what a lock's text names; pip's exit code."""
+    """Install the packages of a lock's text. Return pip's exit code. pip: the command line of ``pip install``."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write(text)
         file.flush()
@@ -80,18 +80,18 @@ def install(pip, text):
 
 
 def fingerprint(*texts):
-    """Return one hash of these texts, for this Python and this checkout."""
+    """Return the SHA-256 of these texts, of this Python's version and of the checkout's path, in hexadecimal."""
     content = [sys.version.encode(), str(PROJECT).encode(), *(text.encode() for text in texts)]
     return hashlib.sha256(b"\0".join(content)).hexdigest()
 
 
 def say(what):
-    """Say on standard error what is being waited for."""
+    """Print a message about the present step to standard error."""
     print(what, file=sys.stderr, flush=True)
 
 
 def fail(reason):
-    """Say why on standard error; return the exit code."""
+    """Print the reason of a failure to standard error. Return the exit code 1."""
     print(reason, file=sys.stderr)
     return 1
 

@@ -1,6 +1,7 @@
-"""Makes console/collecting/spark_jars.txt: `python -m requirements.spark_jars`, where pyspark is; needs Maven.
+"""Makes console/collecting/spark_jars.txt, the list of additional jars for Spark: `python -m requirements.spark_jars`.
+Needs pyspark and Maven.
 
-Of what the roots depend on, what Spark brings itself is left out, in whatever version.
+Artifacts that Spark itself contains are left out, in any version.
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ HEAD = "# Made by `python -m requirements.spark_jars`: what a jar is for, its co
 
 @dataclass(frozen=True)
 class Roots:
-    """coordinates: what is asked for. left_out: artifacts that they bring and that kac does without."""
+    """The artifacts for one purpose. coordinates: Maven coordinates of the required artifacts. left_out: names of their
+    dependencies that kac does not need.
+    """
 
     coordinates: tuple[str, ...]
     left_out: tuple[str, ...]
 
 
 _AWS = "2.35.4"
-"""The version that Hadoop 3.5.0 is built with."""
+"""The version of Amazon's SDK that Hadoop 3.5.0 is built with."""
 ROOTS = {
     Group.DELTA: Roots(
         ("io.delta:delta-spark_4.2_2.13:4.4.0",),
@@ -49,13 +52,15 @@ ROOTS = {
 
 
 def main() -> None:
-    """Write the table."""
+    """Write the list."""
     lines = [line for group, roots in ROOTS.items() for line in jar_lines(group, roots)]
     TABLE.write_text(HEAD + "".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def jar_lines(group: Group, roots: Roots) -> list[str]:
-    """Return the table's lines of one purpose."""
+    """Return the lines of the list for one purpose: group, Maven coordinates and SHA-256 of each jar. Raises
+    CalledProcessError if Maven fails.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         pom, listed = folder / "pom.xml", folder / "list.txt"
@@ -79,7 +84,7 @@ def jar_lines(group: Group, roots: Roots) -> list[str]:
 
 
 def of_spark() -> frozenset[str]:
-    """Return the names of the artifacts that come with pyspark."""
+    """Return the names of the artifacts whose jars come with pyspark."""
     [spark] = find_spec("pyspark").submodule_search_locations  # type: ignore[union-attr,misc]
     return frozenset(re.sub(r"-\d[^-]*(-.*)?$", "", path.stem) for path in Path(spark, "jars").glob("*.jar"))
 

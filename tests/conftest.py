@@ -1,5 +1,5 @@
-"""Fixtures and hooks of all tests: a home directory for each test, reproducible property tests, and real clusters,
-which run from their first test to their last one.
+"""Fixtures and hooks of all tests: a home directory for each test, reproducible property tests, and real clusters, each
+of which runs from the first to the last test that needs it.
 """
 
 import fcntl
@@ -58,13 +58,13 @@ _HOMES = count()
 
 @pytest.fixture(autouse=True)
 def no_child_outlives_its_test() -> Iterator[None]:
-    """End the child processes of a test after it, also if it fails."""
+    """End all child processes that a test has started, after the test, also if it fails."""
     yield
     end_children()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option by which the Makefile runs only slow tests."""
+    """Add the option `--slow-files`, by which the Makefile runs only files with slow tests."""
     parser.addoption("--slow-files", action="store_true", help="import only files that may have slow tests")
 
 
@@ -80,7 +80,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect without the garbage collector, which would walk the growing number of lasting objects again and again."""
+    """Turn the garbage collector off while pytest collects tests: it would traverse the growing number of permanent
+    objects again and again.
+    """
     gc.disable()
     try:
         return (yield)
@@ -90,7 +92,9 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, object, object]:
-    """Let one of xdist's workers at a time import a file: it compiles modules, and the others read what it wrote."""
+    """Let only one of xdist's workers import a file at a time. It compiles the modules, and the others then read the
+    compiled files.
+    """
     if not isinstance(collector, pytest.Module) or "PYTEST_XDIST_WORKER" not in os.environ:
         return (yield)
     with collector.path.open("rb") as file:
@@ -100,8 +104,8 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, o
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """Put tests that share a cluster into one process, with `--dist loadgroup`, and let the longest begin first. Raises
-    UsageError if a slow test is in a file that `--slow-files` leaves out.
+    """Put tests that share a cluster into one process, for `--dist loadgroup`, and let the longest tests begin first.
+    Raises UsageError if `--slow-files` leaves out a file that has a slow test.
     """
     for item in items:
         if item.get_closest_marker("xdist_group") is None and (name := real_clusters.group(item)):
@@ -117,8 +121,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Note the chosen tests, and freeze the collected objects, so that no garbage collection walks them again. Collect
-    garbage a tenth as often from now on, which saves up to a tenth of the CPU time of tests.
+    """Note which tests are chosen. Freeze all objects, so that the garbage collector no longer traverses them, and let
+    it run a tenth as often from now on, which saves up to a tenth of the tests' CPU time.
     """
     session.stash[_LAST] = real_clusters.LastTests(session.items)
     gc.collect()
@@ -128,7 +132,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail the session if a file of the user's own changed. Only the process that started the workers checks this."""
+    """Fail the session if a test has changed a file in the user's own home directory. Only the process that started the
+    workers checks this.
+    """
     touched = changed(_BEFORE, _REAL.seen()) if not hasattr(session.config, "workerinput") else []
     if touched:
         more = f" and {len(touched) - 5} more" if len(touched) > 5 else ""
@@ -138,13 +144,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Unfreeze all objects: libraries report frozen ones as lost at the end."""
+    """Unfreeze all objects, because libraries would report frozen ones as leaks at the end."""
     gc.unfreeze()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
-    """End each cluster that no further test needs."""
+    """After a test, stop each real cluster that no further test needs."""
     try:
         yield
     finally:
@@ -171,8 +177,8 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 
 @pytest.fixture(autouse=True)
 def closed_log() -> Iterator[None]:
-    """Close the log of a command after its test: else the logs of all earlier tests would get each record of later
-    ones.
+    """Close the log file of a command after its test. Otherwise the logs of all earlier tests would get the log records
+    of later ones too.
     """
     yield
     root = logging.getLogger()
@@ -183,7 +189,9 @@ def closed_log() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def collector() -> Iterator[None]:
-    """Turn the garbage collector on again after a command, which turns it off for the rest of its process."""
+    """Turn the garbage collector on again after each test, because a command turns it off for the rest of its
+    process.
+    """
     yield
     gc.enable()
 
@@ -191,7 +199,9 @@ def collector() -> Iterator[None]:
 def _shared(
     request: pytest.FixtureRequest, make: Callable[[], real_clusters.KafkaCluster]
 ) -> Iterator[real_clusters.KafkaCluster]:
-    """Yield a running cluster, and register it, so that it ends after its last test."""
+    """Start a cluster and yield it. Register it, so that `pytest_runtest_teardown` stops it after the last test that
+    needs it.
+    """
     for cluster in real_clusters.running(make):
         request.session.stash[_LAST].runs(str(request.fixturename), cluster)
         yield cluster
@@ -199,21 +209,23 @@ def _shared(
 
 @pytest.fixture(scope="session")
 def plain_cluster(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:
-    """Kafka 4.3 with three brokers: a PLAINTEXT listener where everybody is a super user, a listener with logins, and a
-    request log.
+    """Provide a cluster of Kafka 4.3 with three brokers. They have a PLAINTEXT listener, on which every client is a
+    super user, a listener with logins, and a request log.
     """
     yield from _shared(request, lambda: real_clusters.KafkaCluster(brokers=3, logins=True, request_log=True))
 
 
 @pytest.fixture(scope="session")
 def secure_cluster(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:
-    """Kafka 4.3 with three brokers: SASL_SSL, mTLS and a request log. User admin may do everything, alice nothing."""
+    """Provide a cluster of Kafka 4.3 with three brokers, with SASL_SSL, mTLS and a request log. The user admin is a
+    super user; alice has no rights.
+    """
     yield from _shared(request, lambda: real_clusters.KafkaCluster(brokers=3, security="secure", request_log=True))
 
 
 def _of_release(version: str, brokers: int) -> Any:
-    """Return a fixture that runs a cluster of another release, like `plain_cluster` but with Kafka's own configs for
-    idle brokers, because contracts are recorded on it.
+    """Return a fixture of a cluster of another release. It is like `plain_cluster`, except that the brokers have
+    Kafka's own defaults instead of configs for idle brokers, because contracts are recorded on it.
     """
 
     @pytest.fixture(scope="session")
@@ -236,15 +248,15 @@ kafka44 = _of_release(RELEASES["4.4"], brokers=3)
 
 @pytest.fixture(scope="session")
 def kafka28(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:
-    """Kafka 2.8 with ZooKeeper and two brokers, otherwise like plain_cluster."""
+    """Provide a cluster of Kafka 2.8 with ZooKeeper and two brokers, otherwise like `plain_cluster`."""
     yield from _shared(request, lambda: ZooKeeperCluster(brokers=2, logins=True, request_log=True))
 
 
 @pytest.fixture(scope="session", params=[KAFKA_4_3], ids=["4.3"])
 def racked_brokers(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:
-    """Four plain brokers in three racks, two of them in the last one. Every broker except the first can be stopped; the
-    first is the only controller, and elects no preferred leader by itself. `racked_cluster` gives the cluster to one
-    test after another.
+    """Provide four plain brokers in three racks, two of them in the last rack. Each broker except the first can be
+    stopped; the first is the only controller, and does not elect preferred leaders by itself. Tests use the fixture
+    `racked_cluster`, which lends the cluster to one test at a time.
     """
     racks = {broker: {"broker.rack": rack} for broker, rack in real_clusters.RACKS.items()}
     properties = {"auto.leader.rebalance.enable": "false", "min.insync.replicas": "1"}
@@ -259,5 +271,7 @@ def racked_brokers(request: pytest.FixtureRequest) -> Iterator[real_clusters.Kaf
 
 @pytest.fixture(scope="session")
 def breakable_cluster(request: pytest.FixtureRequest) -> Iterator[real_clusters.KafkaCluster]:
-    """Kafka 4.3 with three plain brokers; `own_cluster` gives the cluster to one test after another."""
+    """Provide three plain brokers of Kafka 4.3. Tests use the fixture `own_cluster`, which lends the cluster to one
+    test at a time.
+    """
     yield from _shared(request, lambda: real_clusters.KafkaCluster(brokers=3, logins=True, request_log=True))

@@ -1,5 +1,6 @@
-"""Tests of the class archive of Spark's Java: kac makes it from the recording of a session, uses it if it fits, and
-starts Spark without it otherwise."""
+"""Tests of the class archive, by which Spark's Java starts faster: kac makes it from a recording of a session, uses it
+if it fits the Java and the jars, and otherwise starts Spark without it.
+"""
 
 import os
 import stat

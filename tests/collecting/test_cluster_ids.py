@@ -1,4 +1,4 @@
-"""Tests of clusters with odd ids: a path, the id of another cluster, 30 KB of text."""
+"""Tests of a lake with clusters whose ids are unusual: a path, the id of another cluster, 30 KB of text."""
 
 from contextlib import ExitStack
 from functools import partial

@@ -1,5 +1,6 @@
-"""Tests of polls of embedded clusters: the stored rows, users without rights, and brokers that do not answer. No secret
-is stored."""
+"""Tests of polls of embedded clusters for a lake: the rows that they store, also for users without rights and if
+brokers do not answer. No secret is stored.
+"""
 
 import gzip
 import threading
@@ -265,7 +266,7 @@ def test_it_goes_on_until_it_is_stopped_and_keeps_polls_while_another_writes(lak
 
 
 def everything_in(folder: Path) -> str:
-    """Return the contents of a lake's files, unpacked, as one text."""
+    """Return the contents of all files of a lake, decompressed, as one text."""
     parts = []
     for path in sorted(folder.rglob("*")):
         if path.is_file():
@@ -275,7 +276,9 @@ def everything_in(folder: Path) -> str:
 
 
 def journal_lines() -> Iterator[bytes]:
-    """Yield a change that sets secrets, an answer of the broker with one of them, and a line that is cut in one."""
+    """Yield three lines of a journal: a change that sets secrets, a broker's answer that contains one of them, and a
+    line that is cut within one.
+    """
     edits = (
         SetConfig(broker_resource(1), "ssl.keystore.password", Secret(PLANTED)),
         SetConfig(broker_resource(1), "plugin.of.ours", PLANTED),

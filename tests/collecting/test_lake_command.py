@@ -1,5 +1,6 @@
-"""Tests of `kac lake` on the command line: its messages if something is missing, and real runs that leave no Java
-process."""
+"""Tests of `kac lake` on the command line: its messages if something is missing, and complete runs, after which no Java
+process is left.
+"""
 
 import json
 import os
@@ -38,7 +39,7 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def polled_lake(where: Path) -> Lake:
-    """Return a lake with polls that no update has read."""
+    """Create a lake with polls that no update has read yet, and return it."""
     made = Lake.create(str(where))
     polls = [
         Landed("c", at, [("state", "topic", f"t{number}", "retention.ms", str(at), None, False) for number in range(5)])
@@ -243,7 +244,7 @@ def test_how_much_of_a_job_is_done() -> None:
 
 
 class Typed:
-    """A command in a separate process. A mark in its environment identifies all processes that it starts."""
+    """A command in a process of its own. A variable in its environment marks all processes that it starts."""
 
     def __init__(self, argv: Sequence[str], state: Path) -> None:
         self.mark = uuid.uuid4().hex
@@ -259,7 +260,9 @@ class Typed:
         )
 
     def marked(self) -> list[int]:
-        """Return the ids of the processes with the mark, except those that make the class archive, which continue."""
+        """Return the process ids of the marked processes that still run, without those that make the class archive,
+        which may continue.
+        """
         found = []
         for entry in Path("/proc").iterdir():
             with suppress(OSError):
@@ -289,8 +292,9 @@ def argv_of(lake: Lake) -> list[str]:
 
 
 def interrupted_at(moment: str, lake: Lake, state: Path) -> None:
-    """Interrupt an update as soon as it prints this text. Check that it ends with all its processes, and releases the
-    lake."""
+    """Start an update of the lake, and interrupt it when it prints the text `moment`. Check that it ends with all its
+    processes, and releases the lake's lock.
+    """
     typed = Typed(argv_of(lake), state)
     assert typed.process.stderr is not None
     for line in typed.process.stderr:
@@ -309,7 +313,7 @@ def interrupted_at(moment: str, lake: Lake, state: Path) -> None:
 
 
 def told_and_left_no_java(built: Typed, out: str, err: str, state: Path) -> None:
-    """Check the output of the first update of a lake, and that it leaves no Java process."""
+    """Check the output of the first update of a lake, and that no Java process is left after it."""
     told = json.loads(out)
     assert told["rows"].items() >= {"change_event": 50, "history": 50}.items()
     assert abs(told["lag_ms"] / 1000 - time.time()) < 600  # the polls have times in the first microseconds of 1970
@@ -321,8 +325,8 @@ def told_and_left_no_java(built: Typed, out: str, err: str, state: Path) -> None
 
 
 def test_nothing_but_its_own_words_is_on_standard_error(lake: Lake, tmp_path: Path) -> None:
-    """`kac lake collect` writes at most one line to standard error, and no reports of libraries about leaks at the end
-    of the process.
+    """`kac lake collect` writes at most one line of its own to standard error, and libraries report no leaks there when
+    the process ends.
     """
     environ = {**os.environ, "HOME": str(tmp_path)}
     with run_in_thread(ClusterSpec(brokers=1)) as cluster:

@@ -1,4 +1,4 @@
-"""Tests of `sources.yaml`: the sources that it names, and the messages for errors."""
+"""Tests of `sources.yaml`: which sources kac reads from it, and the messages for its errors."""
 
 from pathlib import Path
 

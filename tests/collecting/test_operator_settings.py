@@ -1,4 +1,4 @@
-"""Tests of Spark's settings from an operator: the accepted ones, and the places from which kac reads them."""
+"""Tests of an operator's settings for Spark: which kac accepts, and from which files and variables it reads them."""
 
 import os
 import subprocess
@@ -112,8 +112,9 @@ with lake_session(os.environ, master="local[1]", conf=conf) as spark:
 @pytest.mark.slow
 @pytest.mark.takes(20)
 def test_a_session_here_has_them_its_page_and_its_events(tmp_path: Path) -> None:
-    """A session on this machine has the operator's settings, Spark's page, and an event log without secrets. It runs in
-    a separate process, because a process has one session at a time, and other tests share theirs.
+    """A Spark session on this machine has the operator's settings, Spark's web page, and an event log without secrets.
+    It runs in a process of its own, because a process can have only one session, and other tests share that of this
+    process.
     """
     events = tmp_path / "events"
     events.mkdir()

@@ -1,5 +1,6 @@
-"""Tests of the zip for a cluster: it is complete and reproducible, and runs on Python 3.10 without the rest of the
-product."""
+"""Tests of the zip that is sent to a Spark cluster: it is complete and reproducible, and runs on Python 3.10 without
+the rest of kac.
+"""
 
 import ast
 import json
@@ -84,8 +85,8 @@ def modules() -> list[str]:
 
 
 def test_it_holds_exactly_what_the_history_imports_of_ours() -> None:
-    """The package has exactly the modules of console.lake, and the modules of kac that they import, with their parents.
-    The imports are those that grimp finds, whose reader of imports is independent.
+    """The zip has exactly the modules of console.lake and the modules of kac that they import, with their parent
+    packages. The library grimp finds the expected imports, independently of kac's code.
     """
     graph = grimp.build_graph("console", cache_dir=None)
     room = {"console.lake", *graph.find_descendants("console.lake")}

@@ -18,7 +18,9 @@ VOID = {"meta"}
 
 
 class Page(HTMLParser):
-    """The tags of a page in order, with attributes and text. Fails if a tag is closed that was not open."""
+    """Parses an HTML page into its tags, in order, with attributes and text. Raises AssertionError if a tag is closed
+    that is not open.
+    """
 
     def __init__(self, html: str) -> None:
         super().__init__()

@@ -1,5 +1,6 @@
-"""Tests of temporary files: the next run deletes only those of a killed run of Spark, and a run without new data starts
-no Spark."""
+"""Tests of the lake's temporary files: a run deletes those that a killed run of Spark left, and no others. A run
+without new data does not start Spark.
+"""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Tests of the jars for Spark: the table, the places where kac finds them, and the jars that it refuses."""
+"""Tests of the jars for Spark: the table of them, the places where kac looks for them, and the jars that it refuses."""
 
 import shutil
 import stat
@@ -39,7 +39,7 @@ def places(tmp_path: Path, **more: str) -> dict[str, str]:
 
 
 def given(tmp_path: Path, content: bytes = CONTENT) -> dict[str, str]:
-    """Return an environment that names a directory with the jar."""
+    """Write a jar with this content into a directory; return environment variables that name this directory."""
     (tmp_path / "given").mkdir(exist_ok=True)
     (tmp_path / "given" / ONE.file).write_bytes(content)
     return places(tmp_path, **{FOLDER: str(tmp_path / "given")})
@@ -154,13 +154,15 @@ def test_the_way_to_the_jars_is_tried_by_one_of_them_of_which_nothing_stays(tmp_
 
 
 def test_without_spark_there_is_no_ivy_and_no_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If pyspark is missing, kac says that Spark is not installed, as its doctor does before the extra is installed."""
+    """If pyspark is not installed, kac says that Spark is not installed, and does not fail with a traceback."""
     monkeypatch.setitem(sys.modules, "pyspark", None)
     assert "Spark is not installed" in fetched_to_try(places(tmp_path, PATH=str(tmp_path)), ONE, NO_JAVA)
 
 
 def test_a_repository_whose_certificate_is_not_trusted_is_said_as_that(tmp_path: Path) -> None:
-    """kac names the failure of TLS, although Ivy first prints UNRESOLVED, as for any missing jar."""
+    """If the TLS certificate of a repository is not trusted, kac's message says so, although Ivy prints UNRESOLVED
+    first, as for any jar that it does not find.
+    """
     java = tmp_path / "java"
     java.write_text(
         "#!/bin/sh\necho ':::: WARNINGS'\necho 'UNRESOLVED DEPENDENCIES'\n"

@@ -1,4 +1,4 @@
-"""Tests of Spark's session: its settings, Delta's tables, and the end of all its processes, whatever happens to it."""
+"""Tests of the Spark session: its settings, Delta's tables, and that all its processes end, whatever happens to it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def test_the_session_is_in_utc_and_on_loopback(spark: SparkSession) -> None:
 
 
 def test_tables_are_of_the_oldest_protocol(spark: SparkSession, tmp_path: Path) -> None:
-    """DuckDB can read these tables by the names of their files: they have no deletion vectors and no column mapping."""
+    """The lake's Delta tables have no deletion vectors and no column mapping, so DuckDB can read their files as plain
+    Parquet.
+    """
     where = str(tmp_path / "table")
     for _ in range(2):
         spark.range(5).write.format("delta").mode("append").save(where)
@@ -52,8 +54,8 @@ def test_tables_are_of_the_oldest_protocol(spark: SparkSession, tmp_path: Path) 
 
 @pytest.mark.parametrize("table", [DRIFT, REQUEST], ids=lambda table: table.name)
 def test_of_a_file_is_known_what_readers_ask(table: Table, spark: SparkSession, tmp_path: Path) -> None:
-    """A file's statistics have the least and greatest values of the columns by which readers search. To find these of
-    all columns would take as long as the write.
+    """The statistics of a table's file have the least and greatest values of the columns by which readers search, and
+    of no others: to compute them for all columns would take as long as the write.
     """
     where = tmp_path / "table"
     row = json.dumps({column.name: value_of(column) for column in table.columns})
@@ -74,7 +76,7 @@ def value_of(column: Column) -> object:
 
 
 def test_a_vacuum_is_a_few_tasks(spark: SparkSession, tmp_path: Path) -> None:
-    """A vacuum lists a table's directories in few tasks, not in the 10,000 of the default."""
+    """A vacuum lists the directories of a table in a few tasks, not in the 10,000 of Spark's default."""
     where = tmp_path / "table"
     spark.range(5).write.format("delta").save(str(where))
     spark.sparkContext.setJobGroup("vacuum", "vacuum")
@@ -117,14 +119,14 @@ def test_settings_follow_the_size_of_a_batch(spark: SparkSession) -> None:
 
 
 def plan_of(spark: SparkSession) -> str:
-    """Return a small plan; compiled stages have asterisks in it."""
+    """Return the text of a small query's plan. Stages that Spark compiles are marked by asterisks in it."""
     frame = spark.range(10).selectExpr("id + 1 AS more").where("more > 3")
     return str(frame._jdf.queryExecution().executedPlan().toString())
 
 
 def test_compiled_code_has_room(spark: SparkSession) -> None:
-    """Java has at least 240 MB for compiled code. Its own limit is 48 MB if it has one compiler, and a session needs
-    more after some batches.
+    """The Java of a session has at least 240 MB for compiled code. By default it has 48 MB if only one compiler runs,
+    and a session needs more after some batches.
     """
     java: Any = spark._jvm
     pools = java.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
@@ -169,12 +171,12 @@ def run(script: str, folder: Path, *arguments: str) -> subprocess.CompletedProce
 
 
 def marked(folder: Path) -> Mapping[str, str]:
-    """Return an environment that identifies the processes that a test starts."""
+    """Return an environment in which a variable marks the processes that a test starts."""
     return {**os.environ, "KAC_TEST_OF": str(folder)}
 
 
 def left(folder: Path) -> list[str]:
-    """Return the command lines of the processes that a test started and that still run."""
+    """Return the command lines of the processes that a test started with `marked` and that still run."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

@@ -1,5 +1,6 @@
-"""A test of the application on a Spark cluster of two workers, with only the zip of the product: it writes the same
-rows as on this machine."""
+"""A test of the application on a Spark cluster of two workers that have only the zip of kac: it writes the same rows as
+on this machine.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ TOPIC_ID = "A" * 22
 
 @pytest.fixture
 def metadata_log(tmp_path: Path) -> Path:
-    """A metadata log of one cluster, with topics and their configs."""
+    """Write the metadata log of a cluster, with topics and their configs; return its path."""
     folder = tmp_path / "meta" / "__cluster_metadata-0"
     folder.mkdir(parents=True)
     (folder.parent / "meta.properties").write_text("cluster.id=cluster-0\n")

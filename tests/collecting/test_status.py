@@ -1,4 +1,4 @@
-"""Tests of ``kac lake status``: the contents of a lake, without Spark, and the metrics of its runs."""
+"""Tests of ``kac lake status``: it shows the contents of a lake without Spark, and the metrics of its runs."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ BEGAN = datetime(2026, 11, 26, 1, 0, tzinfo=UTC)
 
 
 def ran(lake: Lake, number: int, job: str = "update", outcome: str = "done", **more: Any) -> Mapping[str, Any]:
-    """Write the file of a run as the application does."""
+    """Write the file that describes a run, as the application does; return what it contains."""
     started = BEGAN + timedelta(minutes=number)
     run_id = f"{started:%Y%m%dT%H%M%S}Z-{number:06x}"
     about = {

@@ -1,4 +1,6 @@
-"""The laboratory for each version. It needs real brokers, and root for its small file system."""
+"""The laboratory: for each version a cluster of real brokers on which faults are made. Needs root, to mount a small
+file system.
+"""
 
 import os
 from collections.abc import AsyncIterator
@@ -11,14 +13,17 @@ from tests.support.kafka_jars import RELEASES, BrokersUnavailableError
 
 VERSIONS = {release: RELEASES[release] for release in ("4.3", "3.9", "4.4")}
 USUAL = ("4.3", "3.9")
-"""The versions of all faults. Neighbours also run on the newest version."""
+"""The versions on which all faults are made. Their neighbours, states that only look like a fault, are also made on the
+newest version.
+"""
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session", params=USUAL)
 async def lab(request: pytest.FixtureRequest) -> AsyncIterator[Laboratory]:
-    """Three brokers of a version, with one fault after another, for all tests of this directory. The tests run on the
-    session's event loop, because the subdirectories are separate packages. They are skipped without root. Without Java
-    or Kafka's jars they are skipped, or fail if KAC_REQUIRE_BROKERS is 1.
+    """Provide the laboratory of a version, a cluster of three brokers, for all tests of this directory. They make one
+    fault on it after another, and run on the session's event loop, because the subdirectories are separate packages.
+    Without root they are skipped. Without Java or Kafka's jars they are skipped too, or fail if KAC_REQUIRE_BROKERS
+    is 1.
     """
     if os.geteuid() != 0:
         pytest.skip("the laboratory mounts a small filesystem, for which it has to be root")

@@ -1,5 +1,6 @@
-"""Tests of every fault alone on 4.3 and 3.9, and of forty pairs, with precision and recall over all of them. They take
-more than an hour."""
+"""Tests of every fault alone on 4.3 and 3.9, and of forty pairs of faults, with triage's precision and recall over all
+of them. They take more than an hour.
+"""
 
 import pytest
 

@@ -1,5 +1,6 @@
-"""Tests of flight records with facts that kac reads rarely, or only if something does not move: a replay names the same
-causes as the live verdict."""
+"""Tests of flight records with data that kac reads rarely, or only if something makes no progress: a replay names the
+same causes as the live verdict.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tests of the laboratory's flight records: a replay names each fault from the recorded answers."""
+"""Tests of the flight records of the laboratory: a replay names each fault from the recorded answers alone."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Tests of files that never end or are too large: each reader of YAML refuses them at once, with a line."""
+"""Tests of files that never end or are too large: each of kac's readers of YAML refuses them at once, with a
+message.
+"""
 
 import json
 from collections.abc import Callable
@@ -25,7 +27,7 @@ from console.safe_files import read_text
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
-"""A text that expands to 9**9 values."""
+"""A YAML text whose aliases expand to 9**9 values."""
 DEEP = "[" * 100_000
 NESTED = "".join(f"{'  ' * depth}a:\n" for depth in range(2_000))
 MERGED = "a: &a {b: 1}\nc:\n  <<: *a\n"

@@ -16,14 +16,14 @@ ORDERS = "checkout.orders"
 
 @pytest.fixture
 def exported(kac: Kac, tmp_path: Path) -> Path:
-    """Provide a file with the exported state of the cluster."""
+    """Export the state of the cluster, and provide the path of the file."""
     file = tmp_path / "wanted.yaml"
     assert kac("export", "--output", str(file)) == (0, "", "")
     return file
 
 
 def edited(file: Path, *changes: tuple[str, str]) -> str:
-    """Replace texts in the file, and return its path."""
+    """Replace texts in the file, and return its path as text. changes: (old text, new text)."""
     text = file.read_text()
     for old, new in changes:
         assert old in text
@@ -266,7 +266,9 @@ RISK = "isr-above-replication"
 
 
 def test_a_warning_is_said_once(kac: Kac, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The warning is printed with the plan or, if kac asks about it or it stops the apply, only there."""
+    """`kac apply` prints a warning once: with the plan, or, if kac asks about it or it stops the apply, only in that
+    question or message.
+    """
     file = tmp_path / "risky.yaml"
     file.write_text(RISKY)
 
@@ -288,7 +290,7 @@ def test_a_warning_is_said_once(kac: Kac, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_plan_says_why_brokers_refuse_it(kac: Kac, tmp_path: Path) -> None:
-    """Each reason is printed once, even if several lines of the plan have it."""
+    """If brokers refuse several lines of a plan for the same reason, kac prints the reason once."""
     file = tmp_path / "bad.yaml"
     file.write_text("version: 1\ntopics:\n  bad: {partitions: 1, configs: {segment.bytes: '5', retention.ms: 7d}}\n")
     code, out, _ = kac("plan", "-f", str(file))

@@ -1,5 +1,5 @@
-"""Tests of kept plans on an unchanged cluster: kac reads the state of each kind of edit again and finds it
-unchanged.
+"""Tests of plans in files, applied to an unchanged cluster: for each kind of edit, kac reads the state again and finds
+it unchanged.
 """
 
 import asyncio
@@ -47,9 +47,9 @@ STAGED = {
     "AddAcl", "CommitOffset", "DeleteGroup", "DeleteScram", "DeleteTopic", "GrowTopic", "MoveReplicas",
     "SetConfig", "SetFeature", "SetQuota", "TrimLog", "UnsetConfig",
 }  # fmt: skip
-"""Kinds whose examples the cluster takes; others may be refused when they are staged."""
+"""Kinds of edits whose examples the test's cluster accepts. Others may be refused when they are staged."""
 UNREADABLE = {"Renew", "Expire"}
-"""Kinds of edits of tokens: a cluster without logins lists no tokens."""
+"""Kinds of edits whose state can't be read: those of tokens, because a cluster without logins lists no tokens."""
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +89,8 @@ async def test_what_an_edit_touches_is_read_before_it_is_compared(
 
 
 async def _kept(edit: Edit, cluster: ThreadedCluster) -> str:
-    """Return the text of a plan as `kac run` and the proposals of agents write it, from the reads that its statement
-    needs; ``""`` if the cluster refuses the edit, or no file may hold it.
+    """Return the text of a plan file with this edit, as `kac run` and agents' proposals write it, after the reads that
+    its statement needs; ``""`` if the cluster refuses the edit, or if plan files can't contain it.
     """
     settings = settings_of(cluster)
     client = AdminClient(settings)
@@ -133,7 +133,9 @@ def test_a_plan_that_was_kept_is_as_it_was(
 def test_what_can_not_be_read_is_said_to_be_unknown(
     cluster: ThreadedCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The moves can't be listed any more, so it is unknown whether one began."""
+    """If kac can't list the reassignments when it applies a plan file, it says that it does not know whether one has
+    begun.
+    """
     file = tmp_path / "plan"
     file.write_text(asyncio.run(_kept(EDITS[MoveReplicas][0], cluster)))
     refused = Fault(Fail(31, "Cluster authorization failed."), api="list_partition_reassignments")

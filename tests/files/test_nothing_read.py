@@ -1,4 +1,6 @@
-"""Tests of files from which no document is taken: for each kind, and in each form, they change and remove nothing."""
+"""Tests of files in which kac recognizes no document: for each kind of entity and each format, they change and delete
+nothing.
+"""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -62,7 +64,7 @@ CLUSTER = Snapshot(
     schemas={name: Subject(name, (SchemaVersion(1, 1, "AVRO"),)) for name in TOPICS},
     read_at={Part.SCHEMAS: datetime(2026, 11, 20, tzinfo=UTC)},
 )
-"""A cluster with two entities of everything that a file can list."""
+"""The state of a cluster with two entities of each kind that a file can list."""
 FOREIGN = {
     "topics": ("KafkaTopic", "kafka.jikkou.io/v1beta2"),
     "acls": ("KafkaPrincipalAuthorization", "kafka.jikkou.io/v1beta1"),
@@ -115,7 +117,9 @@ LISTED = st.builds(
 
 
 def _of(edit: object) -> object:
-    """Return the kind of an edit's target; only files that list an entity of this kind may prune others."""
+    """Return the kind of an edit's target. --prune deletes entities of a kind only if the files list one of this
+    kind.
+    """
     target = edit.target  # type: ignore[attr-defined]
     if isinstance(target, QuotaEntity):
         return target.types
@@ -150,7 +154,9 @@ def test_nothing_goes_of_which_the_files_say_nothing_or_are_not_all_taken(
 
 @given(st.integers(1, 40), st.integers(0, 40))
 def test_many_are_removed_by_their_number_alone(kept: int, gone: int) -> None:
-    """If more than half of a kind, or more than ten entities, are removed, the subject of a warning is their number."""
+    """If --prune deletes more than half of the entities of a kind, or more than ten, the operator has to accept their
+    number.
+    """
     names = [f"t{number}" for number in range(kept + gone)]
     there = Snapshot(topics={name: Topic(name, (Partition(0, 1, (1,), (1,)),)) for name in names})
     listed = Wanted({name: WantedTopic() for name in names[:kept]})
@@ -172,7 +178,9 @@ def _topics(cluster: ThreadedCluster) -> int:
 
 
 def test_another_tools_topics_delete_none(kac: Callable[[ThreadedCluster], Kac], tmp_path: Path) -> None:
-    """Each command that reads files ends with 2, and names the API group that it reads."""
+    """If a file has topics of an API group that kac does not read, each command ends with 2 and names the API group
+    that it reads.
+    """
     file = tmp_path / "theirs.yaml"
     file.write_text("---\n".join((_foreign("topics"), SILENT["an unrelated document"])))
     with run_in_thread(ClusterSpec(brokers=1, scenario="quiet")) as cluster:
@@ -190,7 +198,9 @@ def test_another_tools_topics_delete_none(kac: Callable[[ThreadedCluster], Kac],
 
 
 def test_a_document_that_was_not_taken_keeps_its_kind(kac: Callable[[ThreadedCluster], Kac], tmp_path: Path) -> None:
-    """One topic is taken and another document of topics is not, so the wanted topics are unknown."""
+    """If kac reads one document with topics and leaves out another, it does not prune topics, because it does not know
+    all wanted ones.
+    """
     (tmp_path / "ours.yaml").write_text("version: 1\ntopics:\n  a: {partitions: 1, replication: 1}\n")
     (tmp_path / "theirs.yaml").write_text(_foreign("topics"))
     with run_in_thread(ClusterSpec(brokers=1, scenario="quiet")) as cluster:
@@ -202,7 +212,9 @@ def test_a_document_that_was_not_taken_keeps_its_kind(kac: Callable[[ThreadedClu
 
 
 def test_a_kept_plan_knows_what_it_prunes(kac: Callable[[ThreadedCluster], Kac], tmp_path: Path) -> None:
-    """The number has to be accepted for a plan file too; --yes is not enough."""
+    """The number of entities that a plan file deletes by --prune has to be accepted when it is applied; --yes is not
+    enough.
+    """
     ours, plan = tmp_path / "ours.yaml", tmp_path / "plan"
     ours.write_text("version: 1\ntopics:\n  a: {partitions: 1, replication: 1}\n")
     with run_in_thread(ClusterSpec(brokers=1, scenario="quiet")) as cluster:

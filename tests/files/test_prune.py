@@ -1,4 +1,4 @@
-"""Tests of `--prune` on an embedded cluster of three brokers; tests/broker has the walk on a real broker."""
+"""Tests of `--prune` on an embedded cluster of three brokers. tests/broker has a test on a real broker."""
 
 from pathlib import Path
 

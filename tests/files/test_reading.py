@@ -1,4 +1,4 @@
-"""Tests of bad files: a line for each problem, with its place and the text to write instead."""
+"""Tests of invalid files: kac prints a line for each problem, with its place and the text to write instead."""
 
 import random
 from pathlib import Path
@@ -15,7 +15,9 @@ GOOD = "version: 1\ntopics:\n  orders:\n    partitions: 3\n"
 
 
 def problems(folder: Path, *texts: str) -> list[str]:
-    """Return the problems of files a.yaml, b.yaml and so on, without the name of their folder."""
+    """Write the texts into files a.yaml, b.yaml and so on; return the problems that kac finds, without the name of the
+    folder.
+    """
     for name, text in zip("abc", texts, strict=False):
         (folder / f"{name}.yaml").write_text(text)
     with pytest.raises(FileProblems) as caught:
@@ -82,7 +84,9 @@ def test_one_line_with_the_place(tmp_path: Path, text: str, said: str) -> None:
 
 
 def test_all_that_is_wrong_is_told_with_its_place_also_within_one_entity(tmp_path: Path) -> None:
-    """msgspec itself reports only the first problem."""
+    """kac reports each of several problems, also within one entity, with its place. msgspec itself reports only the
+    first.
+    """
     text = """\
 version: 1
 topics:
@@ -129,7 +133,9 @@ brokers: []
 
 
 def test_whatever_is_refused_has_a_line(tmp_path: Path) -> None:
-    """The check that reports all problems is as strict as the one that reports the first."""
+    """Each text that msgspec refuses also has a problem by kac's own check, which reports all problems and not only the
+    first.
+    """
     chance = random.Random(1)
     values = (None, "1", "x", "", [], ["a"], {}, {"name": "a"}, {"secret": "set"}, {"a": None}, [{}], "-1", "0")
     keys = ("version", "topics", "quotas", "acls", "brokers", "user", "limits", "partitions", "configs", "operations")

@@ -1,4 +1,6 @@
-"""Tests that the throttles and added replicas of a running move are no wish and no difference, in any part of kac."""
+"""Tests that all commands of kac ignore the throttles and the added replicas of a running reassignment: they are
+neither exported as wanted nor reported as a difference.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -45,7 +47,9 @@ def _set(resource: config.ConfigResource, values: dict[str, str]) -> config.Conf
 def _cluster(
     topics: dict[str, tuple[tuple[int, ...], ...]], moves: tuple[model.Reassignment, ...], rate: str
 ) -> Snapshot:
-    """Return a cluster with these replicas, and with the throttles of kafka-reassign-partitions for these moves."""
+    """Return the snapshot of a cluster whose topics have these replicas, while these reassignments run with the
+    throttles that kafka-reassign-partitions sets at this rate.
+    """
     now = {(move.topic, move.partition): move.replicas for move in moves}
     listed = {
         name: {throttles.LISTS[0]: "", throttles.LISTS[1]: ""}
@@ -85,7 +89,9 @@ MOVES = st.sets(st.sampled_from([("orders", 0), ("orders", 1), ("other", 0)])).m
 
 @given(MOVES, st.integers(1, 10**9).map(str))
 def test_a_state_is_the_same_before_and_during_moves(moves: tuple[model.Reassignment, ...], rate: str) -> None:
-    """An export, a comparison, an apply and a prune during moves find no difference, and name each part of a move."""
+    """While reassignments run, an export, a comparison, an apply and a prune find no difference to the state before,
+    and name the throttles and replicas that they ignore.
+    """
     before, during = _cluster(TOPICS, (), rate), _cluster(TOPICS, moves, rate)
     owned = throttles.owned_by_moves(during)
     wanted = wanted_of(before)
@@ -105,8 +111,8 @@ def test_a_state_is_the_same_before_and_during_moves(moves: tuple[model.Reassign
 
 @given(MOVES.filter(bool), st.booleans())
 def test_polls_keep_a_throttle_as_it_was_before_a_move(moves: tuple[model.Reassignment, ...], read: bool) -> None:
-    """A throttle from before the move keeps its value in the polls during the move, also if the moves can't be read,
-    and has its new value afterwards.
+    """A throttle that was set before a reassignment has the same value in the polls during it, also if the
+    reassignments can't be read. After it, the polls have the new value.
     """
 
     def with_rate(rate: str) -> Snapshot:
@@ -156,7 +162,7 @@ def test_rates_on_the_brokers_of_a_move_are_no_drift() -> None:
 
 
 MINUTES = 10**9
-"""A size, in bytes, whose copy takes long at the rate below."""
+"""The size of a log in bytes. Its copy takes minutes at the tests' throttle rate."""
 
 
 def _with_topics(one: EmbeddedCluster) -> None:
@@ -169,7 +175,7 @@ cluster = worlds.cluster(ClusterSpec(brokers=3), _with_topics)
 
 
 def _move(one: EmbeddedCluster) -> None:
-    """Start a move as another client does: it sets the throttles first."""
+    """Set throttles and then begin a reassignment, as another client does."""
     for broker in BROKERS:
         one.state.alter_config(config.broker_resource(broker), dict.fromkeys(throttles.RATES, "1000"))
     one.state.alter_config(config.topic_resource("orders"), {throttles.LISTS[0]: "0:1,0:2", throttles.LISTS[1]: "0:3"})
@@ -221,7 +227,7 @@ def test_a_move_keeps_what_the_context_means(
     kac: Callable[..., object], cluster: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    """A rate that the context declares as meant is exported, whatever moves."""
+    """A throttle rate that the context declares as wanted is exported, also while a reassignment runs."""
     from console.cli import main as cli
 
     own = tmp_path / "config.toml"
@@ -240,8 +246,8 @@ def test_a_move_keeps_what_the_context_means(
 
 
 def test_a_poll_of_the_lake_sees_no_throttle_of_a_move(cluster: ThreadedCluster) -> None:
-    """A poll records a throttle of copies between log directories as a config if no directory copies, and omits the
-    throttles of the running move.
+    """A poll for the lake stores the throttle of copies between log directories if no such copy runs. It does not store
+    the throttles of a running reassignment.
     """
     context = Context("here", "test", settings_of(cluster), journal=False)
 
@@ -261,7 +267,9 @@ def test_a_poll_of_the_lake_sees_no_throttle_of_a_move(cluster: ThreadedCluster)
 
 
 def test_no_alignment_goes_over_a_move(cluster: ThreadedCluster) -> None:
-    """A rate in a lake or in another cluster must not let copies take the whole network."""
+    """While a reassignment runs, kac does not set its throttle rate to that of a lake or of another cluster, because
+    its copies could then take the whole network.
+    """
     cluster.call(_move)
     wished = _staged(cluster, UnsetConfig(config.broker_resource(1), throttles.RATES[0]))
     assert wished.report is None
@@ -269,8 +277,8 @@ def test_no_alignment_goes_over_a_move(cluster: ThreadedCluster) -> None:
 
 
 def test_no_wish_is_staged_that_a_broker_calls_read_only(cluster: ThreadedCluster) -> None:
-    """`advertised.listeners` is dynamic on 3.9 and read-only on 4.x: the broker's description decides, and is read when
-    it is needed.
+    """kac does not stage a wanted config that the broker describes as read-only. It reads the description for this:
+    `advertised.listeners` is dynamic on 3.9 and read-only on 4.x.
     """
     fixed = "is in the broker's server.properties: change it there, and restart it"
     for edit in (

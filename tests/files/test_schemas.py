@@ -1,5 +1,5 @@
-"""Tests of subjects of a schema registry in files: read, compared, planned, applied, pruned, exported, and judged
-offline.
+"""Tests of files with subjects of a schema registry: they are read, compared, planned, applied, pruned, exported, and
+linted offline.
 """
 
 import json
@@ -66,7 +66,9 @@ def kac(
 
 
 def wanted_file(folder: Path, text: str, **schemas: str) -> str:
-    """Write a wanted file with these subjects and schema files next to it; return its path."""
+    """Write a file with this text, and the files of schemas next to it; return its path. schemas: name of a schema file
+    -> its text.
+    """
     for name, content in schemas.items():
         (folder / f"{name}.avsc").write_text(content)
     file = folder / "wanted.yaml"
@@ -262,7 +264,7 @@ def test_what_is_written_is_read_back(found: dict[object, WantedSubject]) -> Non
 
 
 def found_by(ran: Ran) -> dict[str, str]:
-    """Return rule -> its finding, for the findings about subjects."""
+    """Return rule -> its finding, for the findings about subjects in an output of lint."""
     report = json.loads(ran.out)
     return {each["rule"]: each["what"] for each in report["findings"] if each["subject"].startswith("schema ")}
 

@@ -1,1 +1,1 @@
-"""Tests of attacks on kac: clusters that lie, and consumers that write arbitrary bytes."""
+"""Tests of kac against attackers: clusters whose answers lie, and consumers that write arbitrary bytes."""

@@ -1,6 +1,6 @@
-"""An embedded cluster behind proxies that replace the answers of scripted APIs.
+"""An embedded cluster behind proxies, which replace the answers of those APIs for which a test sets a script.
 
-Every broker advertises the address of its proxy, so clients only connect to proxies.
+Each broker advertises the address of its proxy, so clients connect only to proxies.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ _CORRELATION = 4
 
 
 class Asked(NamedTuple):
-    """A request that a proxy received. request: the bytes after the length."""
+    """A request that a proxy received. request: its bytes without the length before them."""
 
     key: int
     version: int
@@ -29,25 +29,27 @@ class Asked(NamedTuple):
 
 
 class Hang:
-    """The broker never answers; the connection stays open."""
+    """An answer that never comes; the connection stays open."""
 
 
 class Cut:
-    """The connection ends without an answer."""
+    """The connection is closed without an answer."""
 
 
 Answer = bytes | Hang | Cut
 Reply = Callable[[Asked, bytes], Answer]
-"""(the request, the honest answer as a whole frame with its length) -> the answer of the proxy."""
+"""A function of the request and the embedded cluster's honest answer (a whole frame with its length), which returns the
+answer that the proxy sends.
+"""
 
 
 class HostileCluster:
-    """A running cluster whose answers tests replace. All methods may be called from any thread, at any time.
+    """A running embedded cluster whose answers tests replace. All methods may be called from any thread, at any time.
 
     Attributes:
-        bootstrap: the proxies' addresses.
+        bootstrap: the proxies' addresses, as ``host:port,…``.
         embedded: the cluster behind the proxies.
-        asked: all requests that the proxies received.
+        asked: all requests that the proxies have received.
     """
 
     def __init__(self, embedded: ThreadedCluster) -> None:
@@ -60,25 +62,29 @@ class HostileCluster:
 
     @property
     def bootstrap(self) -> str:
-        """``host:port,…`` of all proxies."""
+        """Return the addresses of all proxies, as ``host:port,…``."""
         return ",".join(f"{host}:{port}" for host, port in self.addresses.values())
 
     def reply(self, api: str | None, reply: Reply) -> None:
-        """Replace each answer of an API (kio's package name) by the result of `reply`; None: of all APIs without their
-        own script.
+        """Send the result of `reply` in place of each answer of an API. api: kio's package name; None for all APIs
+        without a script of their own.
         """
         self._replies[None if api is None else api_key(api)] = reply
 
     def frame(self, api: str | None, data: bytes) -> None:
-        """Answer an API with this frame, which includes its length."""
+        """Send this frame, which includes its length, as the answer of an API; None for all APIs without a script of
+        their own.
+        """
         self.reply(api, lambda _asked, _honest: data)
 
     def body(self, api: str, data: bytes) -> None:
-        """Answer an API with this body, after a correct length and response header."""
+        """Send this body as the answer of an API, after a correct length and response header."""
         self.rewrite_body(api, lambda _asked, _body: data)
 
     def rewrite_body(self, api: str, rewrite: Callable[[Asked, bytes], bytes]) -> None:
-        """Answer an API with the result of `rewrite` for the honest body (the bytes after the response header)."""
+        """Replace the body of each answer of an API by the result of `rewrite`, a function of the request and the
+        honest body, the bytes after the response header.
+        """
 
         def replaced(asked: Asked, honest: bytes) -> bytes:
             start = 4 + _header_size(asked)
@@ -89,7 +95,9 @@ class HostileCluster:
         self.reply(api, replaced)
 
     def rewrite(self, api: str, rewrite: Callable[[Any, Any], Any]) -> None:
-        """Answer an API with the result of `rewrite` for kio's module of the version and the honest response."""
+        """Replace each answer of an API by the result of `rewrite`, a function of kio's module for its version and of
+        the decoded honest response.
+        """
 
         def replaced(asked: Asked, body: bytes) -> bytes:
             found = messages(asked.key, asked.version)
@@ -99,15 +107,15 @@ class HostileCluster:
         self.rewrite_body(api, replaced)
 
     def hang(self, api: str | None = None) -> None:
-        """Never answer requests of an API; None: of all APIs without their own script."""
+        """Never answer requests of an API; None for all APIs without a script of their own."""
         self.reply(api, lambda _asked, _honest: Hang())
 
     def cut(self, api: str | None = None) -> None:
-        """Close the connection at each request of an API; None: of all APIs without their own script."""
+        """Close the connection at each request of an API; None for all APIs without a script of their own."""
         self.reply(api, lambda _asked, _honest: Cut())
 
     def honest(self, api: str | None = None) -> None:
-        """Remove the script of an API; None: the script for all APIs without their own."""
+        """Send the honest answers of an API again; None removes the script for all APIs without one of their own."""
         self._replies.pop(None if api is None else api_key(api), None)
 
     async def _start(self, cluster: EmbeddedCluster) -> None:
@@ -168,7 +176,9 @@ class HostileCluster:
 
 @contextmanager
 def hostile_cluster(spec: ClusterSpec | None = None) -> Iterator[HostileCluster]:
-    """Yield a running cluster in a thread, honest until a test scripts it. spec: one empty broker by default."""
+    """Run a hostile cluster in a thread until the end of the block, and yield it. It answers honestly until a test sets
+    a script. spec: None for one broker without topics.
+    """
     with run_in_thread(spec or ClusterSpec(brokers=1)) as embedded:
         cluster = HostileCluster(embedded)
         embedded.run(cluster._start)

@@ -1,7 +1,7 @@
-"""A hostile cluster for the tests of kac's reaction to it."""
+"""The fixture of a hostile cluster."""
 
 from tests.hostile.cluster import hostile_cluster
 from tests.support import worlds
 
 hostile = worlds.running(hostile_cluster)
-"""A cluster with one broker behind a proxy, honest until a test scripts it."""
+"""Provide a cluster of one broker behind a proxy, which answers honestly until a test sets a script."""

@@ -1,6 +1,8 @@
-"""A group member that writes arbitrary bytes as its subscription and its assignment. Brokers store both unread.
+"""A group member that writes arbitrary bytes as its subscription and its assignment. Brokers store both without reading
+them.
 
-It works with embedded and real brokers. A member stays until its session ends or it leaves, connected or not.
+It works with embedded and real brokers. The member stays in the group until it leaves or its session ends, even if it
+is not connected.
 """
 
 import asyncio
@@ -19,15 +21,15 @@ _PAUSE = 0.1
 
 
 class HostileConsumer:
-    """The only member of a group, and its leader. As an asynchronous context manager it joins on entry and leaves at
-    the end.
+    """The only member of a group, and therefore its leader. As an asynchronous context manager it joins at the
+    beginning and leaves at the end.
 
     A real broker (3.9) never answers a member of the protocol type ``consumer`` whose subscription it can't read. There
     only the assignment can be arbitrary.
 
     Args:
-        address: a broker without TLS and SASL.
-        subscription, assignment: the bytes as they are.
+        address: a broker's (host, port), without TLS and SASL.
+        subscription, assignment: the bytes to write, unchanged.
 
     Synchronous tests call `asyncio.run(consumer.join())` and `asyncio.run(consumer.leave())`.
     """
@@ -41,7 +43,9 @@ class HostileConsumer:
         self._generation = -1
 
     async def join(self) -> None:
-        """Join and sync. Afterwards the group is stable with this one member. Fail if the coordinator refuses."""
+        """Join the group and sync, after which the group is stable with this one member. Raises AssertionError if the
+        coordinator refuses.
+        """
         coordinator = await self._coordinator()
         answer = await self._ask(coordinator, "join_group", 7, self._join_request())
         if answer.error_code == _MEMBER_ID_REQUIRED:

@@ -1,7 +1,9 @@
-"""A program that decodes peers' messages with each of their counts inflated, and prints the memory that this takes.
+"""A program that decodes messages in which a count of elements was replaced by a huge one, and prints how much memory
+this takes.
 
-It runs in a process with a memory limit, which ends a decoder that reserves memory for a claimed count. The program
-does not look for counts: it puts a huge one at every offset in turn, fixed or as a varint, so none is missed.
+It runs in a process with a memory limit, so that a decoder ends which reserves memory for a claimed count. The program
+does not search for the counts: it writes a huge count at every offset in turn, in the fixed format or as a varint, so
+none is missed.
 """
 
 import resource
@@ -30,7 +32,7 @@ from tests.wire.samples import sample, written
 
 
 class Message(NamedTuple):
-    """A whole message and its decoder. compact: whether its counts are varints."""
+    """The bytes of a message, and the function that decodes it. compact: whether its counts are varints."""
 
     name: str
     data: bytes
@@ -42,11 +44,11 @@ OLD = bytes.fromhex("7fffffff")
 COMPACT = bytes.fromhex("ffffffff07")
 ALLOWED = 2**20
 PADDED = 70_000
-"""Number of bytes that are added to a message: more than 64 KiB."""
+"""The number of bytes that are appended to a message, more than 64 KiB."""
 
 
 def responses() -> Iterator[Message]:
-    """Yield a response of each version of each API, including the proposals'."""
+    """Yield a sample response of each version of each API, including those that only exist in proposals (KIPs)."""
     for api in api_key_map.values():
         for version, kinds in BY_VERSION[api].items():
             if EntityType.response in kinds:
@@ -60,7 +62,9 @@ def _response(name: str, response: Any) -> Message:
 
 
 def requests() -> Iterator[Message]:
-    """Yield a request of each version of each API that an embedded cluster reads, including the proposals'."""
+    """Yield a sample request of each version of each API that an embedded cluster reads, including those that only
+    exist in proposals (KIPs).
+    """
     for api in api_key_map.values():
         for version, kinds in BY_VERSION[api].items():
             if EntityType.request in kinds:
@@ -74,7 +78,7 @@ def _request(name: str, request: Any) -> Message:
 
 
 def decoders() -> Iterator[Message]:
-    """Yield messages for kac's own decoders, and the bytes that consumers store in their groups."""
+    """Yield messages for the decoders that kac has itself, and for the bytes that consumers store in their groups."""
     for version in (1, 2, 3, 4):
         response: Any = response_type("describe_configs", version)
         data = written(response, sample(response, 0))
@@ -92,7 +96,7 @@ def _configs(version: int, data: bytes) -> Any:
 
 
 def nested() -> Iterator[Message]:
-    """Yield responses with three levels of arrays."""
+    """Yield responses with arrays in three levels."""
     for api, versions in (("metadata", (1, 13)), ("describe_log_dirs", (1, 4)), ("describe_groups", (4, 6))):
         for version in versions:
             yield _response(f"{api} v{version}", response_type(api, version))
@@ -102,8 +106,8 @@ KINDS = {"responses": responses, "requests": requests, "decoders": decoders, "ne
 
 
 def inflated(message: Message, kind: str) -> Iterator[bytes]:
-    """Yield the message with a huge count at each offset, and with more than 64 KiB added. For `decoders` yield it also
-    without the added bytes; for `nested` the count is smaller than the number of added bytes.
+    """Yield the message with a huge count at each offset in turn, and with more than 64 KiB appended. For the kind
+    `decoders` also yield it without these bytes. For `nested` the count is below the number of appended bytes.
     """
     claim, width = (COMPACT, 1) if message.compact else (OLD, 4)
     if kind == "nested":
@@ -116,8 +120,9 @@ def inflated(message: Message, kind: str) -> Iterator[bytes]:
 
 
 def main(kind: str, every: str) -> None:
-    """Read all inflated messages, or those of every n-th message. Print the number of messages, and the growth of the
-    process in bytes. Raises AssertionError with the message if a decoder raises anything but MalformedFrame.
+    """Decode the inflated forms of every n-th message of a kind. every: n as text. Print the number of decoded
+    messages, and by how many bytes the process grew. Raises AssertionError with the message if a decoder raises
+    another error than MalformedFrame.
     """
     before = 0
     messages = 0
@@ -136,7 +141,7 @@ def main(kind: str, every: str) -> None:
 
 
 def _peak() -> int:
-    """Return the peak memory of this process, in bytes."""
+    """Return the peak resident memory of this process in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

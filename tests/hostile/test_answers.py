@@ -1,4 +1,6 @@
-"""Tests of clusters that never make progress, hang, or treat a read or a check as a change."""
+"""Tests of clusters whose answers make no progress or never come, or that would treat a read or a validation as a
+change.
+"""
 
 import asyncio
 import itertools
@@ -49,11 +51,13 @@ FETCH, FETCH_SNAPSHOT = api_key("fetch"), api_key("fetch_snapshot")
 VERSIONS = {FETCH: (0, 17), FETCH_SNAPSHOT: (0, 1)}
 NOTHING = i32Timedelta.parse(timedelta(0))
 MOST = 40
-"""Maximum number of requests for pages: far fewer than an endless loop would send."""
+"""The maximum number of requests for pages that kac may send. An endless loop would send far more."""
 
 
 class Controller:
-    """Answers Fetch and FetchSnapshot of the metadata log with fixed offsets. Fails at `MOST` requests."""
+    """Answers Fetch and FetchSnapshot of the metadata log with fixed offsets. Raises AssertionError at the `MOST`-th
+    request.
+    """
 
     def __init__(self, *, high_watermark: int = 0, snapshot: int = -1, size: int = 0) -> None:
         self.high_watermark, self.snapshot, self.size = high_watermark, snapshot, size
@@ -119,8 +123,8 @@ async def test_a_metadata_log_that_does_not_go_on(controller: Controller, said: 
 
 @pytest.mark.parametrize("goes_on", [True, False])
 async def test_pages_that_name_the_next_one_and_have_nothing(hostile: HostileCluster, goes_on: bool) -> None:
-    """kac stops after fewer than `MOST` pages if each page is empty or the same, and names a next one. goes_on: whether
-    the cursor moves.
+    """If each page is empty or the same and names a next page, kac stops after fewer than `MOST` pages. goes_on:
+    whether the named next page changes.
     """
     hostile.embedded.call(lambda c: [c.state.put_topic(new_topic(name, striped([1], 2, 1), [1])) for name in "ab"])
 
@@ -145,7 +149,7 @@ SINCE = re.compile(r"since \d\d:\d\d:\d\d$")
 
 @asynccontextmanager
 async def silent() -> AsyncIterator[tuple[str, int]]:
-    """Yield the address of a listener that accepts connections and sends nothing."""
+    """Yield the (host, port) of a listener that accepts connections and sends nothing."""
     done = asyncio.Event()
 
     async def accept(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -306,14 +310,14 @@ CHECKED = {
     *("alter_client_quotas", "alter_configs", "create_partitions", "create_topics", "incremental_alter_configs"),
     "update_features",
 }
-"""Kafka's APIs with a validate-only form. In UpdateFeatures the field exists since version 1."""
+"""APIs with a validate-only form. UpdateFeatures has this field since version 1."""
 REQUESTS = [
     (api, version)
     for api, versions in sorted(BY_VERSION.items())
     for version in versions
     if isinstance(version, int) and EntityType.response in versions[version]
 ]
-"""Every version of every API that this client can write."""
+"""(API, version) of each request that kac's client can encode."""
 
 
 def encoded(api: str, version: int, **values: Any) -> AiokafkaRequest:
@@ -362,7 +366,9 @@ def linked(cluster: HostileCluster, **settings: Any) -> AbstractAsyncContextMana
 
 
 def only_version_0_from_the_second_connection_on(cluster: HostileCluster) -> None:
-    """Answer as during an upgrade: the broker that reports its versions is not the one that gets the request."""
+    """From the second connection on, list only version 0 in ApiVersions. So it is during an upgrade: the broker that
+    gets a request is not the one that listed its versions.
+    """
     asked = itertools.count()
 
     def older(_kio: Any, answer: Any) -> Any:

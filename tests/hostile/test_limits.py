@@ -1,4 +1,6 @@
-"""Tests of limits: for a peer's claims, floods and silence, and those that the process sets for itself."""
+"""Tests of limits: for what a peer claims, sends too much of or never sends, and those that the process sets for
+itself.
+"""
 
 import asyncio
 import gzip
@@ -37,7 +39,9 @@ from tests.support.own_places import too_few_files
 from tests.support.patience import PATIENCE
 
 MEMORY = 12_000_000 * 1024
-"""Bytes of address space, as with `ulimit -v 12000000`. Python and its libraries map a small part of it."""
+"""The limit of a process's address space in bytes, as by `ulimit -v 12000000`. Python and its libraries map a small
+part of it.
+"""
 
 
 def run_kac(
@@ -75,14 +79,16 @@ def run_python(
 
 
 def died_of_a_signal(result: subprocess.CompletedProcess[str] | subprocess.CompletedProcess[bytes]) -> bool:
-    """Return whether a signal ended the process, for example SIGABRT after a failed native allocation."""
+    """Return whether the process was ended by a signal, for example by SIGABRT after native code could not allocate
+    memory.
+    """
     return result.returncode < 0 or result.returncode >= 128
 
 
 # -- Claimed counts without data: kac reserves no memory for them ------------------------------------------------------
 
 CLAIM = bytes.fromhex("0000 7fffffff")
-"""The version of an assignment, and a count of 2,147,483,647 topics without the topics."""
+"""The bytes of an assignment: its version, and a count of 2,147,483,647 topics, without any topic after it."""
 
 
 def test_an_assignment_that_claims_two_billion_topics_is_no_assignment(hostile: HostileCluster) -> None:
@@ -132,8 +138,8 @@ def test_a_padded_metadata_with_a_huge_count(hostile: HostileCluster) -> None:
     ],
 )
 def test_no_count_in_any_message_reserves_what_did_not_come(kind: str, every: int, at_least: int) -> None:
-    """A process with a limited address space (as by `ulimit -v`) survives messages with any count, and grows by at most
-    a small multiple of a message.
+    """A process with limited address space decodes or refuses messages with any count, and grows by at most a small
+    multiple of a message.
     """
     result = run_python("-m", "tests.hostile.inflated", kind, str(every), timeout=12 * PATIENCE)
     assert result.returncode == 0, result.stderr[-2000:]
@@ -159,7 +165,9 @@ sys.exit(main())
 
 
 def limits(core: int, files: int) -> list[int]:
-    """Return the limits at the start of a command in a process that was started with these limits."""
+    """Start a command in a process with these limits for core dumps and open files; return the limits that the command
+    then has.
+    """
 
     def begin() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (core, resource.getrlimit(resource.RLIMIT_CORE)[1]))
@@ -249,7 +257,7 @@ async def test_a_broker_takes_so_many_connections_and_no_more() -> None:
 
 
 def packed(records: bytes) -> batches.Batch:
-    """Return a batch that claims a million records, compressed with gzip."""
+    """Return a batch with these bytes, compressed by gzip, which claims to have a million records."""
     head = bytearray(batches.HEADER_SIZE)
     head[16] = 2
     struct.pack_into(">i", head, 57, 1_000_000)
@@ -281,10 +289,10 @@ GIB = 2**30
 
 
 class Flood:
-    """A peer that answers each request with an announced length, and with zeros until the connection ends.
+    """A server that answers each request with an announced length, and then with zero bytes until the connection ends.
 
     Attributes:
-        taken: the number of zeros that it has sent.
+        taken: the number of zero bytes that were sent.
     """
 
     def __init__(self, announced: int) -> None:
@@ -365,12 +373,14 @@ async def test_of_a_change_with_such_an_answer_the_outcome_is_unknown(hostile: H
 
 BROKERS, FIRST = 400, 1000
 FILES = connections.MAX_OPEN + 80
-"""Limit of open files: fewer than there are brokers. Python and the terminal need some of them."""
+"""The limit of open files, which is below the number of brokers. Python and the terminal need some of them."""
 
 
 @asynccontextmanager
 async def many_brokers(cluster: HostileCluster, *, answer: bool) -> AsyncIterator[None]:
-    """The cluster advertises `BROKERS` more brokers with separate loopback addresses, which all answer, or hang."""
+    """Within the block the cluster advertises `BROKERS` more brokers, each on a loopback address of its own. All of
+    them answer, or, if `answer` is false, never answer.
+    """
     host, port = cluster.addresses[1]
     hosts = [f"127.1.{number // 250}.{number % 250 + 1}" for number in range(BROKERS)]
     waiting = asyncio.Event()
@@ -396,8 +406,8 @@ async def many_brokers(cluster: HostileCluster, *, answer: bool) -> AsyncIterato
         return replace(response, brokers=(like, *more))
 
     def without_nodes(_kio: Any, response: Any) -> Any:
-        """Return the response without the version of ApiVersions that names a node: one broker answers for all of them,
-        as before 4.4, and does not say that the request was for another one.
+        """Return the ApiVersions response without the version that names a node. One broker answers for all advertised
+        brokers, and must not refuse because a request is for another node; brokers before 4.4 do not.
         """
         key, before = schemas.api_key("api_versions"), connection.TELLS_NODES - 1
         keys = (replace(each, max_version=before) if each.api_key == key else each for each in response.api_keys)

@@ -1,4 +1,6 @@
-"""Tests of text in place of Kafka's numbers, and of absurd numbers: kac shows them unchanged and does not fail."""
+"""Tests of config values that are text where Kafka has a number, or absurdly large numbers: kac shows them unchanged
+and does not fail.
+"""
 
 import json
 import math
@@ -106,7 +108,7 @@ def test_any_number_may_be_a_quota(key: str, value: float) -> None:
 
 
 def set_everywhere(cluster: HostileCluster, value: str) -> None:
-    """Give every config of every resource this value."""
+    """Set every config of every resource of the cluster to this value."""
     cluster.rewrite(
         "describe_configs",
         lambda _kio, answer: replace(

@@ -1,4 +1,6 @@
-"""Tests of hostile text from a cluster, a journal or a file in all commands and front ends: no terminal acts on it."""
+"""Tests of hostile text from a cluster, a journal or a file in the output of all commands and front ends: it contains
+nothing on which a terminal acts.
+"""
 
 import csv
 import dataclasses
@@ -45,12 +47,12 @@ from tests.support.hostile_text import FORMULAS, SENT, acted_upon
 from tests.tui.console_app import Driven
 
 FORGED = "kac: forged"
-"""The text after a line feed in `SENT`: no line of output may begin with it."""
+"""The text after a line feed in `SENT`. No line of an output may begin with it."""
 STRUCTURE = frozenset(
     {"host", "name", "topic_name", "resource_name", "group_id", "key_type", "entity_type", "cluster_id"}
 )
-"""Fields that stay as they are, because kac needs them for its further requests. `hostile_state` puts hostile text into
-these fields of the cluster's entities.
+"""Fields of responses into which tests put no hostile text, because kac's further requests depend on them.
+`hostile_state` puts hostile text into the entities themselves.
 """
 REWRITTEN = (
     "describe_cluster", "describe_configs", "describe_groups", "consumer_group_describe", "list_groups",
@@ -101,7 +103,7 @@ OTHERS = (
 
 
 def hostile_state(one: EmbeddedCluster) -> None:
-    """Put hostile text into everything that a cluster can hold, without the checks of requests."""
+    """Put hostile text into every name and value of an embedded cluster, without the checks that requests pass."""
     state = one.state
     for name in ("orders", "audit"):
         state.put_topic(Topic(name, uuid5(NAMESPACE_DNS, name), (Partition((1,), (1,), 1),)))
@@ -120,8 +122,8 @@ def hostile_state(one: EmbeddedCluster) -> None:
 
 
 def rewritten(value: Any, *, refused: bool) -> Any:
-    """Return the response with hostile text in all texts but those of `STRUCTURE`. refused: whether to set all error
-    codes.
+    """Return a response in which all texts, except the fields in `STRUCTURE`, are hostile. refused: whether all error
+    codes are set.
     """
     if isinstance(value, tuple):
         return tuple(rewritten(each, refused=refused) for each in value)
@@ -149,7 +151,7 @@ def world() -> Iterator[HostileCluster]:
 
 @pytest.fixture(scope="module")
 def journaled() -> Iterator[HostileCluster]:
-    """A hostile cluster with a valid id, for which kac keeps a journal."""
+    """Yield a hostile cluster with a valid cluster id, so that kac keeps a journal for it."""
     # Since 4.4 a host of an ACL can't be a text with a slash.
     with hostile_cluster(ClusterSpec(brokers=1, versions="4.0", racks={1: SENT})) as cluster:
         cluster.embedded.call(hostile_state)
@@ -171,8 +173,8 @@ Kac = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def drawn_kac(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Kac:
-    """Provide a function that runs a command line and checks each byte of the output. It returns the exit code, the
-    output and the errors.
+    """Provide a function that runs a command line of kac, checks each byte of its output, and returns (exit code,
+    standard output, standard error).
     """
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
@@ -194,7 +196,7 @@ def drawn_kac(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pyte
 
 @pytest.fixture
 def kac(drawn_kac: Kac) -> Callable[[HostileCluster], Kac]:
-    """Provide a function that returns `drawn_kac` with the address of a cluster."""
+    """Provide a function that takes a cluster, and returns `drawn_kac` with the options for this cluster."""
 
     def on(cluster: HostileCluster) -> Kac:
         return lambda command, *words: drawn_kac(
@@ -231,7 +233,9 @@ def no_formulas(text: str) -> None:
 
 
 def test_what_is_shown_is_all_there(world: HostileCluster, kac: Callable[[HostileCluster], Kac]) -> None:
-    """The hostile values are present in machine formats: a test without any output would find nothing hostile."""
+    """The machine-readable outputs contain the hostile values. Without this test, the others would also pass if kac
+    printed nothing.
+    """
     call = kac(world)
     _, out, _ = call("quotas", "--list", "--output", "json")
     users = {row["entity"].get("user") for row in json.loads(out)["quotas"]}
@@ -339,7 +343,9 @@ def test_a_file_of_hostile_names_is_complained_of_harmlessly(
 # -- Front ends that draw: the shell's line, the screen, the clipboard, a refused login, a lake's tables ---------------
 
 OWN = re.compile(r"\x08|\x1b\[[0-9;?]*[A-Za-z]|\x1b[>=]|\r|\x07|\x1b\]2;[^\x07\x1b]*\x07")
-"""Sequences that prompt_toolkit writes itself: colours, cursor, modes. An escaped `SENT` has none of them."""
+"""Matches the control sequences that prompt_toolkit itself writes: colours, cursor, modes. The escaped form of `SENT`
+contains none of them.
+"""
 TYPED = "list quotas 'x\u202ey\u200b\U000e0041'"
 
 
@@ -475,7 +481,7 @@ def _wanted(folder: Path) -> Path:
 
 
 def hostile_rows(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return the rows with hostile text in all texts but clusters' ids, types, states and sources."""
+    """Return the rows with hostile text in place of all texts except cluster ids, types, states and sources."""
     fixed = {row[place] for row in rows for place in (0, 1)} | {"kraft_log", "snapshot", "journal", "request_log"}
     return [tuple(SENT if isinstance(cell, str) and cell not in fixed else cell for cell in row) for row in rows]
 

@@ -1,4 +1,6 @@
-"""Tests of payloads of a few bytes that need gigabytes or hours to decode, in records that anyone can write."""
+"""Tests of record payloads of a few bytes whose decoding would take gigabytes or hours. Anyone who may write to a topic
+can write them.
+"""
 
 import asyncio
 import json
@@ -30,15 +32,15 @@ pytest.importorskip("grpc_tools")
 
 NULLS = json.dumps({"type": "array", "items": "null"})
 MANY_NULLS = b"\xa0\xb2\x1e\0"
-"""A list of 249,488 nulls."""
+"""The Avro payload of a list of 249,488 nulls."""
 WIDE = "".join(f"int64 f{number} = {number + 1};" for number in range(5_000))
 WIDE_LIST = f'syntax = "proto3"; message List {{ repeated Wide w = 1; }} message Wide {{ {WIDE} }}'
 MANY_WIDE = b"\0" + b"\x0a\0" * 32_000
-"""Messages of two bytes each, which need 40 KB each after decoding."""
+"""A Protobuf payload of 32,000 messages of two bytes each, each of which takes 40 KB when decoded."""
 
 
 def peak() -> int:
-    """Return the peak memory of this process, bytes."""
+    """Return the peak resident memory of this process in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
@@ -116,7 +118,7 @@ def test_a_union_of_thousands_is_parsed_once() -> None:
 
 
 def test_a_symbol_of_a_megabyte_a_thousand_times() -> None:
-    """kac refuses to decode a payload whose values would be a gigabyte of text."""
+    """kac refuses to decode a small payload whose decoded values would be a gigabyte of text."""
     symbol = "A" * 1_000_000
     text = json.dumps({"type": "array", "items": {"type": "enum", "name": "E", "symbols": [symbol]}})
     with pytest.raises(NotDecoded, match=r"MiB|memory"):
@@ -133,7 +135,7 @@ def test_a_process_that_is_gone_is_started_again() -> None:
 
 
 def test_who_gives_up_does_not_wait() -> None:
-    """Decoding stops soon after another thread ends the allowance, as Ctrl-C and Esc do."""
+    """Decoding stops soon after another thread ends the allowance of time for it, as Ctrl-C and Esc do."""
     of, allowance = decoder(WIDE_LIST, "PROTOBUF"), Allowance()
     done: list[records.RecordsRead] = []
     thread = threading.Thread(target=lambda: done.append(_readable(read_of(MANY_WIDE, 10_000), of, allowance)))
@@ -156,8 +158,8 @@ def test_what_takes_too_long_to_make_readable_is_cut(monkeypatch: pytest.MonkeyP
 
 
 def test_masks_of_documents_in_texts_end() -> None:
-    """A mask hides a secret in documents that are nested as texts in each other, and the result hardly grows, although
-    each level doubles the escapes.
+    """A mask hides a secret in JSON documents that are nested in each other as texts. The result is hardly longer than
+    the input, although each level doubles the escape characters.
     """
     text = '{"card": "4111"}'
     while len(text) < 1 << 20:
@@ -223,7 +225,9 @@ def test_ctrl_c_is_heard_while_records_are_decoded(
 def test_a_search_goes_on_behind_records_that_use_up_the_allowance(
     cluster: ThreadedCluster, schemas: registry_server.RegistryServer, tmp_path: Path
 ) -> None:
-    """A search continues to the end of its range even if each record uses up the time for decoding."""
+    """A search continues to the end of its range even if each record takes all the time that is allowed for
+    decoding.
+    """
     statement = "records nulls partition 0 to offset 30 where 'value.x == 1'"
     run, environment = command(cluster, schemas, tmp_path, statement)
     done = subprocess.run(run, env=environment, capture_output=True, text=True, check=True, timeout=patience.PATIENCE)
@@ -233,7 +237,7 @@ def test_a_search_goes_on_behind_records_that_use_up_the_allowance(
 def command(
     cluster: ThreadedCluster, schemas: registry_server.RegistryServer, folder: Path, statement: str
 ) -> tuple[list[str], dict[str, str]]:
-    """Return the command line and the environment of `kac run` on the cluster."""
+    """Return the command line and the environment variables of a `kac run` with this statement on the cluster."""
     config = folder / "config.toml"
     config.write_text(
         f'[contexts.c]\nbootstrap.servers = "{cluster.bootstrap}"\n[contexts.c.schemas]\nurl = "{schemas.url}"\n'

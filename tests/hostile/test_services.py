@@ -1,4 +1,6 @@
-"""Tests of Connect workers and schema registries that lie, hang, flood, redirect or echo secrets."""
+"""Tests of hostile Connect workers and schema registries, which lie, hang, send too much, redirect, or repeat
+secrets.
+"""
 
 import asyncio
 import json
@@ -41,7 +43,9 @@ Reply = Callable[[Asked], Answer | None]
 
 
 class Worker:
-    """A worker that answers like a real one, unless a test sets `own`."""
+    """A Connect worker that answers like a real one, except where the function `own`, which a test sets, returns an
+    answer.
+    """
 
     def __init__(self, cluster_id: str) -> None:
         self.asked: list[Asked] = []
@@ -49,7 +53,9 @@ class Worker:
         self.root = {"version": "4.3.0", "commit": "c", "kafka_cluster_id": cluster_id}
 
     def answer(self, asked: Asked) -> Answer:
-        """Answer a request: by `own` if that returns an answer, else as a real worker; with 404 for an unknown path."""
+        """Return the answer of `own`, if it returns one; else that of a real worker, which is 404 for an unknown
+        path.
+        """
         self.asked.append(asked)
         own = self.own(asked)
         if own is not None:
@@ -68,7 +74,7 @@ class Worker:
         return Answer(404, json.dumps({"error_code": 404, "message": "not found"}))
 
     def changes(self) -> list[Asked]:
-        """Return the requests that change something."""
+        """Return the requests that the worker received and that would change something."""
         return [each for each in self.asked if each.method != "GET" and not each.path.endswith("/validate")]
 
 
@@ -82,7 +88,7 @@ def worker(cluster: EmbeddedCluster) -> Worker:
 
 @contextmanager
 def served(*workers: Worker) -> Iterator[ConnectSettings]:
-    """Yield the settings of a Connect cluster with these workers."""
+    """Run these workers until the end of the block; yield kac's settings for their Connect cluster."""
     if not workers:
         yield ConnectSettings("main", ())
         return
@@ -97,7 +103,7 @@ def on(cluster: EmbeddedCluster, *connect_clusters: ConnectSettings, **options: 
 
 
 async def sent(link: Link, request: Any, *, validate_only: bool = False) -> Outcome:
-    """Send a change of one target and return its outcome."""
+    """Send a change that has one target, and return its outcome."""
     await describe_cluster(link)
     (outcome,) = await changes.send(link, request, validate_only=validate_only)
     return outcome
@@ -267,7 +273,7 @@ async def test_no_outcome_repeats_a_secret(cluster: EmbeddedCluster, worker: Wor
 
 ORDER = '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"id","type":"long"}]}'
 SOON = 5.0
-"""Seconds of processor time in which kac must finish each operation on a schema."""
+"""The most seconds of CPU time that kac may take for an operation on a hostile schema."""
 
 one_broker = worlds.cluster(ClusterSpec(brokers=1), worlds.topic("orders", 1, brokers=(1,)), scope="module")
 
@@ -408,7 +414,9 @@ LEVELS = 40
 
 
 def chain(leaf: str) -> AvroSchema:
-    """Return a record with two fields of a record with two fields, and so on: 2^40 fields in all."""
+    """Return the Avro schema of a record with two fields of the same record type, which has two such fields, and so on:
+    2^40 fields in all.
+    """
     texts = [json.dumps({"type": "record", "name": "R0", "fields": [{"name": "a", "type": leaf}]})]
     for number in range(1, LEVELS):
         fields = [{"name": each, "type": f"R{number - 1}"} for each in "ab"]
@@ -417,8 +425,8 @@ def chain(leaf: str) -> AvroSchema:
 
 
 def unions(leaf: str) -> AvroSchema:
-    """Return unions of two records with a field of the same name, whose type is the next such union: one path for each
-    level.
+    """Return the Avro schema of a union of two records, each with a field of the same name, whose type is the next such
+    union. It has two paths at each level.
     """
     texts = []
     for number in range(LEVELS):

@@ -1,4 +1,4 @@
-"""Tests of SASL sessions that end, and of peers that pretend to be a broker."""
+"""Tests of SASL sessions that end, and of servers that pretend to be a broker."""
 
 import asyncio
 from collections import Counter
@@ -32,16 +32,17 @@ from tests.wire import fake_broker
 
 HANDSHAKE, AUTHENTICATE, METADATA = map(schemas.api_key, ("sasl_handshake", "sasl_authenticate", "metadata"))
 SESSION = timedelta(seconds=3)
-"""kac renews a session two seconds before its end."""
+"""The lifetime of a session. kac renews it two seconds before its end."""
 
 
 class Listener:
-    """Accepts all logins for a short session, and refuses to renew it.
+    """A server that accepts each first login, for a short session, and refuses to renew it.
 
     Args:
-        code: the error of the refusal; None closes the connection.
-        refuses_all: whether to refuse also new logins, after the first connection.
-        logins: connection -> number of its logins.
+        code: the error code of the refusal; None closes the connection without an answer.
+        said: the message of the refusal.
+        refuses_all: whether to refuse also first logins, after the first connection.
+        logins: number of a connection -> how often a login was tried on it.
     """
 
     def __init__(self, code: int | None, said: str = "", *, refuses_all: bool = False) -> None:
@@ -128,7 +129,9 @@ impostor = worlds.running(
 
 
 def log_in(cluster: HostileCluster, mechanism: str = "SCRAM-SHA-512", times: int = 1) -> Nodes:
-    """Return the brokers from the last of `times` calls on one link. The calls before it have to fail."""
+    """Ask for the brokers `times` times over one link; return the last answer. All calls before the last one have to
+    fail.
+    """
     settings = ConnectionSettings(
         (cluster.addresses[1],),
         security_protocol="SASL_PLAINTEXT",
@@ -146,7 +149,7 @@ def log_in(cluster: HostileCluster, mechanism: str = "SCRAM-SHA-512", times: int
 
 
 def said(cluster: HostileCluster, first: bytes, change: Callable[[bytes], bytes]) -> None:
-    """Change the server's messages that begin with `first`."""
+    """Change each SASL message of the server that begins with `first` by the function `change`."""
 
     def rewrite(_kio: Any, answer: Any) -> Any:
         if not answer.auth_bytes.startswith(first):

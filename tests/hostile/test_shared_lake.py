@@ -1,4 +1,4 @@
-"""Tests of a lake, or a folder of logs, that others may write to: links, pipes and truncated files."""
+"""Tests of a lake, or a folder of logs, into which other users may write: links, pipes and truncated files."""
 
 import os
 import resource
@@ -88,8 +88,8 @@ def test_a_dangling_link_hides_no_other_file(tmp_path: Path) -> None:
 def test_what_can_not_be_read_in_a_lake_is_named_for_its_operator(
     lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """kac names a file of a lake that it can't read, here a link to a process's memory, which looks like a plain file.
-    It ignores other pipes, folders and devices among the runs.
+    """If kac can't read a file of a lake, its message names the file: here a link to a process's memory, which looks
+    like a plain file. It ignores pipes, folders and devices among the files of runs.
     """
     (tmp_path / "lake/runs").mkdir()
     lake.put_run("20261121T101500Z-3f9a1c", {"job": "update"})

@@ -1,4 +1,4 @@
-"""Tests of the programs and modules that kac runs: none from the working directory, and none that another user may
+"""Tests of which programs and modules kac runs: none from the working directory, and none that another user may
 change.
 """
 
@@ -25,7 +25,7 @@ from console.safe_files import UntrustedPath, require_own
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120.0
 STRANGER = 54_321
-"""A user id that does not exist on this host."""
+"""A user id that no user of this host has."""
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")
 
 MODULES = (
@@ -48,8 +48,8 @@ SETTINGS = {
 
 @pytest.fixture
 def planted(tmp_path: Path) -> Iterator[Path]:
-    """A folder in which each module and program writes its name to the file `ran`. At the end the file must not exist,
-    and no file may be new.
+    """Provide a folder with modules and programs that write their names to the file `ran` when they run. After the
+    test, check that this file does not exist and that no other file was created.
     """
     folder = tmp_path / "shared"
     for name in MODULES:
@@ -71,7 +71,9 @@ def planted(tmp_path: Path) -> Iterator[Path]:
 
 
 def ran_there(folder: Path, code: str) -> str:
-    """Run Python in the folder, with `.` first on PATH; return its output. Fail if its exit code is not 0."""
+    """Run Python code in the folder, with `.` first on PATH; return its output. Raises AssertionError if its exit code
+    is not 0.
+    """
     environ = {**os.environ, "PATH": f".:{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         [sys.executable, "-P", "-c", code],
@@ -155,8 +157,8 @@ def test_the_command_that_is_installed_takes_no_module_from_the_working_folder(p
 
 @pytest.mark.parametrize("given", [":{0}", "{0}:", ".", "inner:{0}"])
 def test_relative_folders_of_pythonpath_go_no_further(tmp_path: Path, given: str) -> None:
-    """kac does not pass on relative folders of PYTHONPATH. Python makes them absolute when it starts, so their paths
-    alone do not distinguish them from others.
+    """kac does not pass relative folders of PYTHONPATH on to the programs that it starts. Python makes them absolute at
+    its start, so kac can't recognize them by their paths alone.
     """
     folder, own = tmp_path / "shared", tmp_path / "own"
     (folder / "inner").mkdir(parents=True)
@@ -244,7 +246,7 @@ kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
 def ask(file: Path) -> str:
-    """Read the file as a login does; return the reason for a refusal, or ``""``."""
+    """Read a file of credentials as a login does. Return the reason why kac refuses it; ``""`` if it does not."""
     home = file.parent.parent
     try:
         if file.name == "config":
@@ -367,8 +369,8 @@ def test_java_on_a_path_that_others_write_is_named_and_not_asked(tmp_path: Path)
 
 
 def test_no_device_is_to_be_made_private(tmp_path: Path) -> None:
-    """kac accepts /dev/null, which stands for an empty file. It refuses other devices and pipes, with a message that
-    does not suggest changing their mode.
+    """kac accepts /dev/null as an empty file. It refuses other devices and pipes, with a message that does not suggest
+    to change their mode.
     """
     require_own(Path(os.devnull))
     (tmp_path / "none").symlink_to(os.devnull)

@@ -1,4 +1,6 @@
-"""Functions that return the statement, mistake, edits or completions of a text, and tests made of cases alone."""
+"""Functions that return the statement, the mistake, the edits or the completions of a text, and functions that make a
+test from a list of cases.
+"""
 
 import pytest
 
@@ -42,7 +44,7 @@ def refused(text, snapshot=SNAPSHOT, **more):
 
 
 def at(text, snapshot=SNAPSHOT, **more):
-    """Return the completions at ``|`` in a text."""
+    """Return the completions that the language offers at the place of ``|`` in a text."""
     cursor = text.index("|")
     return Completer(contexts=("prod", "dev")).complete(text.replace("|", ""), cursor, snapshot, **more)
 
@@ -55,7 +57,7 @@ def texts(text, snapshot=SNAPSHOT, **more):
 
 
 def completes(*cases):
-    """Return a test of the completions at ``|`` in each text."""
+    """Return a test function: for each case, the completions at ``|`` in the text are the expected ones."""
 
     @pytest.mark.parametrize(("text", "expected"), cases)
     def test(text, expected):
@@ -66,7 +68,7 @@ def completes(*cases):
 
 
 def refuses(*cases):
-    """Return a test that the language refuses each text with a message."""
+    """Return a test function: the language refuses each text with the expected message."""
 
     @pytest.mark.parametrize("text", cases)
     def test(text):
@@ -76,7 +78,9 @@ def refuses(*cases):
 
 
 def mistaken(*cases, where=Where.RUN):
-    """Return a test of the message about each text, and of the column that it points to."""
+    """Return a test function: for each text, the message of the mistake and the column to which it points are the
+    expected ones.
+    """
 
     @pytest.mark.parametrize(("text", "message", "column"), cases)
     def test(text, message, column):

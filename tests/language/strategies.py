@@ -1,4 +1,4 @@
-"""Strategies for the parts of statements, for laws over all statements."""
+"""Hypothesis strategies for the parts of statements, for tests of properties that hold for all statements."""
 
 import re
 
@@ -83,7 +83,7 @@ ANY_TEXT = st.one_of(st.text(), AWKWARD, FRAGMENTS)
 
 
 def reads_back(statement):
-    """Check that a written statement parses to itself, alone and among other statements."""
+    """Check that the text of a statement parses to an equal statement, both alone and among other statements."""
     text = unparse(statement)
     assert parse(text, statements.Where.BAR) == (statement,)
     before, found, after = parse(f"check\n{text}\nundo", statements.Where.BAR)
@@ -91,7 +91,9 @@ def reads_back(statement):
 
 
 def read_back(written):
-    """Return a test of the law that written statements read back."""
+    """Return a test function: each statement that the strategy `written` draws reads back from its text (see
+    `reads_back`).
+    """
 
     @given(written)
     def law(statement):

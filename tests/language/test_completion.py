@@ -1,4 +1,4 @@
-"""Tests of completion: the words that can follow at every place of the grammar."""
+"""Tests of completion: for each place in the grammar, the words that may follow are offered."""
 
 from time import thread_time
 
@@ -26,7 +26,7 @@ ALL_VERBS = [verb.name for verb in verbs_for(Where.BAR)]
 
 
 def put(text, chosen, snapshot=SNAPSHOT):
-    """Return the line after the user chose a completion by its text."""
+    """Choose the completion with the text `chosen` at ``|`` in a line; return the line after it."""
     plain = text.replace("|", "")
     completion = next(one for one in at(text, snapshot) if one.text == chosen)
     return plain[: completion.start] + completion.text + plain[completion.end :]
@@ -90,8 +90,8 @@ def test_the_selected_entity_gives_the_keys_and_those_that_are_set_come_first():
 
 @given(documented=st.integers(0, 10), other=st.integers(0, 3))
 def test_keys_are_read_with_their_documentation_until_most_have_one(documented: int, other: int):
-    """It makes no difference which few keys were read with documentation before: a default's overrides, or the key in a
-    pane's details.
+    """kac reads a resource's keys with their documentation as long as most keys have none, whichever few were read with
+    it before: overrides of a default, or the key whose details a pane shows.
     """
     names = [f"key.{number}" for number in range(10)]
     mine, default = broker_resource(3), CLUSTER_DEFAULT
@@ -193,7 +193,7 @@ def test_no_text_and_no_cursor_do_harm(text, data):
 
 @given(st.sampled_from(sorted(VERBS)), st.data())
 def test_what_is_chosen_leads_to_a_statement(verb, data):
-    """A verb with completions, chosen one after the other, is a statement that parses, or lacks only its end."""
+    """A verb with completions chosen one after the other is a statement that parses, or one that only lacks its end."""
     text = verb
     completer = Completer(contexts=("prod",))
     for _ in range(8):

@@ -1,4 +1,6 @@
-"""Laws of the language: written statements read back, and no text does harm."""
+"""Tests of properties of the language: statements read back from their text, and every text parses or is refused with a
+message.
+"""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,6 @@
-"""Tests of statements as edits: those that are staged, and the text and place of refusals."""
+"""Tests of how statements become edits: which edits are staged, and the message and the column if a statement is
+refused.
+"""
 
 import pytest
 

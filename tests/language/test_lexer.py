@@ -1,4 +1,6 @@
-"""Tests of colours and histories: the same grammar, also on half-typed text."""
+"""Tests of the colours and the history of entries: they follow the same grammar as statements, also for text that is
+not complete.
+"""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,6 @@
-"""Tests that the default that is offered for a key has the key's own unit, whatever unit its synonym has."""
+"""Test that the default which completion offers for a key has the key's own unit, even if its synonym in the broker's
+configs has another one.
+"""
 
 from console.language.candidates import config_candidates, default_of, key_help
 from console.model.codes import DEFAULT_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType

@@ -1,4 +1,6 @@
-"""Tests of the flight records of nights and their twins: a replay scores no less than the stored score."""
+"""Tests of the flight records of nights (troubles of other clusters, made again on real brokers) and of their twins
+without the trouble: a replay scores at least the stored score.
+"""
 
 import pytest
 

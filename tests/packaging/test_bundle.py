@@ -1,4 +1,6 @@
-"""Tests of the one-file kac, built here: its contents, and its runs in a root with nothing but glibc."""
+"""Tests of kac in one file, which is built here: its contents, and that it runs in a root directory with nothing but
+glibc.
+"""
 
 import gzip
 import json
@@ -45,7 +47,9 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 
 @pytest.fixture(scope="module")
 def root(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A root with six libraries of glibc, its loader and the file, but no /tmp, home or shell."""
+    """Provide a root directory with six libraries of glibc, its loader, and the one-file kac, but without /tmp, home or
+    shell.
+    """
     made = tmp_path_factory.mktemp("root")
     loader = next(
         Path(each) for each in ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1") if Path(each).exists()
@@ -63,7 +67,9 @@ def root(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def inside(root: Path, *command: str, network: bool = True) -> list[str]:
-    """Return the command line that runs a command in this root, with the machine's own /dev and /proc."""
+    """Return the command line that runs a command in this root directory, with the machine's own /dev and /proc.
+    network: whether the command has the machine's network.
+    """
     script = f'mount --rbind /dev {root}/dev; mount --rbind /proc {root}/proc; exec chroot {root} "$@"'
     return ["unshare", "-rm" if network else "-rmn", "sh", "-ec", script, "sh", *command]
 
@@ -210,7 +216,7 @@ def test_a_cluster_in_an_empty_root_answers_the_same_file(root: Path) -> None:
 
 @pytest.fixture(scope="module")
 def packed(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The packages by suffix, built with a umask that hides all files from other users."""
+    """Provide suffix (deb, rpm) -> package, built with a umask that hides new files from other users."""
     umask = os.umask(0o077)
     try:
         made = list(packages(bundle.tree, MACHINE, "0.0.test", tmp_path_factory.mktemp("packages"), with_lake=False))
@@ -220,14 +226,16 @@ def packed(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 
 def unpack_deb(package: Path, root: Path) -> set[str]:
-    """Unpack a package into a root; return the modes of its entries."""
+    """Unpack a deb package into a root directory; return the modes of its files and directories, as ``-rwxr-xr-x``."""
     subprocess.run(["dpkg-deb", "-x", package, root], check=True)
     listed = run(["dpkg-deb", "-c", str(package)], PATH=os.environ["PATH"]).stdout
     return {line.split()[0] for line in listed.splitlines()}
 
 
 def install_rpm(package: Path, root: Path) -> set[str]:
-    """Install a package into a root, which has no package of glibc; return the modes of its entries."""
+    """Install an rpm package into a root directory that has no package of glibc; return the modes of its files and
+    directories, as ``-rwxr-xr-x``.
+    """
     rpm(root, "--install", "--nodeps", str(package))
     assert rpm(root, "--verify", "--nodeps", "kac") == ""
     return {line.split()[0] for line in rpm(root, "--query", "--list", "--verbose", "kac").splitlines()}

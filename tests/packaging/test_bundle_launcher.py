@@ -1,4 +1,6 @@
-"""Tests of the launcher of the one-file kac, with a tree of two files: its unpack directory and its refusals."""
+"""Tests of the launcher of the one-file kac, with an archive of two files: the directory into which it unpacks, and
+when it refuses to start.
+"""
 
 import os
 import shutil
@@ -47,7 +49,9 @@ def kac(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def start(kac: Path, *arguments: str, before: str = "true", **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the launcher in a namespace with an empty /var/tmp and /dev/shm. before: shell commands to run first."""
+    """Run the launcher in a namespace with an empty /var/tmp and /dev/shm; return its result. before: shell commands to
+    run first. environment: further variables.
+    """
     empty = "mount -t tmpfs -o mode=1777 none"
     script = f'{empty} /var/tmp; {empty} /dev/shm; {before}; exec "$0" "$@"'
     return subprocess.run(

@@ -1,5 +1,6 @@
-"""A test of an operator's whole way in tmux: the one file in an empty root, a cluster with TLS and SCRAM behind a jump
-host, and a config that is changed and reverted."""
+"""A test of a whole session of an operator in tmux: the one-file kac in an empty root directory, a cluster with TLS and
+SCRAM behind a jump host, and a config that is changed and reverted.
+"""
 
 import os
 import re
@@ -31,7 +32,9 @@ ENVIRONMENT = {"HOME": "/root", "PATH": "/usr/bin:/usr/sbin:/bin:/sbin", "XDG_RU
 
 
 class Bastion:
-    """The empty root with an OpenSSH client and its keys, and the options for the cluster from inside the root."""
+    """An otherwise empty root directory with an OpenSSH client and its keys, and the options with which kac reaches the
+    cluster from it.
+    """
 
     def __init__(self, root: Path, network: FarNetwork) -> None:
         self.root = root
@@ -57,7 +60,7 @@ class Bastion:
         self.options = [*self.cluster, "--via", network.edge]
 
     def described(self) -> str:
-        """Return the brokers' description of the topic, by a separate run of kac."""
+        """Run kac once more, and return its description of the topic."""
         done = run(
             inside(self.root, "/kac", "run", *self.options, "-e", "describe topic walked retention.ms"), **ENVIRONMENT
         )

@@ -1,5 +1,6 @@
-"""Tests of the container image of the one-file kac: built with its Dockerfile, and run without rights on a read-only
-root."""
+"""Tests of the container image with the one-file kac: it is built with its Dockerfile, and runs without privileges on a
+read-only root directory.
+"""
 
 import json
 import os
@@ -43,7 +44,7 @@ environment, and a small writable file system in memory."""
 
 
 class Image(NamedTuple):
-    """An image's root and its configuration."""
+    """The root directory of a built image, and its configuration."""
 
     root: Path
     config: dict[str, object]

@@ -1,5 +1,6 @@
-"""Tests of the wheel: it has all files that it needs when it is installed in an empty environment and run outside the
-checkout."""
+"""Tests of the wheel: it contains all files that kac needs, as it runs in an empty environment outside of the source
+tree.
+"""
 
 import os
 import shutil

@@ -1,4 +1,6 @@
-"""Tests of bash, zsh and fish at a terminal: after TAB and Enter, a command gets exactly the completed name."""
+"""Tests of completion in bash, zsh and fish in a terminal: after TAB and Enter, kac gets exactly the completed name as
+its argument.
+"""
 
 import json
 import os
@@ -62,9 +64,9 @@ HOSTILE = (
     "\u00e9'\u20ac",
     "trailing ",
 )
-"""Names that every shell has to complete, alone or behind other letters."""
+"""Unusual names that each shell has to complete, both from nothing and from their first letters."""
 UNSAFE = ("a\nb", "a\n$(touch ran)\nb", "\x1b]0;x\x07", "\u202etouch", "a\tb", "\r", "\x01", "\x7f", "a\x0bb")
-"""Names that no shell may offer."""
+"""Names that no shell may offer as a completion, because the shell or the terminal would act on them."""
 START = {
     "bash": ("bash", "--norc", "-i"),
     "zsh": ("zsh", "-f", "-i"),
@@ -96,11 +98,14 @@ while True:
     with open("answered", "w") as answered:
         print("\\n".join(candidates(shell, line, word, lambda *_: names)), file=answered)
 """
-"""A program that answers every TAB in one process, because most of an answer's time is the start of Python and kac."""
+"""A program that answers all TABs in one process: to start Python and kac for each would take most of the test's time.
+"""
 
 
 class Shell:
-    """A shell at a terminal, with the completion as installed, and with a `kac` that writes down its arguments."""
+    """A shell in a terminal with kac's completion as it is installed, and with a `kac` that writes its arguments to a
+    file.
+    """
 
     def __init__(self, shell: str, where: Path, setup: str = "") -> None:
         self.name, self.where, self.work = shell, where, where / "work"
@@ -130,7 +135,7 @@ class Shell:
 
     @contextmanager
     def running(self) -> Iterator[Self]:
-        """Run the shell, and the program that answers it, for the context."""
+        """Run the shell, and the program that answers its completions, until the end of the block."""
         with self.terminal:
             answer = [sys.executable, "-c", ANSWER.format(root=str(ROOT))]
             environment = {"HOME": str(self.where), "LANG": "C.UTF-8"}
@@ -142,7 +147,7 @@ class Shell:
                 process.wait()
 
     def got(self, typed: str, names: Sequence[str]) -> list[str]:
-        """Return the arguments of kac after TAB and Enter, in a cluster with these names."""
+        """Type a text, TAB and Enter, in a cluster whose topics have these names; return the arguments that kac got."""
         (self.where / "names.json").write_text(json.dumps(list(names)), encoding="utf-8")
         self._ran += 1
         self.terminal.send(f"kac {typed}\t\r")
@@ -211,7 +216,9 @@ def test_a_pipe_and_a_context_before_it_do_not_confuse(shell: Shell) -> None:
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
 def test_zsh_loads_it_from_fpath(tmp_path: Path) -> None:
-    """Packages install the completion in fpath, and the first TAB completes."""
+    """If the completion is in a directory of fpath, where packages install it, zsh loads it at the first TAB and
+    completes.
+    """
     (tmp_path / "functions").mkdir()
     (tmp_path / "functions" / "_kac").write_text(script("zsh"))
     setup = "PS1='rea''dy>'; fpath=($HOME/functions $fpath); autoload -Uz compinit; compinit -u -D"

@@ -1,4 +1,4 @@
-"""Tests of complete entries, and of how the language reads entries of several lines."""
+"""Tests of entries of several lines: when an entry counts as complete, and how the language reads it."""
 
 import pytest
 from hypothesis import given

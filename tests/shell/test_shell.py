@@ -1,4 +1,4 @@
-"""Tests of the shell at a prompt, on a small cluster: from keys to output and changes."""
+"""Tests of kac's shell at its prompt, on a small cluster: what typed entries print and change."""
 
 import asyncio
 import os
@@ -35,9 +35,9 @@ cluster = worlds.cluster(ClusterSpec(brokers=1, scenario="quiet"))
 
 
 class Prompt:
-    """A shell and its keyboard.
+    """A kac shell with a pipe as its keyboard.
 
-    shell: the shell itself; history: the history that it keeps.
+    shell: the shell. history: its command history.
     """
 
     def __init__(self, shell: Shell, keys: PipeInput, history: CommandHistory) -> None:
@@ -158,12 +158,14 @@ def texts(folder: Path) -> list[str]:
 
 
 def wait_for(cluster: ThreadedCluster, fault: Fault) -> None:
-    """Wait until a request has met the fault."""
+    """Wait until a request was affected by the fault."""
     until(lambda: cluster.call(lambda one: one.faults.happened(fault)), rest=0.01)
 
 
 async def interrupted(prompt: Prompt, cluster: ThreadedCluster, fault: Fault, *entries: str) -> int:
-    """Press Ctrl-C once the request that the fault delays has arrived; return the exit code."""
+    """Type the entries, and press Ctrl-C when the request has arrived that the fault delays; return the shell's exit
+    code.
+    """
     cluster.call(lambda one: one.faults.add(fault))
     prompt.type(*entries)
     running = asyncio.ensure_future(prompt.shell.run())

@@ -1,4 +1,4 @@
-"""Tests of `kac shell` as a process: on a dumb terminal, on a real one, and at the end of a pipe."""
+"""Tests of `kac shell` as a process: in a dumb terminal, in a real one, and with its input from a pipe."""
 
 import os
 import subprocess
@@ -60,7 +60,7 @@ def test_keys_are_completed_and_coloured_on_a_real_one(cluster: ThreadedCluster,
 
 
 def test_keys_that_interrupt_the_pager_do_not_end_the_shell(cluster: ThreadedCluster, tmp_path: Path) -> None:
-    """The terminal sends the signals of Ctrl-C and Ctrl-\\ to kac too."""
+    r"""Ctrl-C and Ctrl-\ in the pager do not end kac's shell, although the terminal sends their signals to kac too."""
     pager = tmp_path / "pager"
     wait = "until read typed < /dev/tty; do :; done"  # `read` fails at a signal
     traps = "trap 'echo it was interrupted' INT\ntrap 'echo it quits not' QUIT\n"

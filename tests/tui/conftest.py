@@ -11,15 +11,17 @@ from tests.tui.console_app import Driven, driven, driven_on
 
 @pytest.fixture(autouse=True)
 def _without_lint_in_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let lint start after an hour instead of ten seconds, so that no findings appear in Now on a busy host. The test
-    of that row sets a shorter time.
+    """Let the console lint the cluster after an hour instead of ten seconds, so that on a busy host no findings appear
+    in the pane Now. The test of this row sets a shorter time.
     """
     monkeypatch.setattr(watch, "FIRST_AFTER", 3600.0)
 
 
 @pytest.fixture
 def console(request: pytest.FixtureRequest) -> AbstractAsyncContextManager[Driven]:
-    """A context manager that opens the console on the module's fixture `cluster`, else on the model cluster."""
+    """Provide a context manager that opens the console on the fixture `cluster` of the test's module, or on the model
+    cluster if the module has none.
+    """
     try:
         return driven_on(request.getfixturevalue("cluster"))
     except pytest.FixtureLookupError:
@@ -28,6 +30,6 @@ def console(request: pytest.FixtureRequest) -> AbstractAsyncContextManager[Drive
 
 @pytest.fixture
 async def it(console: AbstractAsyncContextManager[Driven]) -> AsyncIterator[Driven]:
-    """The open console."""
+    """Provide the open console."""
     async with console as opened:
         yield opened

@@ -1,4 +1,4 @@
-"""A driver that tests the console without a terminal, on a model cluster or an embedded one."""
+"""A driver by which tests use the console without a terminal, on a model cluster or an embedded one."""
 
 import asyncio
 import unicodedata
@@ -28,7 +28,7 @@ from tests.support.patience import PATIENCE
 from tests.tui.model_client import ModelClient, lag
 
 PASSING = ("goto", "command", "check", "apply", "palette")
-"""Names of workers that end by themselves."""
+"""Names of the console's workers that end by themselves, so that tests can wait for them."""
 SPELL = 0.005
 """Seconds between two checks in a wait."""
 ROUNDS, MANY = 4, 60
@@ -36,7 +36,7 @@ ROUNDS, MANY = 4, 60
 
 
 def cluster() -> ModelCluster:
-    """Return a model with two brokers, topics with and without their own configs, and quotas."""
+    """Return a model cluster with two brokers, topics with and without configs of their own, and quotas."""
     made = ModelCluster()
     made.topics = {"orders": 3, "payments": 1, "audit": 2}
     made.configs = {
@@ -55,13 +55,15 @@ def cluster() -> ModelCluster:
 
 
 def context(**changes: Any) -> Context:
-    """Return a context that allows everything. connection: settings of the connection; 127.0.0.1:9092 by default."""
+    """Return a context without restrictions. changes: its fields to replace; `connection` is the settings of the
+    connection, by default for 127.0.0.1:9092.
+    """
     plain = ConnectionSettings((("127.0.0.1", 9092),))
     return Context("test", "tests", changes.pop("connection", plain), **changes)
 
 
 def _character(key: str) -> str | None:
-    """Return the character that a key of Textual types; None if it types none."""
+    """Return the character that a key with this name in Textual types; None if it types none."""
     try:
         return unicodedata.lookup(_get_unicode_name_from_key(REPLACED_KEYS.get(key, key)))
     except KeyError:
@@ -69,10 +71,10 @@ def _character(key: str) -> str | None:
 
 
 class Driven:
-    """An open console with its client; reads its screen and presses its keys."""
+    """An open console with its client. Tests read its screen and press its keys."""
 
     def __init__(self, app: Console, pilot: Pilot[Any], client: Any) -> None:
-        """client: the session's client, a `ModelClient` or a real one, for tests that check requests."""
+        """client: the client of the console's session, a `ModelClient`, or a real one for tests that check requests."""
         self.app = app
         self.pilot = pilot
         self.client = client
@@ -89,21 +91,21 @@ class Driven:
 
     @property
     def rows(self) -> list[str]:
-        """Return all lines of the view's list, without those of its details."""
+        """Return the lines of the list in the current view, without the lines of its details."""
         region = self.app.view.lines.region
         return [line[region.x : region.right].rstrip() for line in self.lines[region.y : region.bottom]]
 
     def row(self, part: str) -> str:
-        """Return the first line of the list that contains a text; ``""`` if no line contains it."""
+        """Return the first line of the list that contains the text; ``""`` if no line does."""
         return next((line for line in self.rows if part in line), "")
 
     @property
     def edits(self) -> list[Any]:
-        """Return the edits of the plan, in order."""
+        """Return the edits of the staged plan, in their order."""
         return [each.edit for each in self.app.session.plan.staged]
 
     def line(self, part: str) -> str:
-        """Return the first line of the screen that contains a text. Raises AssertionError if no line contains it."""
+        """Return the first line of the screen that contains the text. Raises AssertionError if no line does."""
         found = next((line for line in self.lines if part in line), None)
         if found is None:
             raise AssertionError(f"no line contains {part!r} in\n{self.text}")
@@ -111,8 +113,8 @@ class Driven:
 
     @asynccontextmanager
     async def _patiently(self, what: str) -> AsyncIterator[None]:
-        """Limit the waits in the context to `PATIENCE` seconds. Raises AssertionError with the missing text or state,
-        and with the screen.
+        """Limit the waits within the block to `PATIENCE` seconds. Then raise AssertionError with the awaited text or
+        state and with the screen.
         """
         try:
             async with asyncio.timeout(PATIENCE):
@@ -125,7 +127,8 @@ class Driven:
 
         Args:
             keys: Textual's names of the keys.
-            shows: a text or texts to wait for afterwards; ``()`` for none. `type` and `command` have the same argument.
+            shows: a text, or several, to wait for afterwards; ``()`` for none. `type` and `command` have the same
+                argument.
         """
         driver = self.app._driver
         assert driver is not None
@@ -148,19 +151,19 @@ class Driven:
             await self.press(*keys, shows=shows)
 
     async def command(self, text: str, shows: str | tuple[str, ...] = ()) -> None:
-        """Enter a command in the command bar."""
+        """Open the command bar, type a command, and press Enter."""
         await self.press("colon")
         self.app.bar.line.open(text=text)
         await self.press("enter", shows=shows)
 
     async def filter(self, text: str, shows: str | tuple[str, ...] = ()) -> None:
-        """Filter the rows by a text."""
+        """Type a text into the filter of the list, and press Enter."""
         await self.press("slash")
         await self.type(text, "enter", shows=shows)
 
     async def painted(self) -> None:
-        """Wait until all widgets have handled their messages, and the messages that these cause, and the screen is laid
-        out.
+        """Wait until all widgets have handled their messages and those that follow from them, and until the screen is
+        laid out.
         """
         async with self._patiently("a painted screen"):
             await self._rest()
@@ -168,11 +171,11 @@ class Driven:
             await self._rest()
 
     async def _rest(self) -> None:
-        """Wait until every widget waits for a message, twice in succession, because a message may be on its way between
-        two.
+        """Wait until every widget waits for a message, twice in succession, because between two checks a message may be
+        on its way from one widget to another.
 
-        This does not use the pilot: it sends each widget a message, and Textual takes longer to dispatch those messages
-        than to do everything else in a test.
+        It does not use Textual's pilot, which sends each widget a message: Textual would take longer to dispatch these
+        messages than to do everything else in a test.
         """
         checks, rested = 0, 0
         while rested < 2 and not self.app._exception_event.is_set():
@@ -188,12 +191,12 @@ class Driven:
         return []
 
     def _lay_out(self) -> None:
-        """Lay out now; the screen would do so within a sixtieth of a second."""
+        """Lay out the screen now, not up to a sixtieth of a second later."""
         with suppress(ScreenError):
             self.app.screen._on_timer_update()
 
     async def settle(self) -> None:
-        """Wait until all work in progress is done and shown."""
+        """Wait until all work in progress is done and its results are on the screen."""
         while True:
             await self.painted()
             under_way = any(worker.name in PASSING and not worker.is_finished for worker in self.app.workers)
@@ -205,8 +208,8 @@ class Driven:
                 return
 
     async def until(self, holds: Callable[[], bool], what: str = "") -> None:
-        """Wait until a condition holds. An AssertionError in it, as for a missing line, means that it does not hold
-        yet.
+        """Wait until `holds` returns true. If it raises AssertionError, as for a missing line, it counts as false.
+        Raises AssertionError after `PATIENCE` seconds. what: the awaited state, for the message.
         """
 
         def is_so() -> bool:
@@ -226,7 +229,7 @@ class Driven:
         await self.painted()
 
     async def watches(self, *parts: Part) -> None:
-        """Wait until triage has read parts. It detects later changes in them."""
+        """Wait until triage has read these kinds of data once, so that it can detect later changes in them."""
 
         def has_read() -> bool:
             observations = self.app.triage.observations
@@ -235,8 +238,8 @@ class Driven:
         await self.until(has_read, f"the first read of {', '.join(parts)}")
 
     async def fix(self) -> None:
-        """Stage the fix of the cause under the cursor. If the cursor moved there by itself, the first F only names the
-        cause, at most twice.
+        """Stage the fix of the cause under the cursor by the key F. If the cursor moved there by itself, the first F
+        only names the cause, so press F up to three times. Raises AssertionError if nothing is staged then.
         """
         for _ in range(3):
             if not self.edits:
@@ -244,7 +247,7 @@ class Driven:
         assert self.edits, self.text
 
     async def shows(self, *parts: str) -> None:
-        """Wait until texts are on the screen, one after the other."""
+        """Wait until these texts are on the screen, for one after the other."""
         for part in parts:
             await self.until(lambda part=part: part in self.text, repr(part))  # type: ignore[misc]
 
@@ -256,7 +259,9 @@ async def driven(
     settings: ConsoleSettings | None = None,
     **changes: Any,
 ) -> AsyncIterator[Driven]:
-    """Open the console on a model cluster, and wait until it shows the topics."""
+    """Open the console on a model cluster, wait until it shows the topics, and yield it. client: None for a new model.
+    settings: None for the console's defaults. changes: fields of the context.
+    """
     client = client or ModelClient(cluster(), groups={"billing": lag("orders", 5, 0, 37)})
     app = Console(Session(client, context(**changes)), settings or ConsoleSettings(start_pane="topics", refresh=0.2))
     async with app.run_test(size=size) as pilot:
@@ -267,11 +272,11 @@ async def driven(
 
 
 class HasBootstrap(Protocol):
-    """An embedded or a real cluster."""
+    """An embedded or a real cluster, of which the console needs only the bootstrap servers."""
 
     @property
     def bootstrap(self) -> str:
-        """Return ``host:port,…``."""
+        """Return the addresses as ``host:port,…``."""
         ...
 
 
@@ -284,12 +289,12 @@ async def driven_on(
     shows: str | tuple[str, ...] = (),
     **changes: Any,
 ) -> AsyncIterator[Driven]:
-    """Open the console on a cluster, with a real client.
+    """Open the console on a cluster with a real client, and yield it.
 
     Args:
-        settings: the settings of the console; None for `start_pane`, refreshed every 0.2 seconds.
+        settings: the settings of the console; None for the pane `start_pane`, refreshed every 0.2 seconds.
         shows: texts to wait for.
-        changes: settings of the context, and of the connection: ``schemas``, ``connect`` and ``request_timeout``.
+        changes: fields of the context, and of its connection: ``schemas``, ``connect`` and ``request_timeout``.
     """
     named = ("schemas", "connect", "request_timeout")
     connected = {name: changes.pop(name) for name in named if name in changes}

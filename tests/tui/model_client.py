@@ -1,4 +1,4 @@
-"""A client that answers a session's operations at once, from the model cluster."""
+"""A client that answers a session's operations at once, from a model cluster without brokers."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -28,11 +28,11 @@ class ModelClient:
     Args:
         lost: an error that all operations raise; None for no error.
         silent: ids of brokers that do not answer.
-        refused: key or target name -> the reason for which a check or a change of it fails.
+        refused: config key or name of a target -> the reason with which a check or a change of it fails.
         partitions: topic -> its partitions, if they are not the default ones.
-        groups: name -> lags.
-        described: name -> description, if it is not the default one.
-        asked: the names of the operations, in order.
+        groups: group -> its lags.
+        described: group -> its description, if it is not the default one.
+        asked: the names of the operations so far, in their order.
     """
 
     cluster: ModelCluster
@@ -49,7 +49,7 @@ class ModelClient:
     sent: list[tuple[ChangeRequest, bool]] = field(default_factory=list)
 
     async def run(self, operation: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
-        """Return the model's answer to an operation."""
+        """Note the operation, and return the model's answer to it. Raises `lost` if it is set."""
         name = operation.__name__
         if name in ("count_throttled", "throttled_ms"):
             return 0  # no request to a broker
@@ -196,7 +196,7 @@ class ModelClient:
         return tuple(self._judged(Outcome(outcome.target, status), request) for outcome in outcomes)
 
     def _judged(self, outcome: Outcome, request: ChangeRequest) -> Outcome:
-        """Return the outcome, or a failure if a key or the name of the target is in `refused`."""
+        """Return the outcome, or a failure in its place if a key or the name of its target is in `refused`."""
         keys = [op.key for op in getattr(request, "ops", {}).get(outcome.target, ()) if hasattr(op, "key")]
         why = next(
             (self.refused[key] for key in (*keys, str(getattr(outcome.target, "name", ""))) if key in self.refused),
@@ -212,7 +212,7 @@ def _copy(cluster: ModelCluster) -> ModelCluster:
 
 
 def lag(topic: str, *lags: int) -> model_cluster.GroupLag:
-    """Return the lags of a group by partition."""
+    """Return the lag of a group in a topic. lags: the records that it is behind in partition 0, 1 and so on."""
     return model_cluster.GroupLag(
         tuple(model_cluster.PartitionLag(topic, n, 100, 100 + behind, behind, "m-1") for n, behind in enumerate(lags))
     )

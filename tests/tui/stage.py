@@ -1,4 +1,4 @@
-"""A bare app around widgets, for tests of their screen and their messages."""
+"""A Textual app that shows only the widgets under test, for tests of their lines and their messages."""
 
 import os
 from collections.abc import AsyncIterator, Callable
@@ -16,7 +16,9 @@ W = TypeVar("W", bound=Widget)
 
 
 class Stage(App[None]):
-    """Shows the widgets that `make` returns, and keeps their messages of the types in `hear`."""
+    """Shows the widgets that the functions `make` return, and keeps those of their messages whose types are in
+    `hear`.
+    """
 
     def __init__(
         self, *make: Callable[[], Widget], hear: tuple[type[Message], ...] = (), theme: str = DARK.name
@@ -31,11 +33,11 @@ class Stage(App[None]):
         self.theme = theme
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Return the variables of the themes, as the console does."""
+        """Return the variables that the console's themes define."""
         return DEFAULTS
 
     def compose(self) -> ComposeResult:
-        """Yield a new widget from each factory."""
+        """Yield a new widget from each of the functions `make`."""
         for make in self._make:
             yield make()
 
@@ -49,12 +51,12 @@ class Stage(App[None]):
         return [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
 
     def widths(self) -> set[int]:
-        """Return the widths of the lines of the screen, in cells."""
+        """Return the set of the widths of all lines of the screen, in cells."""
         return {strip.cell_length for strip in self.screen._compositor.render_strips()}
 
 
 @asynccontextmanager
 async def shown(app: Stage, kind: type[W], size: tuple[int, int]) -> AsyncIterator[tuple[Stage, Pilot[Any], W]]:
-    """Run the app at a size; yield the app, its pilot and its widget of a type."""
+    """Run the app with this screen size (columns, lines); yield the app, its pilot, and its widget of class `kind`."""
     async with app.run_test(size=size) as pilot:
         yield app, pilot, app.query_one(kind)

@@ -1,4 +1,6 @@
-"""Tests of copies to the clipboard through tmux, screen and other terminals: the sequences and their effect."""
+"""Tests of copying to the clipboard through tmux, GNU screen and other terminals: which escape sequences kac writes,
+and which text arrives.
+"""
 
 import os
 import pty
@@ -67,8 +69,8 @@ def test_sequences_are_wrapped_for_what_stands_between() -> None:
 
 
 def reached(command: list[str], environ: Mapping[str, str]) -> tuple[list[bytes], str]:
-    """Run a command in a terminal until its program copies and prints, or `PATIENCE` seconds have passed; return the
-    copied texts and the output.
+    """Run a command in a terminal until its program has copied and printed, or `PATIENCE` seconds have passed. Return
+    the texts that arrived in the clipboard, and the output.
     """
     pid, terminal = pty.fork()
     if pid == 0:

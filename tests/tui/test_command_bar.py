@@ -1,4 +1,6 @@
-"""Tests of the command bar: editing, completion, history, places of errors, and hidden secrets."""
+"""Tests of the command bar: editing, completion, history, the marked place of an error, and secrets that it does not
+show.
+"""
 
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -23,7 +25,7 @@ KEYS = ["cleanup.policy", "retention.bytes", "retention.ms"]
 
 
 def complete(text: str, cursor: int) -> Sequence[command_bar.Candidate]:
-    """Return candidates: verbs for the first word, `topic` for the second one, then keys."""
+    """Return the candidates of completion: for the first word verbs, for the second one `topic`, then config keys."""
     start = text.rfind(" ", 0, cursor) + 1
     word, words = text[start:cursor], text[:start].split()
     choices = {0: ["set ", "show ", "unset "], 1: ["topic "]}.get(len(words), [f"{key}=" for key in KEYS])
@@ -35,7 +37,7 @@ def complete(text: str, cursor: int) -> Sequence[command_bar.Candidate]:
 
 
 def highlight(text: str) -> Iterable[tuple[int, int, str]]:
-    """Yield the spans of the first word, as a keyword, and of numbers."""
+    """Yield (start, end, style) of the first word, as a keyword, and of each number."""
     for match in re.finditer(r"^\w+|\d+", text):
         yield *match.span(), "number" if match[0].isdigit() else "keyword"
 
@@ -57,7 +59,7 @@ def stage() -> Stage:
 async def opened(
     mode: Any, text: str = "", *, prompt: str | None = None, size: tuple[int, int] = (60, 10)
 ) -> AsyncIterator[tuple[Stage, Pilot[Any], command_bar.CommandBar]]:
-    """Run the bar above a table, open in a mode with a text; yield the app, its pilot and the bar."""
+    """Show the command bar below a table, opened in a mode with this text; yield the app, its pilot and the bar."""
     async with shown(stage(), command_bar.CommandBar, size) as (app, pilot, bar):
         bar.open(mode, text, prompt=prompt)
         await pilot.pause()

@@ -1,4 +1,6 @@
-"""Tests of the analysis on the screen: started from a topic, stopped by Esc, shown with the topic, and used by lint."""
+"""Tests of the analysis of a topic's records in the console: it starts from a topic, stops by Esc, is shown with the
+topic, and is used by lint.
+"""
 
 import asyncio
 import time
@@ -17,14 +19,14 @@ from tests.support.changing import make_topic
 from tests.tui.console_app import driven_on
 
 many = worlds.cluster(ClusterSpec(scenario="quiet"), scope="module")
-"""The topic `FAILED_ORDERS` has 400 records in each of three partitions, led by three brokers."""
+"""Provide a cluster whose topic `FAILED_ORDERS` has 400 records in each of three partitions, led by three brokers."""
 SLOW = Fault(Delay(15.0), api="fetch", broker=1)
-"""Broker 1 delays its answers to Fetch by 15 s."""
+"""Delays broker 1's answers to Fetch by 15 seconds."""
 
 
 @contextmanager
 def hot() -> Iterator[ThreadedCluster]:
-    """Yield a cluster with the topic `orders`, in which three of four records have the same key."""
+    """Yield a cluster whose topic `orders` has the same key in three of four records."""
     with run_in_thread(ClusterSpec(brokers=3)) as running:
         asyncio.run(_fill(running))
         yield running

@@ -1,5 +1,5 @@
-"""Tests of the details next to a table on a wide screen, and below it on a narrow one, in each pane, without further
-requests.
+"""Tests of the details of a row: next to the table on a wide screen and below it on a narrow one, in each pane, without
+further requests.
 """
 
 import pytest
@@ -17,14 +17,14 @@ cluster = worlds.cluster(ClusterSpec(scenario="incident"), scope="module")
 
 
 def beside(it: Driven) -> list[str]:
-    """Return the lines of the details next to the table; empty if they are hidden."""
+    """Return the lines of the details that are next to the table; empty if no details are there."""
     below = it.app.view.query_one(".details")
     region = below.region
     return [line[region.x :].rstrip() for line in it.lines[region.y : region.bottom]] if below.display else []
 
 
 def below(it: Driven) -> list[str]:
-    """Return the lines of the details below the table, over the whole width; empty if they are elsewhere."""
+    """Return the lines of the details that are below the table, over the whole width; empty if no details are there."""
     region = it.app.view.query_one(".details").region
     shown = it.app.view.query_one(".details").display and region.x == 0 and region.width == it.app.size.width
     return it.lines[region.y : region.bottom] if shown else []
@@ -63,7 +63,9 @@ async def test_what_is_wrong_with_a_topic_what_it_sets_and_who_reads_it(cluster:
 async def test_a_narrow_screen_has_the_details_in_the_lines_that_the_list_leaves(
     cluster: ThreadedCluster, size: tuple[int, int]
 ) -> None:
-    """The details begin with the columns that the table has no space for."""
+    """On a narrow screen the details are in the lines below the list, and begin with the columns for which the table
+    has no space.
+    """
     async with driven_on(cluster, size=size) as it:
         await it.press("5")
         await it.until(lambda: any("grants" in line for line in below(it)))

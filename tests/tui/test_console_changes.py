@@ -1,4 +1,4 @@
-"""Tests of changes: the console stages, shows and checks each change, and asks before it sends it."""
+"""Tests of changes in the console: it stages, shows and validates each change, and asks before it sends it."""
 
 from console.model.changes import AlterConfigs, AlterQuotas, DeleteTopics
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
@@ -12,7 +12,7 @@ ORDERS = topic_resource("orders")
 
 
 async def stage_some(it: Driven) -> None:
-    """Stage edits of two topics, a broker, the cluster default, and a user with a client."""
+    """Stage edits of two topics, of a broker, of the brokers' default, and of a user with a client id."""
     await it.command("set topic orders retention.ms=1d; set topic payments retention.ms=2d")
     await it.command("set broker 2 log.cleaner.min.cleanable.ratio=0.6")
     await it.command("set broker <default> log.preallocate=true")

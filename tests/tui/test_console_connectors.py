@@ -1,5 +1,5 @@
-"""Tests of the pane of connectors: states, tasks, traces, configs, offsets, workers, plugins, loggers, and a silent
-cluster.
+"""Tests of the pane of connectors: states, tasks, stack traces, configs, offsets, workers, plugins, loggers, and a
+Connect cluster that does not answer.
 """
 
 from collections.abc import AsyncIterator
@@ -29,7 +29,7 @@ running = worlds.cluster(SPEC, after=with_connectors, scope="module")
 async def opened(
     settings: ConnectionSettings, size: tuple[int, int] = (140, 40), **context: bool
 ) -> AsyncIterator[Driven]:
-    """Open the console on a cluster with Connect."""
+    """Open the console on a cluster with Kafka Connect, and yield it."""
     with AdminClient(settings) as client:
         session = Session(client, Context("dev", "tests", client.settings, **context))
         app = Console(session, ConsoleSettings(start_pane="topics", refresh=0.2))

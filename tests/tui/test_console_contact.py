@@ -1,5 +1,5 @@
-"""Tests of a cluster that does not answer: the console shows the time of the loss, draws no conclusions, and reconnects
-by itself.
+"""Tests of a cluster that stops answering: the console shows since when, draws no conclusions from old values, and
+reconnects by itself.
 """
 
 import asyncio
@@ -31,21 +31,21 @@ NO_ANSWER = RequestTimedOut(Failure("TIMED_OUT", "no answer within 5 s", "Look a
 
 @pytest.fixture(autouse=True)
 def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorten the patience with a silent cluster."""
+    """Let the console count a cluster as silent after 0.3 seconds."""
     monkeypatch.setattr(polling, "PATIENCE", 0.3)
 
 
 incident = worlds.cluster(ClusterSpec(scenario="incident"))
-"""A cluster with under-replicated partitions, in which nothing changes."""
+"""Provide a cluster with under-replicated partitions, in which nothing changes."""
 
 
 def declare(running: ThreadedCluster, effect: Effect, **which: object) -> None:
-    """Inject a fault."""
+    """Add a fault to the cluster. which: the requests that it affects."""
     running.call(lambda one: one.faults.add(Fault(effect, **which)))  # type: ignore[arg-type]
 
 
 def colors(it: Driven) -> set[str]:
-    """Return the colours of the view's text on the screen."""
+    """Return the set of the colours of all texts in the view."""
     top, bottom = it.app.view.region.y, it.app.view.region.bottom
     strips = it.app.screen._compositor.render_strips()[top:bottom]
     return {
@@ -144,7 +144,9 @@ async def test_answers_that_are_older_than_the_loss_do_not_make_the_cluster_live
 
 
 async def test_what_answered_is_live_while_a_broker_hangs_at_the_first_poll(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the start the header and triage both ask for the brokers; the header's request never ends."""
+    """If a broker hangs at the start, so that the header's request for the brokers never ends, the console shows the
+    answers of the others to triage as live.
+    """
 
     class Hanging(ModelClient):
         async def run(self, operation: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:

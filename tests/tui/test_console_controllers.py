@@ -1,4 +1,6 @@
-"""Tests of the console on controllers: it opens on the quorum, and sends them no requests that only brokers answer."""
+"""Tests of the console on controllers: it opens with the pane of the quorum, and sends controllers no requests that
+only brokers answer.
+"""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -18,7 +20,9 @@ NODES = (101, 102, 103, 104)
 
 
 class Controllers:
-    """A client of controllers. The brokers' last fetch is `ago` seconds old. refused: names of other operations."""
+    """A client of controllers. ago: seconds since the brokers last fetched the metadata log. refused: names of
+    operations that fail.
+    """
 
     lost = None
 
@@ -27,7 +31,7 @@ class Controllers:
         self.refused: list[str] = []
 
     async def run(self, operation: Callable[..., Awaitable[Any]], *args: Any, **_options: Any) -> Any:
-        """Return the answer. Raises Unsupported if controllers don't have the operation."""
+        """Return the answer to an operation. Raises Unsupported if controllers do not serve it."""
         answer = getattr(self, f"_{operation.__name__}", None)
         if answer is None:
             self.refused.append(operation.__name__)

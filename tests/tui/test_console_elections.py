@@ -1,4 +1,4 @@
-"""Tests of elections, and of the cancellation of a move, from the rows that show the trouble."""
+"""Tests of elections, and of cancelling a reassignment, from the rows that show the trouble."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -39,8 +39,8 @@ def trouble(cluster: EmbeddedCluster) -> None:
 
 
 cluster = worlds.cluster(ClusterSpec(brokers=4), trouble)
-"""Brokers 1 and 2 were down, one after the other, so others lead their partitions. The topic lost has no live replica
-in sync; the topic moved waits for broker 4, which is down.
+"""Provide a cluster in which brokers 1 and 2 were down, one after the other, so that others lead their partitions. The
+topic lost has no live replica in its ISR; the reassignment of the topic moved waits for broker 4, which is down.
 """
 
 
@@ -50,7 +50,7 @@ def write(cluster: EmbeddedCluster, count: int) -> None:
 
 
 async def on_topic(it: Driven, name: str) -> None:
-    """Move the cursor to a topic."""
+    """Move the cursor to the row of a topic."""
     await it.press("2", shows=name)
     names = sorted(("away", "lost", "moved", "well"))
     await it.until(lambda: all(each in it.text for each in names))

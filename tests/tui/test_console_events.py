@@ -1,4 +1,4 @@
-"""Tests of the pane of events: changes by others and by this console, their details, and their revert."""
+"""Tests of the pane of events: changes by others and by this console, their details, and how they are reverted."""
 
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec
@@ -21,7 +21,7 @@ cluster = worlds.cluster(
 
 
 async def watched(it: Driven) -> None:
-    """Go to the events, and wait until all parts have been read once."""
+    """Open the pane of events, and wait until the console has read each kind of data once."""
     await it.press("comma", shows="nothing has changed since")
     await it.until(lambda: not it.app.journal.events.gaps())
 
@@ -53,7 +53,9 @@ async def test_a_change_that_a_rule_warns_of_is_marked(cluster: ThreadedCluster,
 
 
 async def without_broker_3(cluster: ThreadedCluster, it: Driven) -> None:
-    """Stop broker 3 after all parts have been read, and go to its events."""
+    """Stop broker 3 after the console has read each kind of data, and wait until the pane shows that its replicas left
+    the ISR.
+    """
     await watched(it)
     cluster.run(lambda c: c.broker_down(3))
     await it.app.session.read_cluster()
@@ -107,7 +109,9 @@ async def test_kinds_the_filter_and_what_has_no_way_back(cluster: ThreadedCluste
 
 
 async def test_the_newest_is_followed_until_the_cursor_leaves_it(cluster: ThreadedCluster, it: Driven) -> None:
-    """New rows come in at the top. The cursor on the first row follows them, else the pane counts the hidden ones."""
+    """New events are added at the top. If the cursor is on the first row, it stays on the newest event; otherwise the
+    pane shows how many new events are hidden above.
+    """
     await watched(it)
     table: RowTable = it.app.view.table  # type: ignore[attr-defined]
 

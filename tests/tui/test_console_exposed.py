@@ -1,4 +1,4 @@
-"""Test that the console shows a connection that exposes the credentials."""
+"""Test that the console warns about a connection on which the credentials can be read by others."""
 
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.model.secret import Secret

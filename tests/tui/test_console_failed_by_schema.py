@@ -1,5 +1,6 @@
-"""Tests of a sink that fails after the schema of its topic changed: Now names the cause, leads to the schema, and fixes
-both. tests/broker/test_schema_walk.py does the same with a real worker and a real registry.
+"""Tests of a sink connector that fails after the schema of its topic changed: the pane Now names the cause, leads to
+the schema, and offers the fixes of both. tests/broker/test_schema_walk.py does the same with a real worker and a
+real registry.
 """
 
 import json
@@ -32,7 +33,7 @@ TRACE = """org.apache.kafka.connect.errors.ConnectException: Tolerance exceeded 
 Caused by: java.lang.IllegalArgumentException: Unknown field: email
 \tat org.apache.kafka.connect.transforms.ExtractField.apply(ExtractField.java:90)
 """
-"""The trace of a worker of Kafka 4.3."""
+"""The stack trace of a failed task, from a worker of Kafka 4.3."""
 
 
 def schema(*fields: object) -> str:
@@ -45,7 +46,7 @@ def create(cluster: ThreadedCluster, name: str) -> None:
 
 
 def fail(cluster: EmbeddedCluster) -> None:
-    """Fail the tasks of the sink that needs the field."""
+    """Let the tasks of the sink fail that requires the field."""
     assert cluster.connect is not None
     workers = cluster.connect
     sink = workers.state.connectors["emails"]

@@ -1,4 +1,4 @@
-"""Tests of `find`, which searches all panes for a text: Enter goes to the row, Esc goes back."""
+"""Tests of `find`, which searches all panes for a text: Enter opens the pane at the found row, Esc goes back."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ ACL = "allow User:checkout READ on topic orders"
 
 @pytest.fixture
 def cluster() -> Iterator[ThreadedCluster]:
-    """A cluster with two topics; `payments` sets a config."""
+    """Provide a cluster with two topics; `payments` has a config of its own."""
 
     def seed(running: EmbeddedCluster) -> None:
         for name in ("checkout.orders", "payments"):
@@ -28,7 +28,7 @@ def cluster() -> Iterator[ThreadedCluster]:
 
 
 async def found(it: Driven, text: str) -> None:
-    """Search for a text, and wait until all panes have been searched."""
+    """Search for a text, and wait until the console has searched all panes."""
     await it.command(f"find {text}")
     await it.until(lambda: "find " in it.lines[2] and "looking" not in it.text)
 

@@ -1,4 +1,6 @@
-"""Tests of the fleet: all contexts in one pane, read at a low rate, and only while the pane is open."""
+"""Tests of the pane of the fleet: it shows the state of the cluster of each context, read rarely, and only while the
+pane is open.
+"""
 
 import asyncio
 import socket
@@ -42,7 +44,7 @@ locked = worlds.cluster(ClusterSpec(brokers=1, super_users=frozenset({"User:a"})
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """The address of a listener that accepts connections and never answers."""
+    """Yield the ``host:port`` of a listener that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"127.0.0.1:{listening.getsockname()[1]}"
 
@@ -65,7 +67,7 @@ def clients() -> int:
 
 
 def row(it: Driven, name: str) -> str:
-    """Return the line of a context, without the cursor."""
+    """Return the line of a context, without the mark of the cursor."""
     return next((line[1:] for line in it.lines[4:] if line[1:].startswith(f"{name} ")), "")
 
 
@@ -188,7 +190,9 @@ async def test_a_cluster_is_read_again_at_its_pace_and_only_while_it_is_looked_a
 
 
 async def test_wrong_credentials_are_sent_once(healthy: ThreadedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Repeated logins would lock the account. The console also does not retry a cluster with the wrong id."""
+    """The console sends wrong credentials to a cluster only once, because repeated logins could lock the account. It
+    does not retry a cluster with the wrong id either.
+    """
     monkeypatch.setattr(fleet, "PACE", Pace(0.05, rest=0.0, from_begin=True))
     tried: list[str] = []
     look = fleet.Looks.look
@@ -212,8 +216,8 @@ EXEC = ASKS.replace("${prompt:its password}", "${exec:sh secret}")
 
 
 def logged_in(cluster: ThreadedCluster, folder: Path, *passwords: str) -> fleet.Looks:
-    """Return looks at a cluster whose secret comes from a command, which prints the passwords in order and then repeats
-    the last one.
+    """Return the reads of a cluster whose password comes from a command. It prints the given passwords in order, and
+    then the last one again and again.
     """
     (folder / "secret").write_text(
         "echo ran >> ran\nn=$(wc -l < ran)\nset -- "
@@ -226,7 +230,7 @@ def logged_in(cluster: ThreadedCluster, folder: Path, *passwords: str) -> fleet.
 
 
 async def looked(looks: fleet.Looks) -> Health:
-    """Look at the cluster, and repeat the look if a broker on a busy machine answers too late."""
+    """Read the state of the cluster; again if a broker answers too late, as on a busy machine."""
     async with asyncio.timeout(PATIENCE):
         while True:
             with suppress(RequestTimedOut, Unreachable, Disconnected):

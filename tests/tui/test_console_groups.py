@@ -1,5 +1,5 @@
-"""Tests of the panes of groups: trends, stuck partitions, members and their targets, on an embedded cluster and a
-model.
+"""Tests of the panes of groups: trends of their lag, partitions without progress, members and their target assignments,
+on an embedded cluster and a model.
 """
 
 import time
@@ -27,7 +27,7 @@ kinds = worlds.cluster(ClusterSpec(scenario="groups"), scope="module")
 
 
 class Clock:
-    """A clock that shows the given number of seconds after 2026-01-01."""
+    """A clock whose time is `seconds` seconds after the beginning of 2026."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -38,7 +38,9 @@ class Clock:
 
 @pytest.fixture
 def clock() -> Clock:
-    """A clock for the times of polls: a trend needs six seconds, a stuck partition twenty."""
+    """Provide a clock that sets the times of polls: a trend needs polls over six seconds, a partition counts as stuck
+    after twenty.
+    """
     return Clock()
 
 
@@ -47,7 +49,7 @@ def row(topic: str, number: int, committed: int, end: int, member: str = "m-1") 
 
 
 async def polled_with(it: Driven, clock: Clock, seconds: float, lag: GroupLag) -> None:
-    """Set the clock, and wait until a poll has found this lag of `billing`."""
+    """Set the clock to this time and the group `billing` to this lag, and wait until a poll has read it."""
     clock.seconds = seconds
     it.app.session.clock = snapshot_reader.Clock(clock, time.monotonic)
     it.client.groups["billing"] = lag
@@ -142,8 +144,8 @@ async def test_a_lag_that_shrinks_says_how_long_it_takes(clock: Clock) -> None:
 
 
 async def test_hostile_names_and_counts() -> None:
-    """A group with 100,000 partitions, 10,000 members and control characters in all names is drawn on small and large
-    screens.
+    """The console draws a group with 100,000 partitions, 10,000 members and control characters in all names, on small
+    and large screens.
     """
     evil = "\x1b[31m\u202e[bold]\x07"
     places = tuple((f"t{evil}", number) for number in range(100_000))
@@ -170,7 +172,7 @@ async def test_hostile_names_and_counts() -> None:
 
 
 standing = worlds.running(poisoned)
-"""A group whose next record was written long ago."""
+"""Provide a cluster with a group whose next record was written long ago."""
 
 
 async def test_a_group_that_is_opened_says_when_the_record_was_written_that_waits(standing: ThreadedCluster) -> None:

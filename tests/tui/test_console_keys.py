@@ -1,4 +1,4 @@
-"""Tests of keys, the command bar, filters, the live refresh, and errors."""
+"""Tests of keys, the command bar, filters, the regular refresh, and errors."""
 
 import asyncio
 from pathlib import Path
@@ -31,23 +31,25 @@ async def test_what_is_typed_ahead_goes_where_the_key_before_it_led(it: Driven) 
 
 
 SILENT = {"refresh", "back", "last", "topics", "internal"}
-"""Keys without effect here: all parts are read, there is no former place, the pane is open, all topics are shown."""
+"""Actions whose keys have no effect in this test: all data is fresh, there is no former place, the pane is open
+already, and all topics are shown.
+"""
 
 
 def shown(it: Driven) -> tuple[object, ...]:
-    """Return everything that a key can change: the screen, the place, the command bar, the screens above the panes, the
-    plan.
+    """Return everything that a key can change: the lines of the screen, the place, the command bar, the dialogs, and
+    the plan.
     """
     return it.lines, it.app.navigator.place, it.app.bar.line.is_open, len(it.app.screen_stack), it.app.session.plan
 
 
 def asks(it: Driven) -> bool:
-    """Return whether work that may end with a question is in progress."""
+    """Return whether work is in progress that may end with a question to the user."""
     return any(worker.name == "question" and not worker.is_finished for worker in it.app.workers)
 
 
 brokers = worlds.cluster(ClusterSpec(scenario="quiet", live=False))
-"""A cluster with rows in each pane."""
+"""Provide a cluster that has rows for each pane."""
 
 
 async def test_every_key_of_every_view_does_something_or_says_why_not(brokers: ThreadedCluster) -> None:

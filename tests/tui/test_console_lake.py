@@ -1,4 +1,4 @@
-"""Tests of history, drift and usage on the screen: with the sample lake and without a lake, and the edits that Enter
+"""Tests of history, drift and usage on the screen, with the sample lake and without a lake, and of the edits that Enter
 stages.
 """
 
@@ -35,12 +35,12 @@ def lake(sample: Lake, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 async def says(it: Driven, part: str) -> None:
-    """Wait until a text is on the screen, with or without line breaks."""
+    """Wait until a text is on the screen, also if line breaks divide it."""
     await it.until(lambda: part in " ".join(it.text.split()), part)
 
 
 async def to(it: Driven, part: str) -> None:
-    """Move the cursor to the first row that contains a text."""
+    """Move the cursor to the first row that contains the text."""
     view = it.app.view
     assert isinstance(view, TableView)
 
@@ -223,8 +223,8 @@ async def test_without_a_lake_what_changed_since_the_start_is_aligned(it: Driven
 
 
 async def test_older_changes_of_the_lake_stand_below_the_events(lake: str, it: Driven) -> None:
-    """Changes since the start come first, then the lake's. Enter reverts both. A filter by another kind hides the
-    lake's.
+    """The pane of events has the changes since the console's start first, and below them those in the lake. Enter
+    stages a revert of either. A filter by a kind that the lake does not have hides the lake's rows.
     """
     await it.until(lambda: it.app.journal.events.record is not None and not it.app.journal.events.gaps())
     it.client.cluster.configs[ORDERS]["retention.ms"] = "1000"

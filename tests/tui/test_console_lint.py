@@ -1,4 +1,4 @@
-"""Tests of the pane of findings, and of their row in Now, on a cluster with a few risks."""
+"""Tests of the pane of lint's findings, and of their row in the pane Now, on a cluster with a few risks."""
 
 import pytest
 
@@ -18,7 +18,9 @@ cluster = worlds.cluster(ClusterSpec(brokers=3, racks=RACKS, static_configs=FILE
 
 
 def wrong(running: EmbeddedCluster) -> None:
-    """Put a topic with one replica, and one whose min.insync.replicas equals its replicas."""
+    """Add two topics with a risk to the cluster: one with a single replica, and one whose min.insync.replicas equals
+    its number of replicas.
+    """
     running.state.put_topic(new_topic("cards", striped([1, 2, 3], 2, 1), [1, 2, 3]))
     running.state.put_topic(new_topic("carts", striped([1, 2, 3], 2, 3), [1, 2, 3]))
     running.state.alter_config(topic_resource("carts"), {"min.insync.replicas": "3"})
@@ -97,7 +99,7 @@ async def test_now_counts_them_in_one_row_that_is_no_trouble(
 
 
 async def test_what_a_finding_is_about_has_a_place(cluster: ThreadedCluster) -> None:
-    """Enter on a finding about a quota or a feature opens its pane."""
+    """Enter on a finding about a quota opens the pane of quotas, and on one about a feature that of features."""
 
     def more(running: EmbeddedCluster) -> None:
         running.state.alter_quota(QuotaEntity.of({"user": "alice"}), {"producer_byte_rate": 1.0})

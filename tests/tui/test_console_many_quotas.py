@@ -1,4 +1,6 @@
-"""Tests of a cluster with too many quotas to read them all: the tree reads a user's clients when the user is shown."""
+"""Tests of a cluster with too many quotas to read them all: the tree reads the quotas of a user's clients when the user
+is shown.
+"""
 
 import pytest
 
@@ -10,7 +12,7 @@ from tests.tui.model_client import ModelClient
 
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> ModelClient:
-    """A client of a cluster in which the number of quotas counts as too many."""
+    """Provide a client of a model cluster, and lower the limit so that its number of quotas counts as too many."""
     monkeypatch.setattr(refresh, "MANY_QUOTAS", 2)
     made = cluster()
     made.quotas[QuotaEntity.of({"user": "bob"})] = {"request_percentage": 50.0}
@@ -19,7 +21,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> ModelClient:
 
 
 async def opened(it: Driven) -> None:
-    """Go to the quotas and wait for the users."""
+    """Open the pane of quotas, and wait until it shows the users."""
     await it.press("4", shows="user bob")
 
 

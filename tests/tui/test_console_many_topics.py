@@ -1,5 +1,5 @@
-"""Tests of clusters with many topics: work on all topics runs outside the event loop, and the screen shows the same a
-moment later.
+"""Tests of clusters with many topics: the console computes over all topics outside of the event loop, and the screen
+shows the same as for few topics, a moment later.
 """
 
 import pytest
@@ -21,7 +21,7 @@ ALL = "exclamation_mark"
 
 @pytest.fixture(autouse=True)
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let one topic count as many."""
+    """Lower the limit so that one topic counts as many."""
     for module in (rate_reading, snapshot_reader, only_trouble, quotas, usage, table):
         monkeypatch.setattr(module, "MANY", 0)
 
@@ -33,7 +33,7 @@ cluster = worlds.cluster(
     worlds.topic("wide", striped([1, 2], 9, 2), brokers=[1, 2, 3]),
     down=(3,),
 )
-"""Three topics, and broker 3 is down; only the topic orders has replicas on it."""
+"""Provide a cluster with three topics whose broker 3 is down. Only the topic orders has replicas on it."""
 
 
 async def test_rows_are_put_in_order_and_in_their_own_again(it: Driven) -> None:

@@ -1,5 +1,5 @@
-"""Tests of marked rows: keys act on the shown ones, messages name the ones that a filter hides, and an apply ends the
-marks.
+"""Tests of marked rows: keys act on those that are shown, messages name those that a filter hides, and an apply removes
+the marks.
 """
 
 import pytest
@@ -16,7 +16,7 @@ SET = "set retention.ms=1d"
 
 
 def staged(it: Driven) -> list[str]:
-    """Return the names of the topics whose configs the plan sets."""
+    """Return the names of the topics whose configs the plan changes."""
     return sorted(str(s.edit.target.name) for s in it.app.session.plan.staged if isinstance(s.edit, SetConfig))
 
 
@@ -59,8 +59,8 @@ async def test_internal_topics_that_are_hidden_again_are_left_out_too() -> None:
 
 
 async def test_a_deletion_of_all_that_is_marked_spares_kafkas_own() -> None:
-    """A deletion of all marked topics omits Kafka's own, as a deletion by pattern does. Brokers do not call the topic
-    of remote storage internal, so the pane shows and marks it.
+    """The deletion of all marked topics omits Kafka's own topics, as a deletion by pattern does. One of them can be
+    marked: the topic of remote storage, which brokers do not return as internal.
     """
     made = cluster()
     made.topics |= {"__remote_log_metadata": 1, "__consumer_offsets": 1}

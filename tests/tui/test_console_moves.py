@@ -1,4 +1,4 @@
-"""Tests of the pane of moves: their progress, stuck moves with the reasons, and the operation that owns a move."""
+"""Tests of the pane of moves (reassignments): their progress, why one is stuck, and the operation that began one."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ RATE = "follower.replication.throttled.rate"
 
 @pytest.fixture
 def moving() -> Iterator[ThreadedCluster]:
-    """A cluster in which partition 0 moves to a dead broker, and partition 1 to a live one."""
+    """Yield a cluster in which partition 0 is moving to a broker that is down, and partition 1 to one that is up."""
     with run_in_thread(ClusterSpec(brokers=4)) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", PLACES, (1, 2, 3, 4))))
         running.run(lambda c: c.broker_down(4))
@@ -32,8 +32,9 @@ def moving() -> Iterator[ThreadedCluster]:
 
 
 async def on(cluster: ThreadedCluster, number_of: str) -> int:
-    """Begin a drain in another session if `number_of` is ``begun``, and return its number; else count open operations
-    and requests to them.
+    """If `number_of` is ``begun``, begin a drain in another session, and return the operation's number. Otherwise count
+    in the journal: open operations (``open``), those that were asked to cancel (``cancelling``) or to give up
+    (``gives up``), or the sum of their throttles in bytes per second (``throttle``).
     """
     addresses = tuple((host, int(port)) for host, port in (a.rsplit(":", 1) for a in cluster.bootstrap.split(",")))
     with AdminClient(ConnectionSettings(addresses)) as client:
@@ -65,7 +66,9 @@ async def test_a_move_that_is_stuck_says_why_and_is_cancelled(moving: ThreadedCl
 
 
 async def test_leaders_that_others_should_be_are_elected(moving: ThreadedCluster) -> None:
-    """A restarted broker is the preferred leader of a partition that it does not lead."""
+    """If a broker that was restarted is the preferred leader of a partition that it does not lead, the pane offers its
+    election.
+    """
     moving.run(lambda c: c.broker_down(3))
     moving.run(lambda c: c.broker_up(3))
     async with driven_on(moving, shows="orders") as it:
@@ -76,8 +79,8 @@ async def test_leaders_that_others_should_be_are_elected(moving: ThreadedCluster
 
 
 async def test_an_operation_is_in_the_header_and_asked_to_cancel(moving: ThreadedCluster) -> None:
-    """The first x explains the cancellation. The second one cancels in this console, because no other process works on
-    the operation.
+    """The first x on an operation explains what cancelling does. The second x cancels it in this console, because no
+    other process works on it.
     """
     number = await on(moving, "begun")
     async with driven_on(moving, shows=f"op {number} waiting") as it:
@@ -92,8 +95,8 @@ async def test_an_operation_is_in_the_header_and_asked_to_cancel(moving: Threade
 
 
 async def test_the_throttle_of_an_operation_is_changed_and_given_up_by_keys(moving: ThreadedCluster) -> None:
-    """The keys write commands into the bar, which the user sees before entering them. They take effect at the next poll
-    of the process that works.
+    """Keys write commands for an operation into the command bar, where the user sees them before pressing Enter. They
+    take effect at the next poll of the process that works on the operation.
     """
     number = await on(moving, "begun")
     async with driven_on(moving, shows=f"op {number} waiting") as it:
@@ -120,7 +123,9 @@ async def test_a_key_for_an_operation_says_where_there_is_none(moving: ThreadedC
 
 
 async def test_a_throttle_that_holds_up_a_copy_is_raised(moving: ThreadedCluster) -> None:
-    """F writes a command with a time limit into the bar."""
+    """F on a copy that a throttle delays writes a command into the command bar that raises the throttle for a limited
+    time.
+    """
     moving.run(lambda c: c.broker_up(4))
     moving.call(lambda c: c.state.alter_config(broker_resource(3), {RATE: "1000"}))
     async with driven_on(moving) as it:
@@ -138,7 +143,7 @@ async def test_a_throttle_that_holds_up_a_copy_is_raised(moving: ThreadedCluster
 
 
 def stuck_row() -> object:
-    """Return the row of a copy that has not grown for five minutes, under a throttle."""
+    """Return the row of a throttled copy that has not grown for five minutes."""
     from datetime import UTC, datetime, timedelta
 
     from console.present.moves import MoveRow

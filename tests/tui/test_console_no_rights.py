@@ -1,4 +1,6 @@
-"""Tests of the console of a principal without rights: no pane shows a number or a statement that kac can't know."""
+"""Tests of the console of a user without rights: no pane shows a number or a statement about data that kac could not
+read.
+"""
 
 from collections.abc import AsyncIterator
 

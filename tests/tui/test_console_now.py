@@ -1,4 +1,6 @@
-"""Tests of the pane Now: a cause is shown while it lasts, leads to its evidence, and can be fixed from its row."""
+"""Tests of the pane Now: it shows a cause as long as it lasts, and from its row the user can go to the evidence or
+stage the fix.
+"""
 
 import re
 from dataclasses import replace
@@ -29,7 +31,7 @@ async def test_a_healthy_cluster_says_what_was_looked_at(it: Driven) -> None:
 
 
 MOST_KEYS = 8
-"""The maximum number of keys from the alarm to the applied fix."""
+"""The most keys that the user may need from the alarm to the applied fix."""
 
 
 def throttled(running: EmbeddedCluster) -> None:
@@ -50,8 +52,8 @@ SKEW = "broker 3 does not lead 2 partitions"
 
 @pytest.mark.parametrize("title", [*TROUBLES, SKEW])
 async def test_from_the_alarm_to_green(cluster: ThreadedCluster, title: str) -> None:
-    """Of three causes one is selected, its fix staged and applied, and its row disappears, with at most `MOST_KEYS`
-    keys.
+    """One of three causes is selected, its fix is staged and applied, and its row disappears. All this takes at most
+    `MOST_KEYS` keys.
     """
     for trouble in TROUBLES.values():
         cluster.call(trouble)
@@ -189,8 +191,8 @@ async def test_a_broker_goes_down_while_it_is_watched(
 
 
 async def test_a_key_changes_nothing_for_a_row_that_the_cursor_fell_on(cluster: ThreadedCluster) -> None:
-    """If another client removes the row under the cursor, the next key only says so, and the key after that acts on the
-    new row.
+    """If another client resolves the cause under the cursor, so that the cursor is on another row, the next key only
+    says so; the key after it acts on this row.
     """
     cluster.call(impossible)
     cluster.call(throttled)
@@ -247,7 +249,9 @@ async def test_a_key_that_moves_shows_that_the_row_was_seen(cluster: ThreadedClu
 
 
 async def test_the_cursor_stays_with_what_has_another_name_now(cluster: ThreadedCluster) -> None:
-    """The cursor stays on a move whose row changes: its broker goes down, and another cause comes in above."""
+    """The cursor stays on the row of a reassignment although its cause gets another name, because its broker goes down,
+    and another cause is added above it.
+    """
     cluster.call(throttled)
     cluster.call(lambda running: running.state.put_topic(new_topic("moved", [(1, 2)], [1, 2, 3])))
     cluster.call(in_a_move)
@@ -278,7 +282,7 @@ async def test_the_worst_cause_has_the_cursor_also_when_the_one_before_has_anoth
 
 
 def in_a_move(running: EmbeddedCluster) -> None:
-    """Move moved/0 from 2 to 3; nothing is copied yet."""
+    """Begin to move the partition moved/0 from broker 2 to 3; nothing is copied yet."""
     topic = running.state.topics["moved"]
     moving = topic.partitions[0]._replace(replicas=(1, 3, 2), adding=(3,), removing=(2,))
     running.state.put_topic(replace(topic, partitions=(moving,)))

@@ -1,5 +1,5 @@
-"""Tests of operations on the screen: forecast, question, work in the background, and a later console that continues
-them.
+"""Tests of operations in the console: the forecast, the question, the work in the background, and another console that
+continues it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ SIZE = 3_000_000
 
 @pytest.fixture
 def cluster() -> Iterator[ThreadedCluster]:
-    """A cluster with four brokers in three racks. Each partition has 3 MB."""
+    """Provide a cluster of four brokers in three racks, with 3 MB in each partition."""
     with run_in_thread(ClusterSpec(brokers=4, racks={1: "a", 2: "b", 3: "c", 4: "c"})) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", PLACES, (1, 2, 3, 4))))
         logs = {("orders", number): PartitionLog(older_bytes=SIZE) for number in range(len(PLACES))}
@@ -39,13 +39,15 @@ def moving(cluster: ThreadedCluster) -> int:
 
 
 async def agreed(it: Driven, goal: str) -> None:
-    """Enter a goal in the command bar and agree to its forecast."""
+    """Enter a goal in the command bar, and answer the question after its forecast with yes."""
     await it.command(goal, shows="y begins, and works on it")
     await it.press("y")
 
 
 async def test_a_goal_shows_what_it_does_and_is_asked(cluster: ThreadedCluster, it: Driven) -> None:
-    """kac sends nothing before the answer. The whole question fits a terminal of 80×24."""
+    """The console shows the forecast of a goal and asks; before the answer it sends no change. The whole question fits
+    a screen of 80×24.
+    """
     await it.command("drain broker 3 throttle 50MB/s", shows="Begin on test: drain 3?")
     await it.shows("3 partitions, ≈ 8.58 MiB to copy; at least 1 s at the throttle")
     row = it.line("1 → 4").split()
@@ -68,7 +70,9 @@ async def test_why_it_has_to_wait_is_read_to_its_end(cluster: ThreadedCluster) -
 
 
 async def test_a_drain_from_the_alarm_to_its_end(cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """F on the cause writes the command; the operator's own plan stays as it is. The alarm waits no 10 minutes here."""
+    """F on the cause writes the drain into the command bar, and the staged plan of the user stays as it is. For this
+    test the alarm does not wait ten minutes.
+    """
     monkeypatch.setattr(brokers, "AWAY", timedelta(0))
     async with driven_on(cluster, start_pane="now") as it:
         await it.command("set topic orders retention.ms=1h")
@@ -91,7 +95,9 @@ async def test_a_drain_from_the_alarm_to_its_end(cluster: ThreadedCluster, monke
 
 
 async def test_a_console_that_is_closed_leaves_it_to_the_next(cluster: ThreadedCluster) -> None:
-    """The header shows the progress, leaving asks first, and W in the next console continues the operation."""
+    """While an operation runs, the header shows its progress, and the console asks before it is closed. In the next
+    console the key W continues the operation.
+    """
     async with driven_on(cluster) as it:
         await agreed(it, "drain broker 3 throttle 100kB/s")
         await it.until(lambda: moving(cluster) == 3)
@@ -125,7 +131,9 @@ async def test_where_nothing_is_to_be_done_that_is_said(it: Driven) -> None:
 
 
 async def test_keys_write_the_goal(cluster: ThreadedCluster) -> None:
-    """M writes the goal on a broker and on the cluster default, and n in the pane of moves."""
+    """The key M on a broker or on the brokers' default writes a goal into the command bar, and so does n in the pane of
+    moves.
+    """
     async with driven_on(cluster, start_pane="brokers") as it:
         await it.until(lambda: it.app.view.lines.cursor_index >= 0)
         await it.press("M")
@@ -146,7 +154,9 @@ async def test_a_context_that_asks_for_its_name_or_is_read_only_begins_nothing(c
 
 
 async def test_a_directory_is_drained_and_its_copies_are_seen() -> None:
-    """The forecast names directories. The pane has a row for each copy, and x on it stages that the replica stays."""
+    """The forecast of a drain of a log directory names directories. The pane has a row for each copy between
+    directories, and x on it stages that the replica stays where it is.
+    """
     with run_in_thread(ClusterSpec(brokers=2, static_configs={"log.dirs": "/data1,/data2"})) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", ((1, 2),), (1, 2))))
         running.call(lambda c: c.state.logs.update({("orders", 0): PartitionLog(older_bytes=SIZE)}))

@@ -1,4 +1,6 @@
-"""Tests of the graphs of the last half hour: the overview with its cursor in time, and the graphs in other panes."""
+"""Tests of the graphs of the last half hour: the overview, with a cursor that moves in time, and the graphs in other
+panes.
+"""
 
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from tests.tui.console_app import Driven, driven_on
 from tests.unit.test_throttling import line
 
 cluster = worlds.cluster(ClusterSpec(brokers=3), worlds.topic("orders", ((1, 2), (3, 1), (2, 3))), down=(3,))
-"""Two of three partitions are under-replicated."""
+"""Provide a cluster whose broker 3 is down, so that two of three partitions are under-replicated."""
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])
@@ -37,7 +39,9 @@ async def test_the_last_half_hour_is_drawn_and_leads_to_what_it_shows(
 async def test_it_begins_with_the_first_answer_whatever_pane_is_shown(
     cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The overview reads the parts that it needs, as triage does once it has begun."""
+    """The samples for the graphs begin with the first answer, whichever pane is open: until triage polls, the console
+    itself reads the data that they need.
+    """
     monkeypatch.setattr(watch, "SETTLES", 0.0)
     async with driven_on(cluster, start_pane="acls") as it:
         await it.until(lambda: "log_dirs" in it.app.session.snapshot.read_at)
@@ -59,7 +63,7 @@ async def test_what_throttles_kac_is_drawn_and_what_would_tell_of_others_said(cl
 
 
 async def test_clients_that_request_logs_name_are_drawn(cluster: ThreadedCluster, tmp_path: Path) -> None:
-    """The console reads the request logs whichever pane it opens with."""
+    """The graphs show the clients that the brokers' request logs name, whichever pane the console opens with."""
     log = tmp_path / "kafka-request.log"
     log.write_bytes(b"".join(line("loader", 20, second) + b"\n" for second in range(9)))
     async with driven_on(cluster, start_pane="topics") as it:
@@ -82,18 +86,20 @@ def throttled(it: Driven) -> object:
 
 
 FIRST = 99_999_996
-"""The slot, decades in the past, of a sample with which a column begins at every width."""
+"""The time slot of the first sample, decades in the past. A column of the graph begins with it, at every width of the
+screen.
+"""
 
 
 def put(it: Driven, values: list[float]) -> None:
-    """Replace the console's samples by these values."""
+    """Replace all samples of the console by these values, one for each time slot from `FIRST` on."""
     samples = tuple(Sample(FIRST + n, {Measure("offline"): value}) for n, value in enumerate(values))
     it.app.cluster.half_hour.known = HalfHour(samples)
     it.app.view.update()
 
 
 async def unwatched(it: Driven) -> None:
-    """Stop the polls, so that the samples stay."""
+    """Stop the console's polls, so that no samples are added."""
     for each in (it.app.triage, it.app.cluster.half_hour):
         each.begin = lambda: None  # type: ignore[method-assign]
     for worker in it.app.workers:
@@ -136,7 +142,7 @@ async def test_the_cursor_in_time_shows_each_value_and_the_changes_of_its_moment
 
 
 def value(it: Driven) -> str:
-    """Return the value next to the graph: in the line of the title, or in the graph's last line."""
+    """Return the value that is shown next to the graph, in the line of its title or in its last line."""
     y = it.lines.index(it.line("offline"))
     first, *others = it.lines[y : y + 6]
     last = next((line for line in others if not line[1:20].strip() or line[1:2].isdigit()), "")
@@ -145,7 +151,9 @@ def value(it: Driven) -> str:
 
 
 async def test_enter_on_a_moment_asks_for_a_screen_to_replay_on(cluster: ThreadedCluster) -> None:
-    """This console has no terminal to suspend; `tests/tui/test_look_back.py` has one."""
+    """Enter on a moment says that a replay needs a terminal, because this console has none to suspend.
+    `tests/tui/test_look_back.py` tests it with a terminal.
+    """
     async with driven_on(cluster, size=(120, 40), start_pane="now") as it:
         await it.until(lambda: it.app.triage.verdict is not None)
         await it.press("ctrl+g", shows="under-replicated")
@@ -212,7 +220,9 @@ async def test_where_no_graph_is_on_the_screen_the_keys_say_so(cluster: Threaded
 async def test_the_keys_move_in_nothing_that_is_not_drawn(
     incident: ThreadedCluster, pane: str, height: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The graph is not drawn if the list leaves only a few lines, which its details fill."""
+    """If the list leaves so few lines that its details fill them, the graph is not drawn, and the keys do not move its
+    cursor.
+    """
     monkeypatch.setattr(overview.half_hour, "own_values", sample_half_hour.own_values)
     async with driven_on(incident, size=(80, height), start_pane="now") as it:
         await it.until(lambda: it.app.triage.verdict is not None)
@@ -262,7 +272,9 @@ async def test_over_a_slow_link_graphs_are_sentences_that_stay_while_values_wave
 
 
 async def painted_of(it: Driven, values: list[float]) -> tuple[list[str], int]:
-    """Draw these samples. Return the lines of the half hour, and the number of regions that were painted."""
+    """Draw these samples. Return the four lines of the graph of the half hour, and how many regions of it were painted
+    again.
+    """
     parts: list[object] = []
     lines = it.app.view.query_one(".half-hour")
     lines.refresh = lambda *regions, **_: parts.extend(regions)  # type: ignore[assignment, method-assign]
@@ -312,7 +324,7 @@ async def test_beside_the_causes_it_is_drawn_from_where_details_stand_beside_the
 
 
 async def draw_own(it: Driven) -> None:
-    """Give each topic, group and broker two samples with the present values."""
+    """Give each topic, group and broker two samples, so that its own graph is drawn with its present values."""
     known = HalfHour().after(it.app.session.snapshot, it.app.session.clock.now())
     (last,) = known.own
     it.app.cluster.half_hour.known = known._replace(own=(last._replace(slot=last.slot - 1), last))
@@ -352,7 +364,9 @@ async def test_beside_a_table_that_leaves_no_lines_stand_its_graphs(cluster: Thr
 
 
 async def test_below_a_cause_stand_the_graphs_of_what_it_is_about(cluster: ThreadedCluster) -> None:
-    """Below a cause are the graphs of its subject, and below these the cluster's if the screen has lines for them."""
+    """Below the details of a cause are the graphs of its subject, and below them those of the cluster, if the screen
+    has lines for them.
+    """
     async with driven_on(cluster, size=(120, 40), start_pane="now") as it:
         await it.until(lambda: it.line("broker 3") != "")
         await unwatched(it)

@@ -1,5 +1,5 @@
-"""Tests of skips and deletions of records by commands: letters and files, with several statements on a line, and with
-reads of the screen in between.
+"""Tests of commands that skip or delete records: with dead letters and files, with several statements in a line, and
+with reads by the panes in between.
 """
 
 from pathlib import Path
@@ -31,12 +31,14 @@ link = worlds.link("cluster")
 
 @pytest.fixture(autouse=True)
 async def filled(link: Link) -> None:
-    """Write two records to `orders`, and commit the second's offset for the group billing. `orders.dlt` is empty."""
+    """Write two records to `orders`, and commit offset 1, that of the second one, for the group billing. The topic
+    `orders.dlt` is empty.
+    """
     await dead_letters.write(link, "orders", 0, [NewRecord(b"a", b"0"), NewRecord(b"b", b"1")])
 
 
 def letters(it: Driven) -> list[WriteRecords]:
-    """Return the staged batches of records."""
+    """Return the edits in the plan that write dead letters."""
     return [each for each in it.edits if isinstance(each, WriteRecords)]
 
 
@@ -64,7 +66,9 @@ async def test_letters_and_the_deletion_are_of_one_snapshot(cluster: ThreadedClu
 
 
 async def test_a_skip_is_not_staged_once_its_group_went_on(cluster: ThreadedCluster) -> None:
-    """The group commits after the letters were read, while a later statement of the line reads."""
+    """If the group commits a later offset after a skip's record was read, while a later statement in the line still
+    reads, the skip is not staged.
+    """
     async with driven_on(cluster, size=(160, 30), shows="orders.dlt") as it:
         went_on = dead_letters.gone_on("billing", ("orders", 0), 2)
         has_read = dead_letters.learnt_meanwhile(cluster, it.app.session, went_on)

@@ -1,4 +1,4 @@
-"""Tests of former changes on the screen: conflicts, the list of changes, reverts, and edits that are due."""
+"""Tests of former changes in the console: conflicts, the list of changes, reverts, and edits whose time has ended."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def journal() -> list[dict[str, Any]]:
 
 
 def make_due() -> None:
-    """Change the journal so that the first edit's time ended a minute ago."""
+    """Rewrite the journal so that the time of the first edit ended a minute ago."""
     (path,) = folder().iterdir()
     intent, *rest = path.read_text().splitlines()
     data = json.loads(intent)
@@ -143,7 +143,9 @@ async def test_without_a_journal_where_that_is_said() -> None:
 
 
 async def test_an_outcome_that_is_unknown_is_said_and_settled_by_a_read_that_shows_it() -> None:
-    """The process was killed before the response came, and its request is still on the way."""
+    """If kac was killed before the answer to a request came, the console says that the outcome is unknown, until a read
+    shows the change.
+    """
     client = ModelClient(cluster())
     async with driven(client) as it:
         await it.command("set topic payments retention.ms=1d")

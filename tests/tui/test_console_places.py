@@ -1,4 +1,6 @@
-"""Tests of the cursor in another entity, of the age of shown values, and of proposals for misspelt verbs."""
+"""Tests of where the cursor is after a change of the pane, of the age that is shown for values, and of proposals for
+misspelt verbs.
+"""
 
 import re
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Tests of the effects of a plan, which are shown below its rows and in the question before an apply."""
+"""Tests of the effects of a plan as the console shows them, below its rows and in the question before an apply."""
 
 import asyncio
 from typing import Any
@@ -48,7 +48,7 @@ async def test_what_can_not_be_read_is_said() -> None:
 
 
 class Slow(ModelClient):
-    """A client that answers `log_spans` only after `goes_on` is set."""
+    """A client that answers the operation `log_spans` only after the event `goes_on` is set."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -61,7 +61,7 @@ class Slow(ModelClient):
 
 
 class Denied(ModelClient):
-    """A client that may not read the log directories."""
+    """A client of a user who may not read log directories."""
 
     def _describe_log_dirs(self, *_: Any) -> Any:
         raise BrokerError(Failure("CLUSTER_AUTHORIZATION_FAILED", "", "Ask for DESCRIBE on the cluster."))

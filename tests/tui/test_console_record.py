@@ -1,4 +1,4 @@
-"""Tests of the flight record of the last half hour, which each console has in memory and can write to a file."""
+"""Tests of the flight record of the last half hour, which each console keeps in memory and can write to a file."""
 
 from importlib.metadata import version
 from pathlib import Path

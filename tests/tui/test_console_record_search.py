@@ -1,4 +1,6 @@
-"""Tests of a search on the screen: its progress, Esc, continuation, following, and the keys of a record."""
+"""Tests of a search for records in the console: its progress, stopping it by Esc, continuing it, following new records,
+and the keys for a record.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,16 +18,16 @@ from tests.support import worlds
 from tests.tui.console_app import Driven, driven_on
 
 many = worlds.cluster(ClusterSpec(scenario="quiet"), scope="module")
-"""The topic `FAILED_ORDERS` has 400 records in each of three partitions, led by three brokers."""
+"""Provide a cluster whose topic `FAILED_ORDERS` has 400 records in each of three partitions, led by three brokers."""
 poison = worlds.running(poisoned, scope="module")
 SEARCH = f"records {FAILED_ORDERS} where 'value.state == \"failed\"'"
 SLOW = Fault(Delay(15.0), api="fetch", broker=1)
-"""Broker 1 delays its answers to Fetch by 15 s."""
+"""Delays broker 1's answers to Fetch by 15 seconds."""
 
 
 @asynccontextmanager
 async def slow(cluster: ThreadedCluster) -> AsyncIterator[None]:
-    """Let one of three brokers delay its answers to Fetch inside the context."""
+    """Let broker 1, one of three, delay its answers to Fetch within the block."""
     cluster.call(lambda each: each.faults.add(SLOW))
     try:
         yield

@@ -1,5 +1,5 @@
-"""Tests of records on the screen: from a topic, a partition or a group's offset, with hidden contents, and undecodable
-ones.
+"""Tests of records in the console: opened from a topic, a partition or a group's offset, with masked contents, and with
+records that can't be decoded.
 """
 
 from console.embedded.brokers import ThreadedCluster
@@ -9,13 +9,13 @@ from tests.support import worlds
 from tests.tui.console_app import Driven, driven_on
 
 records = worlds.running(poisoned, scope="module")
-"""A cluster with a group that has stopped at a record that is not JSON."""
+"""Provide a cluster with a group that does not get past a record that is not JSON."""
 own_records = worlds.running(poisoned)
-"""A separate cluster of this kind for tests that write to it."""
+"""Provide another such cluster, for each test that writes to it."""
 
 
 def rows(it: Driven) -> list[str]:
-    """Return the first line of each record, without the lines that continue it."""
+    """Return the first line of each record in the list, without the lines in which it continues."""
     return [line for line in it.rows[1:] if line[:8].strip()]
 
 

@@ -1,4 +1,4 @@
-"""Tests of dead letters on the screen: the content of the topic, the question with warnings, and the operation to its
+"""Tests of dead letters in the console: the content of their topic, the question with warnings, and the redrive to its
 end.
 """
 
@@ -29,7 +29,7 @@ link = worlds.link("cluster")
 
 @pytest.fixture(autouse=True)
 async def filled(link: Link) -> None:
-    """Write 13 letters to `orders.dlt`: 12 from orders, which the groups billing and audit read, and one without
+    """Write 13 dead letters to `orders.dlt`: 12 from orders, which the groups billing and audit read, and one without
     headers.
     """
     letters = [NewRecord(b"k", b'{"n": %d}' % n, dead_letters.spring("orders", 0, n)) for n in range(12)]

@@ -1,4 +1,6 @@
-"""Tests of the console on a flight record: it shows the state of the chosen time, and can't stage or send edits."""
+"""Tests of the console on a flight record: it shows the state at the chosen time, and can neither stage nor send
+edits.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -28,7 +30,9 @@ pytestmark = pytest.mark.timeout(60)
 
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A record of three brokers; the third goes down and comes back, and a topic is created."""
+    """Provide a flight record of three brokers, during which broker 3 goes down and comes back, and a topic is
+    created.
+    """
     file = tmp_path_factory.mktemp("record") / "a.flight"
     with run_in_thread(ClusterSpec(brokers=3, static_configs=SHORT_SESSIONS)) as cluster:
         cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
@@ -64,7 +68,9 @@ def app_of(it: Driven) -> ReplayConsole:
 
 
 async def test_steps_and_jumps(record: Path) -> None:
-    """A step forward and back shows the same screen; at the ends of the record the console says so."""
+    """After a step forward and one back the screen is the same. At each end of the record the console says that there
+    is no further step.
+    """
     async with replaying(record) as it:
         await it.until(lambda: app_of(it)._shown is not None)
         first = app_of(it).at_ms
@@ -88,7 +94,7 @@ async def test_steps_and_jumps(record: Path) -> None:
 
 
 async def test_it_opens_where_brokers_had_answered(record: Path, tmp_path: Path) -> None:
-    """A record begins with failed connections, but the replay opens at the first answer."""
+    """If a record begins with failed connections, the replay opens at the first answer."""
     reader, file = FlightReader(record), tmp_path / "b.flight"
     first = reader.answer(0)
     writer = FlightWriter(file, structs.replace(reader.header, began_ms=first.at_ms - 9_000))
@@ -102,7 +108,7 @@ async def test_it_opens_where_brokers_had_answered(record: Path, tmp_path: Path)
 
 
 async def test_every_pane_and_the_events_are_of_that_time(record: Path) -> None:
-    """A topic is shown only at times after its creation."""
+    """In a replay a topic is shown only at times after its creation, in the panes and in the events."""
     async with replaying(record) as it:
         await it.press("2", shows="orders")
         assert "refunds" not in it.text
@@ -141,7 +147,9 @@ async def test_what_is_not_in_the_record_is_said_and_nothing_can_be_staged_or_se
 
 
 def test_nothing_is_tried_again_in_a_replay() -> None:
-    """If no broker answers, the console announces another try, and the replay names the keys of other times."""
+    """If no broker answers, a live console says when it tries again. A replay instead names the keys that lead to other
+    times.
+    """
     gone = Contact(lost=Failure("UNREACHABLE", "no broker answers", ""))
     assert "trying again by itself" in unread_text(gone, False, 80)
     assert unread_text(gone, False, 80, "replay").endswith("[ ] { } and :at TIME show other times of the record")

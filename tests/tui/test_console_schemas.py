@@ -1,4 +1,6 @@
-"""Tests of records with schemas on the screen: as hex first, and decoded once the registry has answered."""
+"""Tests of records with schemas in the console: it shows them as hex at first, and decoded after the registry has
+answered.
+"""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Tests of the pane of schemas: subjects, their uses, and two versions next to each other."""
+"""Tests of the pane of schemas: subjects, what uses them, and two versions next to each other."""
 
 import asyncio
 import json

@@ -1,4 +1,6 @@
-"""Tests of tiered topics on the screen: partitions show their remote offsets, and other topics do not mention tiers."""
+"""Tests of tiered topics in the console: their partitions show offsets in remote storage, and other topics show nothing
+about it.
+"""
 
 from console.embedded.brokers import ThreadedCluster
 from console.embedded.spec import ClusterSpec

@@ -1,4 +1,4 @@
-"""Tests of the pane of delegation tokens. The operator sees a token's HMAC once, and no file contains it."""
+"""Tests of the pane of delegation tokens. The user sees a new token's HMAC once, and no file contains it."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -36,7 +36,7 @@ def cluster(running: ThreadedCluster) -> ThreadedCluster:
 
 @asynccontextmanager
 async def as_alice(cluster: ThreadedCluster, size: tuple[int, int] = (80, 24)) -> AsyncIterator[Driven]:
-    """Open the console of the user alice, with a flight record in memory like kac's."""
+    """Open the console as the user alice, with a flight record in memory as in kac, and yield it."""
     settings = ConnectionSettings(
         parse_bootstrap(cluster.bootstrap), "SASL_PLAINTEXT", SaslSettings("PLAIN", "alice", ALICE["alice"])
     )
@@ -53,7 +53,7 @@ async def as_alice(cluster: ThreadedCluster, size: tuple[int, int] = (80, 24)) -
 
 
 async def made(it: Driven, words: str) -> str:
-    """Create a token with the pane's key; return its id."""
+    """Create a token by the key of the pane, with these words in the command; return the token's id."""
     before = it.app.session.snapshot.tokens.keys()
     await it.press("ctrl+k", shows="delegation tokens")
     await it.press("n")
@@ -94,14 +94,16 @@ async def test_tokens_that_come_and_go_are_events(cluster: ThreadedCluster) -> N
 
 
 def written(folder: Path) -> dict[Path, bytes]:
-    """Return path -> content of all files in a folder."""
+    """Return path -> content of all files in a folder and below."""
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 async def test_what_proves_a_token_is_in_no_file(
     cluster: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The HMAC is not in the journal, the log, the command history or the flight record."""
+    """After a token was created, its HMAC is neither in the journal nor in the log, the command history or the flight
+    record.
+    """
     for name in ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(tmp_path))
     record = tmp_path / "mine.kacflight"

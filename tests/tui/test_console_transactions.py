@@ -1,5 +1,5 @@
-"""Tests of the pane of transactions: it shows and explains hanging ones and stages their end, and refuses others with
-the reason.
+"""Tests of the pane of transactions: it shows and explains hanging ones and stages to end them. It refuses to end
+others, with the reason.
 """
 
 import pytest
@@ -12,11 +12,11 @@ from tests.support import worlds
 from tests.tui.console_app import driven_on
 
 hanging = worlds.cluster(clusters_of("transactions", ClusterSpec())["transactions"])
-"""A cluster with two hanging transactions, a young one and two healthy ones."""
+"""Provide a cluster with two hanging transactions, a young one and two healthy ones."""
 
 
 def stable_offset(cluster: ThreadedCluster) -> tuple[int, int]:
-    """Return the last stable offset and the end offset of the partition with the first hanging transaction."""
+    """Return (last stable offset, end offset) of the partition with the first hanging transaction."""
 
     def both(running: object) -> tuple[int, int]:
         log = running.state.logs[HANGING]  # type: ignore[attr-defined]

@@ -1,5 +1,5 @@
-"""Tests of the key `!`, which in every pane shows only the rows in trouble, by the rules of triage, and then all rows
-again.
+"""Tests of the key `!`. In every pane it hides all rows without trouble, by the rules of triage; pressed again, it
+shows all rows.
 """
 
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ cluster = worlds.cluster(
     worlds.topic("safe", striped([1, 2], 4, 2), brokers=[1, 2, 3]),
     down=(3,),
 )
-"""Two topics, and broker 3 is down; only the topic orders has replicas on it."""
+"""Provide a cluster with two topics whose broker 3 is down. Only the topic orders has replicas on it."""
 
 
 async def test_topics_and_partitions_in_trouble(it: Driven) -> None:

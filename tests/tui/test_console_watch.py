@@ -1,4 +1,4 @@
-"""Tests of the pane of watched subjects: topics, groups, brokers and connectors in one table."""
+"""Tests of the pane of watched entities: topics, groups, brokers and connectors in one table."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -48,7 +48,7 @@ async def opened(
 
 
 def shown(it: Driven) -> list[str]:
-    """Return the subjects of the rows."""
+    """Return the watched entities that have a row, in the order of the rows."""
     kinds = ("topic ", "group ", "broker ", "connector ", "schema ")
     lines = [line[1:] for line in it.rows[1:]]
     return [" ".join(line.split()[:2]) for line in lines if line.startswith(kinds)]
@@ -158,7 +158,9 @@ async def test_a_row_has_its_line_of_the_half_hour(troubled: ThreadedCluster) ->
 async def test_a_full_list_keeps_its_lines_of_the_half_hour(
     troubled: ThreadedCluster, width: int, is_wide: bool
 ) -> None:
-    """Details are next to the list only if they leave its columns enough width."""
+    """A list with rows in all lines keeps its graphs of the last half hour. Details are next to the list only if its
+    columns keep enough width.
+    """
     async with opened(worlds.settings(troubled), (width, 11), watch="shop") as it:
         await it.until(lambda: "leads" in it.row("broker 1 "))
         await it.settle()
@@ -184,7 +186,9 @@ async def test_hostile_names_are_only_text() -> None:
 
 
 async def test_at_rest_nothing_is_painted(troubled: ThreadedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The list has no topics, because their rates are known only after 15 s."""
+    """If no value changes, the console paints nothing. The test watches no topics, because their rates become known
+    only after 15 seconds.
+    """
     still = {"still": "broker *, group nobody, topic nothing, connector pg"}
     async with opened(worlds.settings(troubled), sets=still, watch="still") as it:
         await it.until(lambda: "disk" in it.row("broker 1 ") and "no such group" in it.text)

@@ -1,4 +1,6 @@
-"""Tests of the diff: its lines, the places of its cursor, and its speed with a hundred thousand changes."""
+"""Tests of the view of differences: its lines, the places at which its cursor stops, and its speed with a hundred
+thousand changes.
+"""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Test of docs/start.md: its keys, pressed on the demo, show the texts that the page names."""
+"""Test of docs/start.md: if its keys are pressed on the demo, the screen shows the texts that the page promises."""
 
 import argparse
 import re
@@ -23,7 +23,7 @@ NAMED = {"/": "slash", ":": "colon", ".": "full_stop", "?": "question_mark", "En
 
 
 def steps() -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the keys of each row, and the texts that the screen has to show."""
+    """Yield, for each row of the page's table, the keys to press and the texts that the screen must then show."""
     for press, shown in re.findall(r"^\| ([^|]*) ?\| ([^|]+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE):
         if press.strip() == "press":
             continue
@@ -35,7 +35,9 @@ def steps() -> Iterator[tuple[list[str], list[str]]]:
 
 @pytest.mark.parametrize("begins", ["whole", "with a broker down"])
 async def test_every_key_shows_what_the_page_says_while_things_go_wrong(begins: str) -> None:
-    """On the cluster of `make demo` a broker flaps, other clients change configs, and each pane polls."""
+    """The texts are also shown on the cluster of `make demo`, on which a broker goes down and comes back again and
+    again, other clients change configs, and each pane polls.
+    """
     (spec,) = cluster_specs(demo_parser().parse_args([])).values()
     walk = list(steps())
     assert spec.live

@@ -1,4 +1,6 @@
-"""Tests of resets of a group's offsets from its row: staged, predicted, applied and reverted, at 80×24."""
+"""Tests of resets of a group's offsets from its row in the console: staged, predicted, applied and reverted, on a
+screen of 80×24.
+"""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests of keys that terminals and shells reserve: Ctrl-Z, Ctrl-S, and Ctrl-Q after it."""
+"""Tests of keys that terminals and shells reserve: Ctrl-Z, Ctrl-S, and Ctrl-Q after Ctrl-S."""
 
 import asyncio
 import sys
@@ -72,7 +72,9 @@ async def test_ctrl_z_waits_for_a_change_that_is_on_its_way(cluster: ThreadedClu
 def test_ctrl_z_gives_the_shell_its_turn_and_fg_draws_all_again(
     cluster: ThreadedCluster, tmp_path: Path, own_home: Path
 ) -> None:
-    """Make runs the console and waits for it: Ctrl-Z stops both."""
+    """If make runs the console and waits for it, Ctrl-Z suspends both, and after `fg` the console draws the whole
+    screen.
+    """
     (tmp_path / "Makefile").write_text(f"look:\n\t@{sys.executable} -m console -b {cluster.bootstrap}\n")
     environ = {"HOME": str(own_home), "PYTHONPATH": str(ROOT), "PS1": "> "}
     with Tmux(tmp_path, environ) as tmux:

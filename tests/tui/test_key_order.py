@@ -1,4 +1,6 @@
-"""Tests of keys typed ahead: each sees the screen after the key before it, and arrives even if the wait fails."""
+"""Tests of keys that are typed ahead: each acts on the screen as it is after the key before it, and arrives even if
+waiting for that key's work fails.
+"""
 
 import asyncio
 import logging
@@ -18,11 +20,13 @@ TIMES = 20
 
 
 class Made(Widget):
-    """A widget that a worker mounts."""
+    """A widget that a worker adds to the screen."""
 
 
 class Hands(Widget, can_focus=True):
-    """A widget: `a` starts a worker that mounts another widget, and `b` records that one's height."""
+    """A widget in which the key `a` starts a worker that adds another widget, and the key `b` notes the height of that
+    widget.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +44,7 @@ class Hands(Widget, can_focus=True):
 
 
 class Mounting(KeysInOrder[None]):
-    """Many widgets, as in a pane."""
+    """An app with many widgets, as many as in a pane."""
 
     CSS = f"Hands {{ height: 1 }} Made {{ height: {HEIGHT} }}"
 
@@ -54,7 +58,7 @@ class Mounting(KeysInOrder[None]):
 
 
 class Line(KeysInOrder[None]):
-    """A line of text. is_full: set once the line is `abc`."""
+    """An app with a line of typed text. is_full: an event that is set when the line is `abc`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,7 +73,7 @@ class Line(KeysInOrder[None]):
 
 
 def type_in(app: KeysInOrder[None], keys: str) -> None:
-    """Send keys without pauses."""
+    """Send keys to the app without pauses."""
     for key in keys:
         event = events.Key(key, key)
         event.set_sender(app)

@@ -1,5 +1,5 @@
-"""Tests of the page of keys, which lists every key with an effect, and of the pictures in the docs, which a script
-takes.
+"""Tests that the page of keys lists every key that has an effect, and that the pictures in the docs are those that the
+script takes.
 """
 
 import re
@@ -50,7 +50,7 @@ def test_every_key_is_on_the_page_and_every_picture_is_taken_by_the_script() -> 
 
 
 def bound() -> list[str]:
-    """Return each key that kac's widgets and screens handle outside the keymap, as the page writes it."""
+    """Return each key that kac's widgets and screens handle outside of the keymap, in the page's spelling."""
     views = {view for key in KEYS for view in key.where} - {EVERYWHERE} | {FIND}
     places = (LineView, LazyTree, CommandBar, BarInput, Confirm, TextScreen)
     bindings = [each for place in places for each in place.BINDINGS if isinstance(each, Binding)]

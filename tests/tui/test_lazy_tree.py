@@ -1,5 +1,5 @@
-"""Tests of the tree: one line for each visible node, children that are fetched when a node is opened, and a cursor that
-stays on its node.
+"""Tests of the tree widget: it has a line for each visible node, fetches the children of a node when the node is
+opened, and keeps its cursor on the same node.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ Names = Mapping[str, Sequence[str]]
 
 
 class NamedNodes:
-    """A tree whose nodes are their names. Nodes in `unread` have children that must be fetched first."""
+    """A tree whose nodes are identified by their names. Nodes in `unread` have children that must be fetched first."""
 
     def __init__(self, names: Names, unread: Sequence[str] = ()) -> None:
         self.names = names
@@ -65,7 +65,7 @@ class Many:
 
 
 class ManyLeaves:
-    """A tree with two roots, the first with a million children."""
+    """A tree with two root nodes, the first of which has a million children."""
 
     def __init__(self) -> None:
         self.leaves = Many()
@@ -95,7 +95,9 @@ def stage(names: Names, unread: Sequence[str] = (), opened: Sequence[tuple[str |
 
 @st.composite
 def trees(draw: st.DrawFn) -> tuple[dict[str, list[str]], set[str], set[str]]:
-    """Return a tree of up to 30 nodes, its open nodes, and those of them whose children are unread."""
+    """Draw a tree of up to 30 nodes, as (its names, its open nodes, those open nodes whose children are not fetched
+    yet).
+    """
     count = draw(st.integers(0, 30))
     names: dict[str, list[str]] = {"": []}
     for number in range(count):
@@ -110,7 +112,7 @@ def trees(draw: st.DrawFn) -> tuple[dict[str, list[str]], set[str], set[str]]:
 def naive(
     names: Names, opened: set[str], unread: set[str], name: str = "", depth: int = 0
 ) -> Iterator[tuple[Hashable, int]]:
-    """Yield key and depth of each line, by a walk of the whole tree."""
+    """Yield (key, depth) of each visible line below the node `name`, by a simple walk of the whole tree."""
     for child in names.get(name, ()):
         yield child, depth
         if child in opened and child in unread:

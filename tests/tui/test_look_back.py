@@ -1,4 +1,4 @@
-"""Test of the replay of a moment of the last half hour: another process opens the console's own record on the same
+"""Test of replaying a moment of the last half hour: another process opens the console's own flight record on the same
 terminal.
 """
 

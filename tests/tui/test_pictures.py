@@ -1,4 +1,6 @@
-"""Tests of the pictures in the repository: they equal the console's present ones, except for times of day and ports."""
+"""Tests of the pictures in the repository: they equal those that the console draws now, except for times of day and
+ports.
+"""
 
 import subprocess
 import sys

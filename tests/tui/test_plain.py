@@ -1,4 +1,6 @@
-"""Tests of ``--plain``, the console as lines, on a terminal and in a pipe: it draws nothing, and all of it is text."""
+"""Tests of ``--plain``, the console as lines of text, in a terminal and in a pipe: it draws no screen, and its output
+is only text.
+"""
 
 import json
 import os
@@ -24,12 +26,14 @@ OTHERS = ("overview", "moves", "connectors", "schemas", "tokens", "transactions"
 
 
 def surroundings(**more: str) -> Mapping[str, str]:
-    """Return the environment of a console of this working tree."""
+    """Return the environment variables for a console that runs from this source tree. more: further variables."""
     return {**os.environ, "PYTHONPATH": str(ROOT), **more}
 
 
 def piped(lines: str, *options: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run a demo with lines on standard input."""
+    """Run the demo in ``--plain`` with these lines on standard input; return its result. options: further arguments.
+    more: further environment variables.
+    """
     return subprocess.run(
         [*DEMO, *options],
         input=lines,
@@ -43,7 +47,7 @@ def piped(lines: str, *options: str, **more: str) -> subprocess.CompletedProcess
 
 
 def without_controls(text: str) -> bool:
-    """Return whether a text has no control characters but line ends."""
+    """Return whether a text has no control characters other than line ends."""
     return not any(unicodedata.category(char) == "Cc" and char not in "\r\n" for char in text)
 
 
@@ -95,7 +99,9 @@ def test_a_trouble_is_heard_understood_mended_and_heard_to_be_gone() -> None:
 @pytest.mark.takes(16)
 @pytest.mark.usefixtures("own_home")
 def test_every_pane_is_a_numbered_list() -> None:
-    """Without a screen, each pane is a numbered list. In a pipe each line waits for the work of the line before it."""
+    """Each pane is printed as a numbered list. In a pipe, the console waits for the work of each line before it reads
+    the next.
+    """
     steps = [f"{pane}\n1\n" for pane in (*PANES, *OTHERS)]
     done = piped("".join([*steps, "topics\n/payments\n1\nenter\nback\nmore\nkeys\nkeys all\ngraphs\n"]), "--plain")
     assert done.returncode == 0, done.stderr
@@ -117,7 +123,9 @@ def test_every_pane_is_a_numbered_list() -> None:
 @pytest.mark.takes(6)
 @pytest.mark.usefixtures("own_home")
 def test_a_record_is_read_in_an_editor(tmp_path: Path) -> None:
-    """The editor has the terminal for itself: it gets the line that is typed while it runs, and kac the next one."""
+    """While an editor shows a record, it alone has the terminal: it gets the line that is typed then, and kac gets the
+    next one.
+    """
     seen, editor = tmp_path / "seen", tmp_path / "editor"
     editor.write_text(f'#!/bin/sh\necho opened\nread typed\necho "$typed" > {seen}\ncat "$1" >> {seen}\n')
     editor.chmod(0o700)
@@ -146,7 +154,9 @@ def test_a_record_is_read_in_an_editor(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("own_home")
 @pytest.mark.parametrize("mode", ["--plain", ""])
 def test_keys_that_interrupt_the_editor_do_not_end_kac(tmp_path: Path, mode: str) -> None:
-    """The terminal sends the signals of Ctrl-C and Ctrl-\\ also to kac, with lines and on the screen."""
+    r"""Ctrl-C and Ctrl-\ in the editor do not end kac, although the terminal sends their signals to kac too, both in
+    --plain and on the screen.
+    """
     editor = tmp_path / "editor"
     # "read" fails when a signal comes.
     wait = "until read typed; do :; done"
@@ -207,8 +217,8 @@ def test_what_a_pipe_stages_is_not_kept() -> None:
 
 @pytest.mark.usefixtures("own_home")
 def test_rows_are_sorted_by_the_names_that_are_told() -> None:
-    """`sort` also takes the titles of the screen's columns. For a wrong name kac lists the right ones, without the
-    pane.
+    """`sort` accepts the names that kac prints, and the titles of the screen's columns. For a wrong name kac lists the
+    right ones, and does not print the pane.
     """
     lines = "topics\nsort partitions\nsort part\nsort nonsense\ngroups\nsort behind\nsort lag\n"
     done = piped(lines, "--plain", "--scenario", "quiet")

@@ -1,4 +1,6 @@
-"""Tests of the first reads: they send nothing before they begin, and each result is used once."""
+"""Tests of the reads that begin before the console is drawn: nothing is sent before they begin, and each result is used
+once.
+"""
 
 import os
 import socket

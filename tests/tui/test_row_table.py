@@ -1,4 +1,6 @@
-"""Tests of the table: its lines, its messages, and a cursor that keeps its row when rows change."""
+"""Tests of the table widget: its lines, its messages, and its cursor, which stays on the same row when the rows
+change.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -35,7 +37,7 @@ def topics(numbers: Sequence[int]) -> ListRows[int]:
 
 
 class Counted(RowTable):
-    """A table that records the lines that it paints."""
+    """A table that notes which lines it paints."""
 
     def __init__(self, columns: Sequence[Column], rows: ListRows[int]) -> None:
         super().__init__(columns, rows)
@@ -319,7 +321,7 @@ orders = st.permutations(range(40)).flatmap(lambda order: st.integers(0, 40).map
 
 
 class Lines(NamedTuple):
-    """Lines that are their own keys."""
+    """Rows of text whose keys are the texts themselves."""
 
     keys: list[int]
 
@@ -401,7 +403,7 @@ words = st.text(alphabet="abAB-. ", max_size=6)
 
 
 def matches(query: str, text: str) -> bool:
-    """Return whether a text matches a filter, by a simple implementation."""
+    """Return whether a text matches a filter, by a simple implementation for comparison."""
     import re
 
     negated = query.startswith("!")
@@ -450,7 +452,7 @@ def test_a_view_finds_what_it_shows(order: list[int], chosen: set[int]) -> None:
 
 
 def value_of(text: str) -> float:
-    """Return the value of a rounded number with a unit."""
+    """Return the value of a rounded number with a unit prefix, such as ``1.5k``."""
     unit = "kMGTPEZY".find(text[-1])
     return float(text[:-1]) * 1000.0 ** (unit + 1) if unit >= 0 else float(text)
 
@@ -542,7 +544,9 @@ async def test_rows_that_fill_the_window_take_a_line_each() -> None:
 
 
 def test_a_column_is_not_stretched_far_beyond_its_texts_and_one_long_text_cuts_no_other() -> None:
-    """If a column were wider, the eye would lose the row on the way to the next column."""
+    """A column is not much wider than its texts, so that the eye does not lose the row on the way to the next column.
+    One long text does not cut off those of other columns.
+    """
     placed = lay_out(WHY, [30, 5], 190).placed
     assert placed[0].width == 30 + MOST_BLANK
     key = Column("key", "Key", min_width=28, max_width=60)

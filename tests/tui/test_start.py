@@ -1,7 +1,8 @@
-"""Tests of a start's size: its modules of kac, and its dataclasses, each of which takes a millisecond to define.
+"""Tests of how much the start of kac imports: the modules of kac, and the dataclasses in them, each of which takes a
+millisecond to define.
 
-`benchmarks/start.py` has the times. If a limit is exceeded, the failure lists the modules or classes: import them
-later, or make the values `msgspec.Struct`.
+`benchmarks/start.py` measures the times. If a limit is exceeded, the failure lists the modules or classes: import them
+later, or make the classes `msgspec.Struct`.
 """
 
 import subprocess
@@ -25,8 +26,8 @@ def bootstrap() -> Iterator[str]:
 
 
 RECORD = frozenset(f"console.flight.{name}" for name in ("memory", "record_file", "store"))
-"""Modules that the thread of the flight record loads a second after the first answer: on a slow machine before the
-first rows.
+"""Modules that the thread of the flight record imports a second after the first answer; on a slow machine this may be
+before the first rows are shown.
 """
 
 

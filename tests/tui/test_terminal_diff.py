@@ -1,4 +1,6 @@
-"""Tests of frames sent as differences: the terminal shows the same as if it had received each frame in full."""
+"""Tests of frames that are sent as differences from the previous frame: the terminal shows the same as if each frame
+were sent in full.
+"""
 
 import os
 import re
@@ -26,15 +28,15 @@ ROOT = Path(__file__).parents[2]
 
 
 class Cell(NamedTuple):
-    """A character with its style. A blank has only the visible part of the style."""
+    """A character of the screen with its style. Of a blank's style only the visible part is kept."""
 
     char: str
     pen: terminal_diff.Pen
 
 
 class ScreenModel:
-    """A terminal without autowrap, as ECMA-48 and VT102 describe it. colored_erase: erased cells get the background
-    colour.
+    """A model of a terminal without autowrap, as ECMA-48 and the VT102 define it. colored_erase: whether erased cells
+    get the current background colour.
     """
 
     def __init__(self, *, colored_erase: bool) -> None:
@@ -78,7 +80,7 @@ class ScreenModel:
 
     @staticmethod
     def part(row: list[Cell], place: int) -> None:
-        """Replace the other half of a wide character by a blank, if one half is overwritten."""
+        """If one half of a wide character at this place is overwritten, replace its other half by a blank."""
         halves = [place - 1] if row[place].char == "" else []
         halves += [place + 1] if place + 1 < WIDTH and row[place + 1].char == "" else []
         for half in halves:
@@ -143,7 +145,7 @@ line_texts = st.text(alphabet="ab  日é\u0301→", min_size=1, max_size=WIDTH)
 
 @st.composite
 def segments(draw: st.DrawFn) -> str:
-    """Return segments, each with its colours and a reset after it, no longer than a line of the terminal."""
+    """Draw a text of segments, each with its colours and a reset after it, no longer than a line of the terminal."""
     parts, left = [], WIDTH
     for _ in range(draw(st.integers(1, 4))):
         text = ""
@@ -164,12 +166,12 @@ def whole_lines(draw: st.DrawFn) -> str:
 
 
 moved = st.tuples(st.integers(-4, 4), st.integers(0, 3), st.integers(0, 3))
-"""The arguments of a scroll: lines to scroll by, and lines above and below that stay."""
+"""Draws the arguments of a scroll: by how many lines, and how many lines above and below stay in place."""
 
 
 @st.composite
 def sessions(draw: st.DrawFn) -> list[str]:
-    """Return a full frame, and then parts of frames and scrolls, like the frames of an app."""
+    """Draw a full frame, and then partial frames and scrolls, like those that an app sends."""
     lines = [draw(segments()) for _ in range(HEIGHT)]
     frames = ["\n".join(f"\x1b[{y + 1};1H{line}" for y, line in enumerate(lines)) + "\x1b[1;1H"]
     for _ in range(draw(st.integers(1, 5))):
@@ -217,9 +219,7 @@ graphs = st.lists(
 def test_a_graph_that_moves_to_the_left_between_other_texts(
     cells: list[str], by: int, start: int, behind: str, colored_erase: bool
 ) -> None:
-    """The terminal shows each frame of a graph that moves to the left, and the texts before and after the
-    graph stay.
-    """
+    """If a graph moves to the left, the terminal shows each of its frames, and the texts before and after it stay."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(terminal_diff, "LONG_LINE", 0)
         plain, lean = (ScreenModel(colored_erase=colored_erase) for _ in range(2))
@@ -234,7 +234,9 @@ def test_a_graph_that_moves_to_the_left_between_other_texts(
 
 
 def test_a_column_further_takes_a_few_bytes_for_each_line() -> None:
-    """A graph that moves by a column takes one deleted character for each line, next to other texts."""
+    """If a graph moves by one column, kac deletes a character in each of its lines, and does not send the lines again,
+    although other texts are next to it.
+    """
     diff = terminal_diff.TerminalDiff(200, 10, erases_in_color=True)
 
     def frame(first: int) -> str:
@@ -294,7 +296,7 @@ def test_terminals_that_erase_in_colour_are_known(term: str, erases: bool) -> No
 # -- in a real pseudo-terminal -----------------------------------------------------------------------------------------
 
 FRAME_END = b"\x1b[1;1H"
-"""The cursor's position after each frame."""
+"""The escape sequence at the end of each frame, which sets the position of the cursor."""
 
 APP = """
 from textual.app import App
@@ -340,7 +342,7 @@ Table().run()
 
 @contextmanager
 def table_in(folder: Path, *, mouse: bool = True) -> Iterator[Terminal]:
-    """Run the table in a terminal of 100×30; yield the terminal once the table is drawn."""
+    """Run the table in a terminal of 100 columns and 30 lines; yield the terminal after the table is drawn."""
     script = folder / "table.py"
     script.write_text(APP.replace("run()", f"run(mouse={mouse})"))
     environment = {"PYTHONPATH": str(ROOT), "COLORTERM": "truecolor", "PATH": os.environ["PATH"], "HOME": str(folder)}
@@ -371,7 +373,9 @@ def test_keys_and_changes_cost_few_bytes(tmp_path: Path) -> None:
 
 
 def test_the_mouse_is_reported_where_it_does_something(tmp_path: Path) -> None:
-    """Presses and the wheel are reported. Moves are not: each cell that the pointer passes would take 11 bytes."""
+    """The terminal is asked to report presses and the wheel of the mouse, but not its moves: each cell that the pointer
+    passes would take 11 bytes.
+    """
     with table_in(tmp_path) as terminal:
         assert b"\x1b[?1002h" in terminal.written
         assert b"\x1b[?1003h" not in terminal.written

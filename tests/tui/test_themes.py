@@ -1,4 +1,4 @@
-"""Tests of the themes: each has all styles, and all texts are legible."""
+"""Tests of the themes: each defines all styles, and all texts are legible in it."""
 
 import os
 import re
@@ -92,7 +92,9 @@ async def test_widgets_can_be_shown_in_any_theme(theme: str) -> None:
 
 
 async def test_a_new_theme_recolours_what_has_the_same_ground() -> None:
-    """A terminal with 16 colours may report a light background after the first lines are drawn."""
+    """If the theme changes after lines were drawn, they get its colours, even if the background stays the same: a
+    terminal with 16 colours may report a light background late.
+    """
     bar = CommandBar(highlight=lambda text: [(0, len(text), "key")])
     lines = TextLines()
     app = Stage(lambda: lines, lambda: bar, theme=ANSI.name)
@@ -109,14 +111,16 @@ async def test_a_new_theme_recolours_what_has_the_same_ground() -> None:
 
 
 def colors_of(app: Stage) -> set[int | None]:
-    """Return the numbers of the terminal's colours on the screen."""
+    """Return the numbers of the terminal's colours in which the screen's texts are drawn; None for a colour without a
+    number.
+    """
     strips = app.screen._compositor.render_strips()
     styles = [segment.style for strip in strips for segment in strip if segment.text.strip() and segment.style]
     return {style.color.number for style in styles if style.color is not None}
 
 
 def written(terminal: Terminal, sequence: str) -> None:
-    """Wait until a program has sent an escape sequence; fail after `PATIENCE` seconds."""
+    """Wait until a program has sent an escape sequence to the terminal. Fails after `PATIENCE` seconds."""
     deadline = time.monotonic() + PATIENCE
     while sequence.encode() not in terminal.written:
         assert time.monotonic() < deadline, terminal.text[-2000:]
@@ -125,7 +129,9 @@ def written(terminal: Terminal, sequence: str) -> None:
 
 @pytest.mark.usefixtures("own_home")
 def test_a_light_terminal_is_asked_and_answers() -> None:
-    """On a real terminal the report of the background is no key, and the keys around it are."""
+    """A real terminal's report of its background is not taken for keys, and the keys that are typed before and after it
+    arrive.
+    """
     white = "48;2;255;255;255"
     kept = {name: value for name, value in os.environ.items() if name not in ("COLORFGBG", "KAC_THEME", "NO_COLOR")}
     environment = {**kept, "TERM": "xterm-256color", "COLORTERM": "truecolor", "PYTHONPATH": str(ROOT)}

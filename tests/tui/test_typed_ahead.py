@@ -1,4 +1,6 @@
-"""Tests of each documented walk, typed in one write to a terminal: it has the same effect as key by key."""
+"""Tests of each sequence of keys in the docs: typed to a terminal in one write, it has the same effect as typed key by
+key.
+"""
 
 import json
 import os
@@ -18,17 +20,17 @@ from widgets.lean_driver import EscapeKeys
 
 ROOT = Path(__file__).parents[2]
 WRITE_DOWN = "\x1b[24~"
-"""The key F12."""
+"""The bytes of the key F12, which writes the screen to the file."""
 NAMED = {"slash": "/", "colon": ":", "enter": "\r", "escape": "\x1b", "minus": "-", "tab": "\t", "plus": "+"}
 CHANGES_BY_ITSELF = re.compile(r"\d\d:\d\d(:\d\d)?|127\.0\.0\.1:\d+|\d+ ms|▸")
 STEPS = re.compile(r"(?<=[:/])[^\r\t\x1b]+|[^\r\t\x1b]|[\r\t\x1b]")
 HOME = "\x1b\x1b\x1b2\x1bg"
-"""The keys that lead from the end of any walk to the start of the next one."""
+"""The keys that lead from the end of any sequence to the state in which the next one begins."""
 SET = ":set topic checkout.orders retention.ms=1d\r"
 
 
 def _pictures() -> list[str]:
-    """Return the walk of the README's pictures, up to the change by another client."""
+    """Return the keys for the README's pictures, up to the change by another client."""
     typed = ""
     for name, steps in take.WALKS["incident"].items():
         if name == "conflict":
@@ -40,7 +42,7 @@ def _pictures() -> list[str]:
 
 
 def _keys() -> list[str]:
-    """Return each key of docs/keys.md in the panes that have it, without the keys that end the console."""
+    """Return each key of docs/keys.md, in each pane that has it, without the keys that end the console."""
     walks = []
     for number, pane in enumerate(PANE_KEYS[:-2], 1):  # the last ones, Now and the events, change by the clock
         names = {"configs": "entities"}
@@ -90,7 +92,9 @@ class Typist:
         self.terminal = Terminal(command, cwd=ROOT, environment=environment)
 
     def shown(self) -> dict[str, object]:
-        """Return the content of the screen once all work is done, without the values that change by themselves."""
+        """Wait until all work is done; return the content of the screen, without the values that change by
+        themselves.
+        """
         self.terminal.send(WRITE_DOWN)
         deadline = time.monotonic() + PATIENCE
         while not self._into.exists() or self._into.read_text().count("\n") <= self._seen:
@@ -101,12 +105,14 @@ class Typist:
         return dict(json.loads(CHANGES_BY_ITSELF.sub("…", last)))
 
     def at_once(self, keys: str) -> dict[str, object]:
-        """Type all keys in one write."""
+        """Type all keys in one write; return what the screen then shows."""
         self.terminal.send(keys)
         return self.shown()
 
     def slowly(self, keys: str) -> dict[str, object]:
-        """Type key by key, each after the previous one is done; text in an open line in one write."""
+        """Type key by key, each after the work of the one before is done; return what the screen then shows. Text for
+        an open line of input is typed in one write.
+        """
         shown: dict[str, object] = {}
         for step in STEPS.findall(keys):
             self.terminal.send(step)

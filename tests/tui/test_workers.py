@@ -1,4 +1,6 @@
-"""Test of a screen's worker that ends before it began: nothing is left of it."""
+"""Tests of a screen's workers: one that is cancelled before its first step runs no code, and leaves no coroutine that
+was never awaited.
+"""
 
 import ast
 import gc

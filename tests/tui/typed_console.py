@@ -1,4 +1,4 @@
-"""A console on an embedded cluster in this terminal, for tests: F12 appends the screen and the plan to a file.
+"""A console on an embedded cluster in this terminal, for tests: the key F12 appends the screen and the plan to a file.
 
 ``python -m tests.tui.typed_console FILE``: each F12 writes a line of JSON, after all work of the keys before it is
 done.
@@ -29,21 +29,22 @@ from widgets.line_view import LineView
 
 
 class TypedConsole(Console):
-    """A console that writes its screen to a file."""
+    """A console that writes its screen to a file at each F12."""
 
     CSS_PATH = str(Path(sys.modules[Console.__module__].__file__ or "").with_name("app.tcss"))
     BINDINGS: ClassVar[list[BindingType]] = [Binding("f12", "write_down", priority=True)]
     into: Path
 
     def action_write_down(self) -> None:
-        """Start a worker that writes the screen, after all keys of the same burst."""
+        """Start a worker that writes the screen after all keys that were typed together with this one."""
         self.run_worker(self._write_down(), group="writing", name="writing")
 
     async def _write_down(self) -> None:
         """Wait until no work is in progress, and write the screen.
 
-        If rows come in while keys are typed, the cursor's line stays at its place on the screen, so the scroll offset
-        depends on the time. Therefore lists are written with the cursor in the middle, and then scrolled back.
+        If rows arrive while keys are typed, the cursor's line keeps its place on the screen, so the scroll offset
+        depends on the moment. Therefore scroll each list so that the cursor is in the middle, write it, and scroll it
+        back.
         """
         before = None
         moved: Counter[LineView] = Counter()
@@ -76,7 +77,7 @@ class TypedConsole(Console):
 
 
 def main() -> None:
-    """Run the console until it is ended."""
+    """Run the console until the user ends it."""
     half_hour.own_values = lambda *_: {}  # its samples depend on the console's start time
     logging.basicConfig(filename=Path(sys.argv[1]).with_suffix(".log"), level=logging.INFO)
     with run_in_thread(ClusterSpec(scenario="incident", cluster_id="typed-console-000000")) as cluster:

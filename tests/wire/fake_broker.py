@@ -1,4 +1,6 @@
-"""A server on loopback that misbehaves on purpose: half frames, silence, garbage, a cut at a chosen moment."""
+"""A server on loopback that misbehaves on purpose: it sends half frames, nothing or garbage, or cuts the connection at
+a chosen moment.
+"""
 
 import asyncio
 import ssl
@@ -23,7 +25,7 @@ ZOOKEEPER: Mapping[int, tuple[int, int]] = {key: KRAFT[key] for key in KRAFT if 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A request as it arrived. connection: the number of the client's connection, from 1 on."""
+    """A request as it arrived. connection: the number of the connection on which it came, from 1 on."""
 
     key: int
     version: int
@@ -34,12 +36,12 @@ class Received:
 
 @dataclass
 class Conversation:
-    """A connection of a client, to which a reply writes."""
+    """A client's connection to the fake broker, on which a reply can write."""
 
     writer: asyncio.StreamWriter
 
     async def answer(self, request: Received, body: bytes) -> None:
-        """Send a response with this body, in a frame with the header of a flexible version."""
+        """Send a response with this body to a request, in a frame with the response header of flexible versions."""
         await self.send(frame(request.correlation_id, body))
 
     async def send(self, data: bytes) -> None:
@@ -55,7 +57,7 @@ Reply = Callable[[Conversation, Received], Awaitable[None]]
 
 
 def frame(correlation_id: int, body: bytes) -> bytes:
-    """Return a response frame with its length and the header of a flexible version."""
+    """Return a response frame: its length, the response header of flexible versions, and the body."""
     return struct.pack(">ii", 5 + len(body), correlation_id) + b"\x00" + body
 
 
@@ -67,16 +69,18 @@ def answering(body: bytes) -> Reply:
 
 
 async def cut(conversation: Conversation, _request: Received) -> None:
-    """Reply as a broker that dies: cut the connection without a response."""
+    """Reply like a broker that dies: cut the connection without a response."""
     conversation.cut()
 
 
 async def silence(_conversation: Conversation, _request: Received) -> None:
-    """Reply as a broker that hangs: send no response, and keep the connection open."""
+    """Reply like a broker that hangs: send no response, and keep the connection open."""
 
 
 def metadata_body(brokers: Mapping[int, tuple[str, int]], controller: int) -> bytes:
-    """Return the body of a MetadataResponse v13 without topics, written by hand."""
+    """Return the bytes of a MetadataResponse v13 without topics, encoded by this function and not by kio. brokers: id
+    -> (host, port). controller: a broker id.
+    """
     listed = b"".join(
         struct.pack(">i", node) + _string(host) + struct.pack(">i", port) + b"\x00\x00"
         for node, (host, port) in brokers.items()
@@ -86,7 +90,9 @@ def metadata_body(brokers: Mapping[int, tuple[str, int]], controller: int) -> by
 
 
 def create_topics_body(*codes: int) -> bytes:
-    """Return the body of a CreateTopicsResponse v7, by hand, with a topic ``t0``, ``t1``… for each error code."""
+    """Return the bytes of a CreateTopicsResponse v7, encoded by this function and not by kio, with a topic ``t0``,
+    ``t1``… for each error code.
+    """
     topics = b"".join(
         _string(f"t{index}") + bytes(16) + struct.pack(">h", code) + b"\x00" + struct.pack(">ih", -1, -1) + b"\x01\x00"
         for index, code in enumerate(codes)
@@ -99,11 +105,12 @@ def _string(text: str) -> bytes:
 
 
 class FakeBroker:
-    """A broker that answers ApiVersions itself, and each further request with the next of its replies, or the last one.
+    """A broker that answers ApiVersions by itself, and each further request by the next of its replies; after the last
+    of them, by the last.
 
     Use as an asynchronous context manager; the port is chosen on entry.
 
-    received: the requests, except ApiVersions. connections: the number of connections made.
+    received: the requests, except ApiVersions. connections: the number of connections that clients have made.
     """
 
     def __init__(
@@ -125,16 +132,16 @@ class FakeBroker:
         return host, port
 
     async def arrived(self, count: int) -> None:
-        """Wait until a number of requests have arrived."""
+        """Wait, without a limit, until at least `count` requests except ApiVersions have arrived."""
         async with self._arrived:
             await self._arrived.wait_for(lambda: len(self.received) >= count)
 
     def stop_listening(self) -> None:
-        """Refuse new connections; open ones stay."""
+        """Refuse new connections from now on; open ones stay open."""
         self._server.close()
 
     def drop_clients(self) -> None:
-        """End every connection at once; new ones are accepted."""
+        """Cut all open connections at once; new ones are still accepted."""
         for writer in self._writers:
             writer.transport.abort()
 
@@ -175,8 +182,9 @@ class FakeBroker:
             writer.close()
 
     def _versions_frame(self, request: Received) -> bytes:
-        """Return an ApiVersionsResponse, written by hand: version 0, or 3 and newer. A broker answers a version that it
-        does not have in version 0, with its own range of this API (KIP-511).
+        """Return the frame of an ApiVersionsResponse, in version 0 or in the request's version from 3 on. As Kafka
+        does, answer a version that the broker does not serve in version 0, with the range of versions that it serves
+        (KIP-511).
         """
         lowest, highest = self.versions[API_VERSIONS]
         if not lowest <= request.version <= highest:

@@ -1,5 +1,5 @@
-"""An encoder of record batches and message sets, for forms that aiokafka's builder does not make: header values,
-markers, damage.
+"""An encoder of record batches and old message sets, for forms that aiokafka's builder can't make: certain headers,
+transaction markers, damage.
 """
 
 import gzip
@@ -15,7 +15,7 @@ from console.model.records import Header
 
 
 class Plain(NamedTuple):
-    """A record before it is encoded. delta: its offset minus the batch's first."""
+    """A record before it is encoded. delta: its offset minus the first offset of its batch."""
 
     delta: int
     time: int
@@ -25,7 +25,7 @@ class Plain(NamedTuple):
 
 
 def varint(number: int) -> bytes:
-    """Return a number as a zigzag varint, as protocol buffers write it."""
+    """Return a number as a zigzag varint, in the encoding of Protocol Buffers."""
     left, made = (number << 1) ^ (number >> 63), bytearray()
     left &= 2**64 - 1
     while left > 0x7F:
@@ -35,12 +35,14 @@ def varint(number: int) -> bytes:
 
 
 def sized(data: bytes | None) -> bytes:
-    """Return data with its length before it; length -1 for None."""
+    """Return the data with its length as a varint before it; only the length -1 for None."""
     return varint(-1) if data is None else varint(len(data)) + data
 
 
 def record(plain: Plain, base_time: int) -> bytes:
-    """Return a record of format v2, with its length before it."""
+    """Return the bytes of a record in format v2, with its length before it. base_time: the batch's first timestamp,
+    Unix milliseconds.
+    """
     headers = b"".join(sized(key) + sized(value) for key, value in plain.headers)
     body = b"".join(
         (
@@ -57,7 +59,9 @@ def record(plain: Plain, base_time: int) -> bytes:
 
 
 def xerial(data: bytes, block: int = 32 << 10) -> bytes:
-    """Return data in Snappy as snappy-java writes it. block: the bytes of data in each block."""
+    """Return the data compressed by Snappy, in the framing of snappy-java. block: the number of uncompressed bytes in
+    each block.
+    """
     made = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
     for at in range(0, len(data), block):
         part = bytes(cramjam.snappy.compress_raw(data[at : at + block]))
@@ -73,12 +77,17 @@ COMPRESS = {
     4: lambda data: bytes(cramjam.zstd.compress(data)),
     "raw snappy": lambda data: bytes(cramjam.snappy.compress_raw(data)),
 }
-"""Codec -> the function that compresses."""
+"""Codec -> the function that compresses bytes."""
 
 
 def batch_of(body: bytes, count: int, last_delta: int, *, base: int = 0, attributes: int = 0, **header: int) -> bytes:
-    """Return a batch of encoded and already compressed records. header: fields that differ from those of a batch
-    without a producer.
+    """Return a batch (format v2) of records that are already encoded and compressed.
+
+    Args:
+        count: the number of records that the header claims.
+        last_delta: the last offset minus the first.
+        base: the first offset.
+        header: fields that differ from those of a batch without a producer.
     """
     rest = struct.pack(
         ">hiqqqhii",
@@ -100,7 +109,9 @@ def batch_of(body: bytes, count: int, last_delta: int, *, base: int = 0, attribu
 def batch(
     records: Sequence[Plain], *, base: int = 0, codec: int | str = 0, attributes: int = 0, **header: int
 ) -> bytes:
-    """Return a batch of records; the codec ``raw snappy`` is snappy without blocks."""
+    """Return a batch of these records. codec: Kafka's number of the compression, or ``raw snappy`` for Snappy without
+    snappy-java's framing. base: the first offset.
+    """
     base_time = records[0].time if records else 0
     body = COMPRESS[codec](b"".join(record(each, base_time) for each in records))
     number = codec if isinstance(codec, int) else 2
@@ -111,13 +122,13 @@ def batch(
 
 
 def marker(base: int, producer: int, *, commit: bool) -> bytes:
-    """Return the control batch that ends a transaction."""
+    """Return the control batch that commits or aborts a transaction. base: its offset. producer: the producer id."""
     ended = Plain(0, 0, struct.pack(">hh", 0, int(commit)), struct.pack(">hi", 0, 0))
     return batch([ended], base=base, attributes=0x30, producer=producer, epoch=0)
 
 
 def message(offset: int, magic: int, time: int, key: bytes | None, value: bytes | None, attributes: int = 0) -> bytes:
-    """Return a message of an old message set."""
+    """Return a message of an old message set. magic: its format, 0 or 1. time: Unix milliseconds."""
 
     def old(data: bytes | None) -> bytes:
         return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data

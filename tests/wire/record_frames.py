@@ -1,8 +1,8 @@
-"""A recorder of the frames from real brokers that tests/wire/test_recorded_*.py replay.
+"""A recorder of request and response frames of real brokers, which tests/wire/test_recorded_*.py read.
 
 ``python -m tests.wire.record_frames`` starts a broker of each version, one after the other, and writes
-``tests/wire/frames/VERSION.json.gz``. The recording contains every API that the product uses, with success and with
-errors. It contains no password: the SCRAM credential consists of zero bytes.
+``tests/wire/frames/VERSION.json.gz``. The recording has every API that kac uses, with success and with errors. It
+contains no password: the SCRAM credential consists of zero bytes.
 """
 
 import asyncio
@@ -28,13 +28,13 @@ from tests.wire.recordings import VERSIONS, Recorded, Recording, write
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 SET, SUBTRACT = 0, 3
 LIMIT = 10
-"""The limit for a request, in seconds."""
+"""The most seconds that a request may take."""
 CLASSIC_GROUP = "billing"
 NEW_GROUP = "shipping"
 
 
 class Recorder:
-    """A recorder that sends the steps over a link, and keeps the exchanges under the steps' names."""
+    """Sends requests over a link, and keeps each exchange of request and response under the name of its step."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.kept: list[Recorded] = []
@@ -46,10 +46,10 @@ class Recorder:
         self.kept.append(Recorded(step, api, exchange))
 
     async def ask(self, step: str, api: str, *, until: Callable[[Any], bool] = lambda _: True, **fields: Any) -> Any:
-        """Send a request, keep the exchange under a step's name, and return the response.
+        """Send a request, keep the exchange under the name `step`, and return the response.
 
-        until: a condition on the response. Repeat the request until it holds, for at most `patience.PATIENCE` seconds,
-        and keep only the last exchange: in KRaft a broker takes a moment to see a change by the controller.
+        until: a condition on the response. Repeat the request until it is true, for at most `patience.PATIENCE`
+        seconds, and keep only the last exchange: in KRaft a broker learns of a change a moment after the controller.
         """
         self._step = (step, api)
         async with asyncio.timeout(patience.PATIENCE):
@@ -60,7 +60,7 @@ class Recorder:
 
 
 async def record(cluster: kafka_cluster.KafkaCluster) -> Recording:
-    """Run all steps in order, each on the state that the earlier ones left; return their recording."""
+    """Run all steps in order, each on the state of the cluster that the earlier ones left; return the recording."""
     address = cluster.addresses[0]
     recorder = Recorder(address)
     ask = recorder.ask
@@ -106,7 +106,7 @@ async def _the_cluster(ask: Ask) -> None:
 
 
 async def _topics(ask: Ask) -> UUID:
-    """Create topics, and return the id of orders."""
+    """Record the creation of topics; return the id of the topic orders."""
     make = {"timeout": LIMIT, "validate_only": False}
     checked = ("orders", 3, 9, [], [])
     await ask("topics checked", "create_topics", topics=[checked], timeout=LIMIT, validate_only=True)
@@ -235,7 +235,7 @@ async def _groups(ask: Ask, cluster: kafka_cluster.KafkaCluster) -> None:
 
 
 async def _group_of_the_new_protocol(ask: Ask, cluster: kafka_cluster.KafkaCluster) -> None:
-    """Record a group with the protocol of KIP-848, with Java's console consumer as its member."""
+    """Record reads of a group with the consumer protocol (KIP-848), whose member is Java's console consumer."""
     consumer = await asyncio.create_subprocess_exec(
         kafka_jars.java(), "-cp", f"{kafka_jars.jars(cluster.version)}/*",
         "org.apache.kafka.tools.consumer.ConsoleConsumer",
@@ -256,8 +256,8 @@ async def _group_of_the_new_protocol(ask: Ask, cluster: kafka_cluster.KafkaClust
 
 
 async def _transactions(ask: Ask, cluster: kafka_cluster.KafkaCluster, orders: UUID) -> None:
-    """Record a transaction that runs and is aborted, a transactional id without a transaction, and a marker for an
-    unknown producer.
+    """Record reads of a running transaction, which is then aborted, of a transactional id without a transaction, and
+    the writing of a marker for an unknown producer.
     """
     running = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id="till-1")
     idle = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id="till-2")
@@ -288,7 +288,9 @@ async def _transactions(ask: Ask, cluster: kafka_cluster.KafkaCluster, orders: U
 
 
 def _fetched(orders: UUID, offsets: dict[int, int]) -> dict[str, Any]:
-    """Return the fields of a Fetch of committed records from these partitions and offsets on, without waiting."""
+    """Return the fields of a Fetch request for committed records of the topic orders, without waiting for new ones.
+    offsets: partition -> first offset.
+    """
     wanted = [
         {"partition": number, "fetch_offset": offset, "partition_max_bytes": 1 << 16}
         for number, offset in offsets.items()
@@ -297,8 +299,8 @@ def _fetched(orders: UUID, offsets: dict[int, int]) -> dict[str, Any]:
 
 
 async def _records_deleted(ask: Ask, orders: UUID) -> None:
-    """Delete the records of partition 0 before offset 3, and all of partition 1; a deletion beyond the end of partition
-    2 is refused.
+    """Record deletions of the records before offset 3 in partition 0, of all records in partition 1, and one beyond the
+    end of partition 2, which is refused.
     """
     before = [("orders", [(0, 3), (1, -1), (2, 99), (9, 0)]), ("missing", [(0, 0)])]
     await ask("records deleted", "delete_records", topics=before, timeout=LIMIT)
@@ -306,7 +308,9 @@ async def _records_deleted(ask: Ask, orders: UUID) -> None:
 
 
 async def _records_written(ask: Ask, orders: UUID) -> None:
-    """Write a batch to partition 2, the same batch again, one after a gap, and one to a missing partition."""
+    """Record produce requests: a batch to partition 2, the same batch again, one with a gap in the sequence numbers,
+    and one to a missing partition.
+    """
     given = await ask(
         "producer id", "init_producer_id", transactional_id=None, transaction_timeout=timedelta(seconds=60)
     )
@@ -330,7 +334,9 @@ async def _records_written(ask: Ask, orders: UUID) -> None:
 
 
 async def _features(ask: Ask) -> None:
-    """Record only checks: of a level to which both releases may go back, and of a feature that neither knows."""
+    """Record validate-only changes of features: to a level that both releases allow as a downgrade, and of a feature
+    that neither release has.
+    """
     fine, check = ("group.version", 0, 2), {"timeout": LIMIT, "validate_only": True}
     await ask("features checked", "update_features", feature_updates=[fine], **check)
     await ask("features refused", "update_features", feature_updates=[fine, ("nope", 2, 1)], **check)
@@ -338,7 +344,9 @@ async def _features(ask: Ask) -> None:
 
 
 async def _registrations(ask: Ask, cluster: kafka_cluster.KafkaCluster) -> None:
-    """Record the registration of broker 2, which never runs, and the removal of it and of an unknown broker."""
+    """Record the registration of broker 2, which never runs, and that broker 2 and an unknown broker are
+    unregistered.
+    """
     (controller,) = cluster.controller_addresses
     apart = link.Link(settings.ConnectionSettings(bootstrap=(controller,)))
     try:
@@ -380,29 +388,29 @@ async def _moves_and_deletions(ask: Ask) -> None:
 
 
 def part_of(answer: Any, number: int) -> Any:
-    """Return a partition in the response to a Fetch of one topic."""
+    """Return partition `number` in the response to a Fetch of one topic."""
     (topic,) = answer.responses
     (found,) = (part for part in topic.partitions if part.partition_index == number)
     return found
 
 
 def is_throttled(answer: Any) -> bool:
-    """Return whether the quota refused a topic."""
+    """Return whether the response says that a quota refused one of the topics."""
     return any(each.error_code == ErrorCode.throttling_quota_exceeded for each in answer.responses)
 
 
 def has_override(answer: Any, index: int, key: str) -> bool:
-    """Return whether a dynamic config sets the key of a resource."""
+    """Return whether in the resource with this index in the response the key is set by a dynamic config."""
     return any(config.name == key and config.config_source in (1, 2, 3, 7) for config in answer.results[index].configs)
 
 
 def assigned(group: Any) -> int:
-    """Return the number of partitions that the group's members have."""
+    """Return the number of partitions that are assigned to all members of a group together."""
     return sum(len(topic.partitions) for member in group.members for topic in member.assignment.topic_partitions)
 
 
 def main() -> int:
-    """Record every version."""
+    """Record the frames of every version; return the exit code."""
     for version in VERSIONS:
         with kafka_cluster.KafkaCluster(version, brokers=1) as cluster:
             recording = asyncio.run(record(cluster))

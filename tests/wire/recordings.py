@@ -1,4 +1,4 @@
-"""Frames recorded from real brokers: the content of a file, and functions that write and read it."""
+"""Frames recorded from real brokers: the structure of a file, and functions that write and read it."""
 
 import gzip
 import json
@@ -20,7 +20,9 @@ VERSIONS = ("3.9.1", "4.3.0")
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An exchange. step: the name of the request in record_frames.py. The frames have no length prefix."""
+    """An exchange of a request and a response. step: the name of the request in record_frames.py. The frames have no
+    length before them.
+    """
 
     step: str
     api: str
@@ -28,17 +30,17 @@ class Recorded:
 
     @property
     def body(self) -> memoryview:
-        """The response after its header."""
+        """Return the response's bytes after its header."""
         return split_response(response_type(self.api, self.exchange.version), self.exchange.response)[1]
 
     def decode(self) -> Any:
-        """Return the response, decoded as the client decodes it."""
+        """Return the response decoded, by the same code as in the client."""
         return decode_body(response_type(self.api, self.exchange.version), self.body)
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """The exchanges with one broker. cluster_id, port: those of the broker."""
+    """All recorded exchanges with one broker. cluster_id, port: those of this broker."""
 
     kafka: str
     cluster_id: str
@@ -51,7 +53,7 @@ class Recording:
 
 
 def write(recording: Recording) -> Path:
-    """Write the file of a Kafka version, and return its path."""
+    """Write the recording into the file of its Kafka version, and return the path."""
     content = {
         "kafka": recording.kafka,
         "cluster_id": recording.cluster_id,
@@ -81,12 +83,14 @@ def _exchanges(rows: list[list[Any]]) -> Iterable[Recorded]:
 
 
 def named(items: Any, *attributes: str) -> dict[Any, Any]:
-    """Return the items by one attribute, or by several as a tuple."""
+    """Return value of an attribute -> item; for several attributes the keys are tuples of their values."""
     keys = [tuple(getattr(item, name) for name in attributes) for item in items]
     assert len(set(keys)) == len(keys)
     return {key[0] if len(key) == 1 else key: item for key, item in zip(keys, items, strict=True)}
 
 
 def errors(items: Any, *attributes: str) -> dict[Any, str]:
-    """Return the names of the items' errors, by one attribute of the items, or by several as a tuple."""
+    """Return value of an attribute -> the name of the item's error; for several attributes the keys are tuples of their
+    values.
+    """
     return {key: error_name(item.error_code) for key, item in named(items, *attributes).items()}

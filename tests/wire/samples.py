@@ -1,4 +1,4 @@
-"""Samples of any of kio's messages: every array has one element, and all error codes are equal."""
+"""Samples of all of kio's messages, in which every array has one element, and all error codes are the same."""
 
 import datetime
 import io
@@ -15,12 +15,12 @@ _EPOCH = datetime.datetime.fromtimestamp(1, tz=datetime.UTC)
 
 
 def sample(entity: type, code: int) -> Any:
-    """Return an instance of the entity in which all error codes are `code`."""
+    """Return an instance of a message class, or of a structure in one, in which all error codes are `code`."""
     return entity(**{field.name: _value(field.type, code) for field in fields(entity)})
 
 
 def written(entity: type, value: Any) -> bytes:
-    """Return the entity's bytes from kio's own writer."""
+    """Return the bytes of a message, encoded by kio's own writer. entity: the class of the message."""
     buffer = io.BytesIO()
     entity_writer(entity)(buffer, value)
     return buffer.getvalue()

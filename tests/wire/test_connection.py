@@ -1,4 +1,6 @@
-"""Tests of connections and frames: servers that misbehave, frames in pieces of all sizes, headers byte by byte."""
+"""Tests of connections and frames: servers that misbehave, frames that arrive in pieces of all sizes, headers byte by
+byte.
+"""
 
 import asyncio
 import dataclasses
@@ -53,7 +55,9 @@ def metadata(connection: Connection) -> AiokafkaRequest:
 
 @asynccontextmanager
 async def server(first_bytes: bytes, *, close: bool) -> AsyncIterator[tuple[str, int]]:
-    """Run a server that sends these bytes to each client, and then closes the connection, or stays silent."""
+    """Run a server that sends these bytes to each client, and then closes the connection if `close` is true, or sends
+    nothing more; yield its (host, port).
+    """
     done = asyncio.Event()
 
     async def talk(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -167,8 +171,8 @@ async def test_nothing_is_sent_on_a_lost_connection() -> None:
     [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-OpenSSH_9.2\r\n", b"\x15\x03\x03\x00\x02\x02\x50", bytes(8)],
 )
 async def test_a_server_that_is_no_broker_is_told_at_once(start: bytes) -> None:
-    """A client reports a server that is no broker at once, without waiting for the gigabytes that the first four bytes
-    announce.
+    """If a server's first bytes are not a broker's, the client reports it at once, and does not wait for the gigabytes
+    that the first four bytes announce as a length.
     """
     async with server(start, close=False) as address:
         with pytest.raises(ConnectFailed) as failed:
@@ -237,7 +241,9 @@ async def test_a_retired_connection_waits_for_what_it_still_carries() -> None:
 
 @given(st.floats(min_value=0.001, max_value=1e9))
 def test_a_session_is_renewed_in_time(lifetime: float) -> None:
-    """A session is renewed 5 to 15 % of its lifetime before its end; a short one two seconds before it, or halfway."""
+    """kac renews a session at a time between 15 and 5 % of its lifetime before its end; a short session two seconds
+    before its end, and a very short one halfway.
+    """
     left = lifetime - sasl.renewed_after(lifetime)
     assert left >= min(2.0, 0.5 * lifetime) * 0.999
     assert left >= 0.0499 * lifetime
@@ -247,7 +253,9 @@ def test_a_session_is_renewed_in_time(lifetime: float) -> None:
 # -- Responses on an open connection: frames of all sizes, in pieces of all sizes, and buffers no larger than the data -
 
 SIZES = (0, 1, 100, USUAL_BUFFER - 9, USUAL_BUFFER - 8, USUAL_BUFFER, 5 * USUAL_BUFFER + 3, 3_000_000, 7, 200_000, 1)
-"""Sizes of bodies: about that of the buffer, larger ones that make it grow several times, and small ones after them."""
+"""Sizes of response bodies in bytes: about that of the buffer, larger ones, for which the buffer grows several times,
+and small ones after them.
+"""
 
 
 def metadata_of(connection: Connection) -> AiokafkaRequest:
@@ -256,7 +264,9 @@ def metadata_of(connection: Connection) -> AiokafkaRequest:
 
 
 class Stream:
-    """A reply that waits for all requests, and sends all responses as one stream, cut at random places."""
+    """A reply of the fake broker: it waits for all requests, and then sends all responses as one stream, cut into
+    pieces at random places.
+    """
 
     def __init__(self, bodies: list[bytes], rng: Random) -> None:
         self._bodies = bodies
@@ -276,7 +286,9 @@ class Stream:
 
 @pytest.fixture(scope="module", params=["PLAINTEXT", "SSL"])
 def security(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """Provide the arguments of `connect` for a protocol, and under ``server`` the TLS context of the broker."""
+    """Provide the keyword arguments of `connect` for a security protocol, and as ``server`` the TLS context of the
+    broker.
+    """
     if request.param == "PLAINTEXT":
         return {"security_protocol": "PLAINTEXT", "server": None}
     folder: Path = tmp_path_factory.mktemp("authority")
@@ -302,8 +314,8 @@ async def test_frames_of_all_sizes_in_pieces_of_all_sizes(seed: int, security: d
 
 
 async def test_what_is_announced_is_not_claimed() -> None:
-    """The client does not reserve the hundred megabytes that a frame announces: the broker sends a thousand bytes and
-    ends the connection.
+    """If a broker announces a frame of a hundred megabytes, sends a thousand bytes and closes the connection, the
+    client has not reserved memory for the announced length.
     """
 
     async def promise(conversation: Conversation, request: Received) -> None:
@@ -399,8 +411,8 @@ names = st.text(max_size=300).filter(lambda name: len(name.encode(errors="ignore
 
 @given(ids, names)
 def test_a_flexible_request_header_is_version_2(correlation_id: int, client_id: str) -> None:
-    """A flexible request header keeps the old string format for the client id, and ends without tagged fields
-    (RequestHeader.json).
+    """A flexible request header still has the client id in the old string format, and ends with an empty section of
+    tagged fields (RequestHeader.json).
     """
     name = client_id.encode()
     wanted = struct.pack(">hhih", 32, 4, correlation_id, len(name)) + name + b"\x00"
@@ -506,8 +518,8 @@ def test_the_response_header_follows_from_the_request_for_every_message_of_kafka
 
 @pytest.mark.parametrize("api", sorted(THROTTLE_FIRST))
 def test_an_answer_says_first_for_how_long_its_client_is_throttled(api: str) -> None:
-    """From an API's version in `THROTTLE_FIRST` on, the throttle time is the first field of a response by Kafka's
-    schemas, and kac reads it; for older versions it is unknown.
+    """From the version in `THROTTLE_FIRST` on, the throttle time is the first field of an API's response in Kafka's
+    schemas, and kac reads it from there. For older versions kac does not know it.
     """
     lowest, highest = version_range(api)
     for version in range(lowest, highest + 1):

@@ -1,5 +1,5 @@
-"""Tests of kac's own decoders against kio's: partitions, topics, open codes, tags and messages of newer brokers,
-bounds.
+"""Tests of kac's own decoders, compared with kio's: partitions, topics, unknown error codes, tagged fields and messages
+of newer brokers, and bounds.
 """
 
 import random
@@ -149,7 +149,9 @@ def test_what_is_seldom_is_left_to_kio() -> None:
     [*(("list_offsets", each) for each in OFFSETS_VERSIONS), *(("describe_log_dirs", each) for each in DIRS_VERSIONS)],
 )
 def test_no_garbage_is_taken_for_an_answer(api: str, version: int) -> None:
-    """A decoder leaves cut or changed bytes to kio, or reads them as kio does, and reads none that kio refuses."""
+    """If bytes of a response are cut off or changed, kac's decoder leaves the response to kio or reads the same as kio.
+    It reads none that kio refuses.
+    """
     if api == "list_offsets":
         body = offsets_body(version, [(f"t{n}", [(0, 0, 5, 7), (1, 3, -1, -1)]) for n in range(2)])
         own, kio = own_offsets, kio_offsets
@@ -271,7 +273,7 @@ _LISTS = (
     (partition(13, 1), partition(13, 0)),
     (partition(13, 0, 5), partition(13, 1)),
 )
-"""Some lists begin alike, and some have the same length."""
+"""Lists of partitions in a response. Some begin with the same partitions, and some have the same length."""
 
 
 @given(st.lists(st.sampled_from(_LISTS), max_size=40))
@@ -309,7 +311,9 @@ def test_what_is_seldom_in_topics_is_left_to_kio() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_no_garbage_is_taken_for_topics(version: int) -> None:
-    """The decoder leaves cut or changed bytes to kio, or reads them as kio does."""
+    """If bytes of a Metadata response are cut off or changed, kac's decoder of topics leaves the response to kio or
+    reads the same as kio.
+    """
     body = topics_response(
         version, *(topic(version, f"t{n}", partition(version, 0), partition(version, 1)) for n in range(3))
     )
@@ -354,13 +358,15 @@ def test_a_known_error_code_reads_as_kio_reads_it(api: str) -> None:
 
 
 def in_milliseconds(entity: object) -> str:
-    """Return the text of an entity with its times as numbers, as open readers return times that can't be null."""
+    """Return a message as text, in which the datetime of 1,000 ms is written as the number 1000. kac's readers with
+    open codes return it so if a time can't be null.
+    """
     return repr(entity).replace("datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.timezone.utc)", "1000")
 
 
 def test_a_time_that_is_none_is_read() -> None:
-    """kac reads the start time -1, which brokers send for a transactional id without a transaction and on which kio
-    raises.
+    """kac reads the start time -1, which brokers send for a transactional id without a transaction. kio itself raises
+    an error for it.
     """
     kio = response_type("describe_transactions", 0)
     opened = with_open_codes(kio)
@@ -373,8 +379,8 @@ def test_a_time_that_is_none_is_read() -> None:
 
 
 def test_kio_itself_refuses_it() -> None:
-    """kio raises on an unknown error code, which is the reason for open codes: once kio keeps unknown codes,
-    console.wire.frames is not needed.
+    """kio itself raises an error for an unknown error code. When this test fails, because kio keeps such codes,
+    console.wire.frames is no longer needed.
     """
     kio = response_type("describe_configs", 4)
     data = written(with_open_codes(kio), sample(with_open_codes(kio), NEWER_THAN_KIO))
@@ -419,8 +425,8 @@ def test_a_message_of_known_fields_is_kept_as_it_is(api: str) -> None:
 
 
 def test_an_unknown_field_at_every_depth_loses_nothing() -> None:
-    """Unknown tagged fields at every depth of a response hide no other field: here in a DescribeConfigs v4 response by
-    hand, in a topic, a key and a synonym.
+    """If a response has unknown tagged fields at every depth, kac reads all its other fields. The test encodes a
+    DescribeConfigs v4 response with such fields in a topic, a key and a synonym.
     """
     tag = b"\x01" + UNKNOWN_TAG
     synonym = b"\x02s" + b"\x021" + b"\x05" + tag
@@ -436,8 +442,8 @@ def test_an_unknown_field_at_every_depth_loses_nothing() -> None:
 
 
 def test_a_known_tagged_field_stays_beside_an_unknown_one() -> None:
-    """kac reads a known tagged field next to an unknown one: in an ApiVersions v3 response without keys, tag 1 is the
-    epoch of the finalized features, and 99 is of a future version.
+    """kac reads a known tagged field next to an unknown one. In an ApiVersions v3 response without APIs, tag 1 is the
+    epoch of the finalized features, and tag 99 is unknown.
     """
     body = struct.pack(">h", 0) + b"\x01" + struct.pack(">i", 0)
     tags = b"\x02" + b"\x01\x08" + struct.pack(">q", 42) + UNKNOWN_TAG
@@ -488,7 +494,7 @@ def test_an_array_that_can_not_be_is_refused_before_room_is_made_for_it(count: i
 
 
 def test_counts_within_counts_are_refused_too() -> None:
-    """The decoder refuses a count of billions in an array within another array, in the flexible format."""
+    """The decoder refuses a count of billions of elements in an array inside another array, in the flexible format."""
     request = request_type("alter_partition_reassignments", 0)
     billions = b"\xff\xff\xff\xff\x0f"
     with pytest.raises(MalformedFrame):
@@ -501,8 +507,8 @@ def test_null_is_taken_where_it_may_be() -> None:
 
 
 def test_it_is_quick() -> None:
-    """The check of 12,000 keys of 4,000 topics takes much less time than their decoding; a slow machine meets the limit
-    too.
+    """The check of the bounds of a message with 12,000 keys of 4,000 topics takes less than half a second of CPU
+    time.
     """
     module = request_module("incremental_alter_configs", 1)
     keys = tuple(
@@ -544,7 +550,9 @@ def test_what_is_no_text_may_be_long() -> None:
 
 KIO_HAS = [("api_versions", 3), ("api_versions", 4), ("delete_groups", 1), ("delete_groups", 2),
            ("streams_group_describe", 0), ("describe_cluster", 2), ("list_groups", 5)]  # fmt: skip
-"""Versions that both kio and the definitions have: with and without tags, structures and numbers."""
+"""(API, version) pairs that both kio and kac's own definitions have: with and without tagged fields, structures and
+numbers.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -578,7 +586,9 @@ def test_they_are_declared_as_kio_declares_its_own(
 
 
 def shape(entity: Any, *, is_part: bool = False) -> Any:
-    """Return all that kio uses to read and write an entity; for a part of a message, without the message's data."""
+    """Return everything that kio's reader and writer use of a message class. is_part: whether it is a structure inside
+    a message, which has no API key and version.
+    """
     types = get_type_hints(entity, include_extras=True)
     own = {
         each.name: (each.metadata, each.default if "tag" in each.metadata else None, nested(types[each.name]))

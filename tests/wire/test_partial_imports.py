@@ -1,4 +1,4 @@
-"""Tests of the import of aiokafka's connection module alone, and of the output of its logger."""
+"""Tests that kac imports only aiokafka's connection module, and of the output of aiokafka's logger."""
 
 import subprocess
 import sys
@@ -8,7 +8,9 @@ from tests.support.patience import PATIENCE
 
 
 def run(code: str) -> str:
-    """Run code in a fresh interpreter, since that of the tests has imported everything; return the output."""
+    """Run code in a new Python interpreter, because that of the tests has imported everything already; return its
+    output.
+    """
     command = [sys.executable, "-c", textwrap.dedent(code)]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout
 

@@ -1,4 +1,6 @@
-"""Tests of the proposals' formats: byte by byte, and that each message reads back."""
+"""Tests of messages that exist only in proposals (KIPs): their format, byte by byte, and that each message reads back
+equal.
+"""
 
 from dataclasses import fields, is_dataclass
 from io import BytesIO
@@ -27,7 +29,7 @@ from tests.support.kafka_messages import entity
 # ends with the count of its tagged fields.
 
 Bytes = list[tuple[str, str]]
-"""Bytes as hexadecimal digits, and their meaning."""
+"""(hexadecimal digits of some bytes, their meaning) pairs, which together are a message."""
 
 
 def made(kind: Any, **given: Any) -> Any:

@@ -1,4 +1,6 @@
-"""Tests of record batches: encoded records read back; damage, bombs and any other bytes end in a line with a reason."""
+"""Tests of record batches: encoded records read back equal. Damage, decompression bombs and random bytes end in one
+line with a reason.
+"""
 
 import gzip
 import struct
@@ -31,7 +33,7 @@ TIMES = st.integers(-1, 2**42)
 
 @st.composite
 def plain_records(draw: st.DrawFn) -> list[Plain]:
-    """Draw the records of a batch, with gaps between their offsets as compaction leaves them."""
+    """Draw the records of a batch, with gaps between their offsets like those that compaction leaves."""
     made, delta = [], 0
     for _ in range(draw(st.integers(1, 12))):
         made.append(Plain(delta, draw(TIMES), draw(CONTENT), draw(CONTENT), draw(HEADERS)))
@@ -43,14 +45,14 @@ SCRATCH = Scratch()
 
 
 def quickly(batch: Batch, start: int) -> Iterator[Record]:
-    """Yield the records of a batch, decoded by the decoder in C."""
+    """Yield the records of a batch from offset `start` on, decoded by the decoder in C."""
     unpack(batch, SCRATCH)
     yield from unpacked_records(batch, SCRATCH, "t", 0, start)
 
 
 def read(data: bytes, start: int = -1) -> tuple[list[Record], list[str]]:
-    """Return all records in the bytes, and the reasons why others could not be decoded. Fail if the two decoders
-    differ.
+    """Return all records in the bytes from offset `start` on, and the reasons why others could not be decoded. Raises
+    AssertionError if the decoder in C and kac's own differ.
     """
     found: list[Record] = []
     why: list[str] = []
@@ -64,7 +66,9 @@ def read(data: bytes, start: int = -1) -> tuple[list[Record], list[str]]:
 
 
 def taken(made: Callable[[], Iterator[Record]]) -> tuple[list[Record], list[str]]:
-    """Return the records of a batch, and the reason if the rest could not be decoded."""
+    """Return the records that the iterator yields, and, in a list, the reason if it then raises because the rest can't
+    be decoded.
+    """
     found: list[Record] = []
     try:
         found.extend(made())
@@ -125,8 +129,8 @@ def test_what_aiokafka_encodes_comes_back(codec: int) -> None:
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", [0, 1, 2])
 def test_message_sets_of_old_logs_come_back(magic: int, codec: int) -> None:
-    """kac reads the message sets that aiokafka builds. aiokafka numbers compressed messages from 0; a broker puts the
-    last offset into the outer message.
+    """kac reads the message sets that aiokafka builds. aiokafka numbers the messages in a compressed one from 0; a
+    broker writes the last offset into the outer message.
     """
     builder = LegacyRecordBatchBuilder(magic=magic, compression_type=codec, batch_size=10**6)
     for place in range(5):
@@ -183,7 +187,7 @@ BYTES = st.binary(max_size=400)
 
 @st.composite
 def framed(draw: st.DrawFn) -> bytes:
-    """Draw batches with the right checksum and any content."""
+    """Draw the bytes of batches with a right checksum and random contents."""
     made = b""
     for _ in range(draw(st.integers(1, 3))):
         made += encoder.batch_of(
@@ -230,9 +234,9 @@ SHORT = st.none() | st.text(st.characters(max_codepoint=0x7F), max_size=20).map(
 def test_the_decoder_in_c_and_our_own_say_the_same_of_damaged_records(
     held: list[tuple[bytes | None, bytes | None, Any]], data: st.DataObject
 ) -> None:
-    """The decoder in C and kac's own return the same records and the same damage if bytes of records are changed under
-    a right checksum. All bytes are below 128, because the decoder in C reads another form of the attributes, which have
-    no meaning, if one is above.
+    """If bytes of records are changed but the checksum is right, the decoder in C and kac's own return the same records
+    and the same damage. All bytes are below 128: if the byte of a record's attributes, which has no meaning, is
+    above, the decoder in C reads it in another format.
     """
     made = b"".join(
         encoder.record(Plain(delta, 0, key, value, tuple(headers)), 0)
@@ -248,13 +252,13 @@ def test_the_decoder_in_c_and_our_own_say_the_same_of_damaged_records(
 # -- bombs -------------------------------------------------------------------------------------------------------------
 
 HUGE = 8 * MOST_UNPACKED
-"""256 MiB: twice as much as a test may allocate."""
+"""The size of the uncompressed data of a bomb in bytes, 256 MiB: twice as much as a test may allocate."""
 GIGABYTE = b"\x80\x80\x80\x80\x04"
-"""The length of a gigabyte, as snappy writes the length of unpacked data."""
+"""A gigabyte as the length of uncompressed data, in Snappy's encoding."""
 
 
 def bomb(codec: Any) -> bytes:
-    """Return a small body that claims a gigabyte, or decompresses to `HUGE`."""
+    """Return a small compressed body that claims to be a gigabyte, or is decompressed to `HUGE` bytes."""
     if codec == 1:
         member = gzip.compress(bytes(1 << 24), 9)
         return member * (HUGE >> 24)  # several members in a row

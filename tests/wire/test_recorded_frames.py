@@ -1,4 +1,4 @@
-"""Tests of the frames of real brokers, decoded as the client decodes them, against the known state of the brokers."""
+"""Tests of frames of real brokers: kac decodes them, by the client's code, to the state that the brokers were in."""
 
 import ast
 from operator import attrgetter
@@ -94,7 +94,9 @@ def test_finalized_features(recording: recordings.Recording) -> None:
 
 
 def test_features_that_were_checked(recording: recordings.Recording) -> None:
-    """Up to v1 each feature has its own result; v2 (Kafka 4) has one result for all, and names the wrong feature."""
+    """In the answer of UpdateFeatures up to v1 each feature has its own result. In v2 (Kafka 4) there is one result for
+    all, and its message names the wrong feature.
+    """
     checked, refused = recording["features checked"].decode(), recording["features refused"].decode()
     wrong = "Invalid update version 2 for feature nope. Local controller 1 does not support this feature."
     if recording.kafka == "3.9.1":
@@ -113,7 +115,7 @@ def test_features_that_were_checked(recording: recordings.Recording) -> None:
 
 
 def test_registrations(recording: recordings.Recording) -> None:
-    """Broker 2 was registered and never ran."""
+    """Broker 2, which was registered and never ran, can be unregistered; an unknown broker can't."""
     assert error_name(recording["broker unregistered"].decode().error_code) == "NONE"
     assert error_name(recording["unknown broker"].decode().error_code) == "BROKER_ID_NOT_REGISTERED"
     if recording.kafka == "4.3.0":  # DescribeCluster has fenced brokers from v2 on
@@ -222,7 +224,9 @@ def test_metadata(recording: recordings.Recording) -> None:
 
 
 def test_pages_of_partitions(recording: recordings.Recording) -> None:
-    """A page has at most two partitions."""
+    """With at most two partitions for a page, the first page of a topic with three partitions has two and names
+    partition 2 as the next; the second page has one, and names none.
+    """
     first, following = recording["partitions, first page"].decode(), recording["partitions, next page"].decode()
     assert (first.next_cursor.topic_name, first.next_cursor.partition_index) == ("orders", 2)
     (rest,) = following.topics
@@ -297,7 +301,9 @@ def test_loggers_and_client_metrics(recording: recordings.Recording) -> None:
 
 
 def test_config_resources(recording: recordings.Recording) -> None:
-    """Version 0 (Kafka 3.7 to 4.0) lists only client metrics, without a type; version 1 lists every type."""
+    """ListConfigResources version 0 (Kafka 3.7 to 4.0) lists only client metrics, without a type; version 1 lists
+    resources of every type.
+    """
     resources = recording["config resources"].decode().config_resources
     if recording.kafka == "3.9.1":
         assert [resource.resource_name for resource in resources] == ["fleet"]
@@ -455,7 +461,9 @@ def test_a_group_of_the_new_protocol() -> None:
 
 
 def test_offsets(recording: recordings.Recording) -> None:
-    """Four records were written to partition 0 and one to partition 1; all were read and committed."""
+    """The recorded answers have the offsets of four records in partition 0 and one in partition 1, all of which a group
+    has read and committed.
+    """
     (group,) = recording["committed"].decode().groups
     (topic,) = group.topics
     committed = {p.partition_index: p.committed_offset for p in topic.partitions}
@@ -495,14 +503,14 @@ def recording_of(request: pytest.FixtureRequest) -> Recording:
 
 
 def fetched(recording_of: Recording, step: str) -> dict[Any, Any]:
-    """Return the partitions in a step's Fetch of orders, by number."""
+    """Return partition -> its part of the answer, for the Fetch of the topic orders in this step."""
     (topic,) = recording_of[step].decode().responses
     assert topic.topic_id == named(recording_of["topics made"].decode().topics, "name")["orders"].topic_id
     return named(topic.partitions, "partition_index")
 
 
 def values(partition: Any) -> dict[int, bytes | None]:
-    """Return the values of the records by their offsets, without markers."""
+    """Return offset -> value of the records in a partition's part of an answer, without transaction markers."""
     return {
         record.offset: record.value
         for batch in record_batches.batches(partition.records)
@@ -512,13 +520,13 @@ def values(partition: Any) -> dict[int, bytes | None]:
 
 
 def markers(partition: Any) -> list[tuple[int, int, bool]]:
-    """Return offset and producer id of each marker, and whether it aborts."""
+    """Return (offset, producer id, whether it aborts) of each transaction marker in a partition's part of an answer."""
     found = [batch for batch in record_batches.batches(partition.records) if batch.control]
     return [(batch.base_offset, batch.facts.producer_id, batch.aborts) for batch in found]
 
 
 def producer_id(recording_of: Recording) -> int:
-    """Return the producer id of till-1, which wrote "paid"."""
+    """Return the producer id of the transactional id till-1, which wrote the record "paid"."""
     states = recording_of["transactions by id"].decode().transaction_states
     found: int = named(states, "transactional_id")["till-1"].producer_id
     return found
@@ -528,8 +536,8 @@ BY_PARTITION = {0: "NONE", 1: "NONE", 2: "OFFSET_OUT_OF_RANGE", 9: "UNKNOWN_TOPI
 
 
 def test_records(recording_of: Recording) -> None:
-    """Four orders are in partition 0 and one is in partition 1; "paid" is in partition 0, in an aborted transaction.
-    Reads of an unknown partition, and of an offset out of range, have errors.
+    """The recorded answers have four orders in partition 0 and one in partition 1, and "paid" in partition 0, in an
+    aborted transaction. Fetches of an unknown partition, and of an offset out of range, have errors.
     """
     partitions = fetched(recording_of, "records")
     assert {number: error_name(part.error_code) for number, part in partitions.items()} == BY_PARTITION
@@ -543,8 +551,8 @@ def test_records(recording_of: Recording) -> None:
 
 
 def test_records_deleted(recording_of: Recording) -> None:
-    """Records before offset 3 of partition 0 and all of partition 1 were deleted; partition 2 is empty, and 99 is
-    beyond its end.
+    """The recorded answers have the new first offsets: 3 in partition 0, and the end in partition 1. The deletion up to
+    offset 99 in partition 2, which is empty, has an error.
     """
     topics = named(recording_of["records deleted"].decode().topics, "name")
     orders = topics["orders"].partitions
@@ -555,7 +563,9 @@ def test_records_deleted(recording_of: Recording) -> None:
 
 
 def test_records_left(recording_of: Recording) -> None:
-    """The log contains the marker that a client wrote for producer 999999, which no coordinator knows."""
+    """After the deletions, the log still has the transaction marker that a client wrote for producer id 999999, which
+    no coordinator knows.
+    """
     partitions = fetched(recording_of, "records left")
     assert values(partitions[0]) == {3: b"order", 4: b"paid"}
     assert markers(partitions[0]) == [(5, producer_id(recording_of), True), (6, 999_999, True)]

@@ -1,4 +1,4 @@
-"""Tests of payloads with schemas: decoded to JSON, and encoded from it."""
+"""Tests of payloads with schemas, which kac decodes to JSON and encodes from JSON."""
 
 import io
 import json
@@ -65,13 +65,13 @@ AN_ORDER: dict[str, Any] = {
 
 
 def avro(schema: Any, *references: Any) -> Any:
-    """Return the decoder of payloads with a schema."""
+    """Return the decoder of payloads with this Avro schema. references: the schemas to which it refers."""
     texts = tuple(schemas.SchemaText("AVRO", json.dumps(each), each["name"]) for each in references)
     return avro_decoder(schemas.SchemaText("AVRO", json.dumps(schema), references=texts))
 
 
 def long(number: int) -> bytes:
-    """Return a number as Avro, and the indexes of Protobuf, have it."""
+    """Return a number as a zigzag varint, as in Avro's data and in the message indexes of Protobuf payloads."""
     left, made = (number << 1) ^ (number >> 63), bytearray()
     while left > 0x7F:
         made.append(left & 0x7F | 0x80)
@@ -80,7 +80,7 @@ def long(number: int) -> bytes:
 
 
 def written(schema: Any, value: Any) -> bytes:
-    """Return a payload that fastavro wrote."""
+    """Return a value as an Avro payload, encoded by fastavro."""
     out = io.BytesIO()
     fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
     return out.getvalue()
@@ -114,7 +114,7 @@ DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 2
 
 def test_a_decimal_has_all_its_digits_until_there_are_too_many() -> None:
     """kac shows all digits of a decimal of up to 1,024 bytes, which fastavro would round. It shows a longer one as
-    base64, because the time for the digits grows with the square of the bytes and blocks all other work.
+    base64: the time to compute the digits grows with the square of the length, and all other work would wait for it.
     """
     assert avro(DECIMAL)(long(10) + b"\x7f" * 10, None) == b'"6020924670237564909320.95"'
     most = long(1_024) + b"\x7f" * 1_024
@@ -134,8 +134,8 @@ def test_schemas_that_refer_to_others() -> None:
 
 
 def test_a_union_of_references_and_a_lone_name() -> None:
-    """kac decodes payloads of a union of references, and of a lone name, which Confluent's registry accepts as
-    schemas.
+    """kac decodes payloads whose schema is a union of references, or only the name of a reference. Confluent's registry
+    accepts both as schemas.
     """
     money = {"type": "record", "name": "shop.Money", "fields": [{"name": "cents", "type": "int"}]}
     note = {"type": "record", "name": "shop.Note", "fields": [{"name": "text", "type": "string"}]}
@@ -212,8 +212,8 @@ def test_a_fixed_too_small_for_its_precision_is_bytes() -> None:
 
 
 def test_a_value_that_its_schema_cannot_mean_leaves_the_others_as_they_are() -> None:
-    """kac does not convert a value that its logical type does not allow, and decodes the other fields. The values are a
-    date in the year 5,881,580, times before and after a day, and a text that is no UUID.
+    """If a value is not valid for its logical type, kac shows the underlying value, and decodes the other fields. The
+    values are a date in the year 5,881,580, times before and after a day, and a text that is no UUID.
     """
     kinds = [("int", "date"), ("int", "time-millis"), ("int", "time-millis"), ("string", "uuid")]
     fields = [{"name": f"f{n}", "type": {"type": t, "logicalType": of}} for n, (t, of) in enumerate(kinds)]
@@ -237,8 +237,8 @@ def test_a_value_that_its_schema_cannot_mean_leaves_the_others_as_they_are() -> 
 
 
 def test_names_that_java_takes() -> None:
-    """kac accepts the names that Java accepts: letters of any language, a name without its namespace, and a type nested
-    one level too deep.
+    """kac accepts the names in schemas that Java accepts: letters of any language, a name without its namespace, and a
+    type that is nested one level too deep.
     """
     symbols = {"type": "enum", "name": "E", "symbols": ["GRÜN", "A-B", "1"]}
     assert avro(symbols)(long(0), None) == '"GRÜN"'.encode()
@@ -267,7 +267,9 @@ SCHEMAS = st.recursive(
 
 @given(SCHEMAS, st.binary(max_size=60))
 def test_any_payload_is_decoded_or_refused(schema: Any, payload: bytes) -> None:
-    """The check refuses payloads that fastavro would decode with bytes left, or would decode without end."""
+    """kac decodes or refuses every payload. Its check also refuses those that fastavro would decode with bytes left
+    over, or would never finish decoding.
+    """
     try:
         made = avro(schema)(payload, None)
     except schemas.NotDecoded:
@@ -347,7 +349,7 @@ MONEY = schemas.SchemaText(
     "PROTOBUF", 'syntax = "proto3"; package shop; message Money { int32 cents = 1; }', "common/money.proto"
 )
 IN_ORDER = long(1) + long(1)
-"""The indexes of the second message."""
+"""The message indexes of the second message, in the newer encoding."""
 
 
 @pytest.fixture(scope="module")
@@ -358,7 +360,7 @@ def descriptors() -> bytes:
 
 @pytest.fixture(scope="module")
 def order(descriptors: bytes) -> Any:
-    """Provide the class of the second message, as other programs create it."""
+    """Provide the generated class of the second message of `PROTO`, as other programs use it."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     pool = descriptor_pool.DescriptorPool()
@@ -399,8 +401,8 @@ def test_each_type_of_protobuf(descriptors: bytes, order: Any) -> None:
 
 
 def test_indexes_of_older_serializers_and_of_apicurios(descriptors: bytes) -> None:
-    """kac reads the indexes of older serializers for Python and .NET, which write them without zigzag, and the names
-    that Apicurio's serializers write instead.
+    """kac reads the message indexes of older serializers for Python and .NET, which write varints without zigzag, and
+    the message names that Apicurio's serializers write in their place.
     """
     decode = protobuf_decoder(descriptors, MAIN)
     inner, order = b"\x08\x03", b"\x08\x07"
@@ -442,7 +444,9 @@ def test_names_of_messages_within_messages(descriptors: bytes) -> None:
 
 
 def test_descriptors_in_base64_are_a_schema_too(descriptors: bytes, order: Any) -> None:
-    """kac decodes payloads with descriptors in base64, which Confluent's serializer for Python registers as schemas."""
+    """kac decodes payloads whose schema is a file descriptor in base64, as Confluent's serializer for Python registers
+    it.
+    """
     from google.protobuf import descriptor_pb2
 
     files = {file.name: file for file in descriptor_pb2.FileDescriptorSet.FromString(descriptors).file}
@@ -484,8 +488,8 @@ message Bill {
 
 @pytest.fixture(scope="module")
 def bills() -> tuple[schemas.SchemaText, Any]:
-    """Provide a schema with imports for which serializers register no reference, and its class as other programs create
-    it.
+    """Provide a Protobuf schema that imports Google's types, for which serializers register no reference, and the
+    generated class of its message.
     """
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
@@ -510,7 +514,9 @@ def a_bill(bill: Any) -> Any:
 
 
 def test_googles_types_have_the_forms_of_json(bills: tuple[schemas.SchemaText, Any]) -> None:
-    """kac shows Google's well-known types in their JSON form, so a mask uses the same path as the shown JSON."""
+    """kac shows Google's well-known types in the form that Protobuf's JSON mapping gives them, so a mask uses the path
+    in the shown JSON.
+    """
     schema, bill = bills
     value = a_bill(bill)
     found = json.loads(decoder_of(schema)(long(0) + value.SerializeToString(), None))
@@ -551,8 +557,8 @@ def _decoder(schema: schemas.SchemaText) -> Any:
 
 
 def test_descriptors_import_what_is_known_too(bills: tuple[schemas.SchemaText, Any]) -> None:
-    """Descriptors in base64 may import Google's known types, for which serializers register no reference. kac refuses a
-    dependency that is no file's name.
+    """A file descriptor in base64 may import Google's well-known types, for which serializers register no reference.
+    kac refuses a dependency that is not the name of a file.
     """
     from google.protobuf import descriptor_pb2
 
@@ -613,7 +619,7 @@ def test_a_hostile_message_of_protobuf(descriptors: bytes, payload: bytes, why: 
 
 
 def nested(levels: int) -> bytes:
-    """Return an order with a number of nested parents."""
+    """Return the payload of an order with `levels` messages nested in each other."""
     made = b""
     for _ in range(levels):
         size, left = bytearray(), len(made)
@@ -695,7 +701,9 @@ GLOBAL, CONTENT = b"apicurio.value.globalId", b"apicurio.value.contentId"
 
 
 def framed(rest: bytes, indexes: bytes | None = None, **key: Any) -> schemas.Framed:
-    """Return a payload, and the key of its schema."""
+    """Return a payload split as kac does it: the key of its schema (from `key`), the bytes after it, and the message
+    indexes; None for no indexes.
+    """
     return schemas.Framed(schemas.SchemaKey(**key), rest, *(() if indexes is None else (indexes,)))
 
 
@@ -804,7 +812,7 @@ VALUES = st.fixed_dictionaries(
         "wait": st.binary(min_size=12, max_size=12),
     }
 )
-"""Values whose logical types are numbers and bytes, as other programs write them."""
+"""Values of logical types, in the numbers and bytes that other programs write for them."""
 RAW = fastavro.parse_schema(json.loads(json.dumps(WRITTEN_ORDER).replace("logicalType", "ignored")))
 
 

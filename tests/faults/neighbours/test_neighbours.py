@@ -1,4 +1,4 @@
-"""Tests of neighbours of faults: they have no trouble, and differ from a named fault in one fact."""
+"""Tests of the catalogue of neighbours of faults: healthy states that differ from a fault in one fact."""
 
 import pytest
 
@@ -25,7 +25,9 @@ async def test_with_the_fact_that_decides_it_is_named(name: str) -> None:
 
 
 def test_each_is_of_a_known_fault() -> None:
-    """The fault or its cause is in the catalogue, and each neighbour of a fault has another deciding fact."""
+    """The fault or the cause that a neighbour names is in the catalogue, and no two neighbours of a fault differ from
+    it in the same fact.
+    """
     causes = {name.cause for fault in FAULTS.values() for name in fault.named} | {rule.name for rule in RULES}
     for each in NEIGHBOURS.values():
         assert each.fault in FAULTS or each.fault in causes, each.name

@@ -1,4 +1,6 @@
-"""Tests that a reader of other tools' forms answers any file with wishes, or with problems and their lines."""
+"""Tests that kac, for any file in another tool's format, returns the wanted state, or problems with the numbers of
+their lines.
+"""
 
 import json
 from contextlib import suppress
@@ -62,7 +64,9 @@ def test_a_good_text_with_a_piece_replaced(text: str, data: st.DataObject) -> No
     DATA, st.sampled_from([{}, {"apiVersion": "kafka.strimzi.io/v1", "kind": "KafkaUser", "metadata": {"name": "a"}}])
 )
 def test_any_data(data: object, head: dict[str, object]) -> None:
-    """Each form that claims the data reads it, and none claims an empty document."""
+    """Each format that recognizes a document as its own reads it without an exception, and no format recognizes an
+    empty document.
+    """
     whole = {**data, **head} if isinstance(data, dict) else {**head, "spec": data}
     try:
         documents = read_documents(json.dumps(whole, ensure_ascii=False), "here")

@@ -28,7 +28,7 @@ def written(folder: Path, text: str) -> str:
 
 @pytest.mark.parametrize("text", [f"{TOPIC}---\n{USER}", TOPICCTL, ACLS], ids=["strimzi", "topicctl", "acls"])
 def test_a_file_is_compared_planned_and_applied(kac: Kac, tmp_path: Path, text: str) -> None:
-    """Other tools' files pass the same steps as kac's own, and have no difference after the apply."""
+    """diff, plan and apply accept files of other tools as they do kac's own; after the apply, a diff is empty."""
     file, plan = written(tmp_path, text), str(tmp_path / "plan.json")
     told = kac("diff", "-f", file, "--exit-code")
     assert told.code == 3, told.complaints
@@ -40,7 +40,9 @@ def test_a_file_is_compared_planned_and_applied(kac: Kac, tmp_path: Path, text: 
 
 
 def test_what_a_form_does_not_say_stays(kac: Kac, cluster: ThreadedCluster, tmp_path: Path) -> None:
-    """Settings that topicctl does not name stay; those that Strimzi's complete config does not name are unset."""
+    """The apply of a topicctl file keeps the configs that it does not name. That of a Strimzi resource deletes them,
+    because its config is complete.
+    """
     cluster.call(lambda one: one.state.alter_config(topic_resource(ORDERS), {"segment.ms": "600000"}))
     theirs = TOPICCTL.replace("name: orders", f"name: {ORDERS}").replace("partitions: 9", "partitions: 12")
     assert kac("apply", "-f", written(tmp_path, theirs), "--yes").code == 0
@@ -53,7 +55,9 @@ def test_what_a_form_does_not_say_stays(kac: Kac, cluster: ThreadedCluster, tmp_
 
 
 def test_what_operators_leave_alone_is_not_pruned(kac: Kac, cluster: ThreadedCluster, tmp_path: Path) -> None:
-    """The files mark a topic, and the limits and ACLs of a user, as not managed now."""
+    """--prune does not delete a topic, or the quotas and ACLs of a user, that the files mark as not managed at
+    present.
+    """
     entity = QuotaEntity.of({"user": "CN=billing"})
     cluster.call(lambda one: one.state.alter_quota(entity, {"producer_byte_rate": 5.0}))
     added = kac(
@@ -99,7 +103,9 @@ def test_the_cluster_is_that_of_the_label(
 
 
 def test_what_was_exported_changes_nothing(kac: Kac, cluster: ThreadedCluster, tmp_path: Path) -> None:
-    """A diff against the exported file is empty, and the export names what Strimzi's resources can't hold."""
+    """A diff of the cluster with its own export as Strimzi's resources is empty, and the export names what these
+    resources can't contain.
+    """
     cluster.call(lambda one: one.state.put_topic(new_topic("Odd_Name", ((1, 2),), (1, 2, 3))))
     file = str(tmp_path / "strimzi.yaml")
     done = kac("export", "--as", "strimzi", "--label", "west", "--output", file)
@@ -117,7 +123,9 @@ def test_what_was_exported_changes_nothing(kac: Kac, cluster: ThreadedCluster, t
 
 
 def test_configs_that_can_not_be_read_are_not_written_as_none(kac: Kac, cluster: ThreadedCluster) -> None:
-    """With an empty config, an operator would remove all overrides."""
+    """If kac can't read a topic's configs, it does not export the topic with an empty config: an operator would delete
+    all its overrides.
+    """
     fault = Fault(FailFor(29, frozenset({ORDERS})), api="describe_configs")
     cluster.call(lambda one: one.faults.add(fault))
     done = kac("export", "--as", "strimzi")
@@ -186,7 +194,7 @@ def test_a_reassignment_goes_alone(kac: Kac, reassignment: str, tmp_path: Path) 
 
 
 def test_a_group_of_quotas_is_one_entity(kac: Kac, cluster: ThreadedCluster, tmp_path: Path) -> None:
-    """A listing of Kafka has all limits of an entity, so limits that it does not name are removed."""
+    """A listing of kafka-configs has all quotas of an entity, so the apply deletes those that it does not name."""
     of = QuotaEntity.of({"user": "lister"})
     line = "Quota configs for user-principal 'lister' are consumer_byte_rate=2048.0"
     both = f"{line}, producer_byte_rate=1.048576E7\n"

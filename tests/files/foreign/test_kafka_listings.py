@@ -1,5 +1,5 @@
-"""Tests of the output of kafka-acls --list and kafka-configs --describe as files. Tests on real brokers check the
-samples.
+"""Tests of files with the output of kafka-acls --list and kafka-configs --describe. Tests on real brokers check that
+the samples are right.
 """
 
 from pathlib import Path

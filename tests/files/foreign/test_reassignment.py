@@ -1,4 +1,4 @@
-"""Tests of kafka-reassign-partitions' JSON."""
+"""Tests of files with the JSON of kafka-reassign-partitions."""
 
 from pathlib import Path
 
@@ -53,8 +53,8 @@ def test_what_is_given_twice_empty_or_generated_is_told(tmp_path: Path) -> None:
 
 
 def test_topics_to_move_say_no_place(tmp_path: Path) -> None:
-    """The file of --generate names no brokers, so it is refused; a list of topics in kac's own form gets the usual
-    message.
+    """The file for --generate is refused, because it names no brokers. A list of topics in kac's own format gets the
+    usual message.
     """
     theirs = '{"version": 1,\n "topics": [{"topic": "orders"}, {"topic": "returns"}]}'
     (said,) = problems(tmp_path, theirs)

@@ -1,5 +1,5 @@
-"""Tests of Strimzi's resources: their wishes, the refused and left out parts by name, and that written resources read
-back.
+"""Tests of Strimzi's resources as files: the wanted state that kac reads from them, the names of what it refuses or
+leaves out, and that resources which kac wrote are read back equal.
 """
 
 from collections.abc import Mapping
@@ -110,7 +110,7 @@ def test_a_limit_that_is_not_named_stays(tmp_path: Path) -> None:
 
 
 def test_a_key_with_all_commented_out_is_missing(tmp_path: Path) -> None:
-    """kac takes a key whose content is all commented out as missing, as Kubernetes does."""
+    """A key whose content is commented out completely counts as missing, as in Kubernetes."""
     bare = TOPIC.partition("  config:")[0]
     empty = bare.replace("  labels:", "  annotations:\n  labels:").replace(
         "replicas: 3", "replicas:\n  config:\n  # a: b"
@@ -127,7 +127,9 @@ def test_a_key_with_all_commented_out_is_missing(tmp_path: Path) -> None:
 
 
 def test_several_documents_and_lists_of_which_ours_stays_one_document(tmp_path: Path) -> None:
-    """A list may be kubectl's output, with the fields that the cluster adds to a resource."""
+    """kac reads a list of resources as kubectl prints it, with the fields that Kubernetes adds, as well as several
+    documents in a file.
+    """
     indented = "\n".join(f"    {line}" for line in TOPIC.splitlines())[4:]
     listed = f"apiVersion: v1\nkind: List\nitems:\n  - {indented}\n"
     assert wanted(tmp_path, listed).topics == wanted(tmp_path, TOPIC).topics
@@ -141,7 +143,9 @@ def test_several_documents_and_lists_of_which_ours_stays_one_document(tmp_path: 
 
 
 def test_older_versions_have_one_operation(tmp_path: Path) -> None:
-    """kac reads the field for one operation, which v1beta2 has, and refuses it in v1, which has only a list."""
+    """In v1beta2 kac reads the field `operation` of an ACL. In v1 it refuses this field, because there is only a list
+    of operations.
+    """
     older = USER.replace("/v1\n", "/v1beta2\n").replace("operations: [IdempotentWrite]", "operation: IdempotentWrite")
     assert wanted(tmp_path, older).acls == wanted(tmp_path, USER).acls
     newest = older.replace("/v1beta2\n", "/v1\n")
@@ -155,8 +159,8 @@ def test_older_versions_have_one_operation(tmp_path: Path) -> None:
     ["{type: scram-sha-512}", "{type: scram-sha-512, password: {valueFrom: {secretKeyRef: {name: a, key: b}}}}"],
 )
 def test_what_is_left_out_is_named(tmp_path: Path, authentication: str) -> None:
-    """kac names what it does not read: resources of other kinds, and passwords, which the operator generates or reads
-    from a Secret.
+    """kac names what it leaves out of the wanted state: resources of other kinds, and passwords, which the operator
+    generates or reads from a Secret.
     """
     others = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\n"
     scram = USER.replace("authentication:\n    type: tls", f"authentication: {authentication}")
@@ -176,8 +180,8 @@ def test_what_is_left_out_is_named(tmp_path: Path, authentication: str) -> None:
     ],
 )
 def test_what_the_operators_leave_alone_is_left_alone(tmp_path: Path, metadata: str, why: str) -> None:
-    """kac does not change topics and users whose resources Strimzi ignores or is deleting (`deletionTimestamp`, as
-    kubectl prints it).
+    """kac does not change topics and users whose resources are marked to be ignored by Strimzi, or are being deleted
+    (`deletionTimestamp`, as kubectl prints it).
     """
     theirs = f"{TOPIC}---\n{USER}".replace("  labels:", f"  {metadata}\n  labels:")
     assert notes(tmp_path, theirs) == [
@@ -261,8 +265,8 @@ def test_a_user_that_is_refused(tmp_path: Path, old: str, new: str, said: str) -
     ],
 )
 def test_a_template_is_called_one(tmp_path: Path, text: str, line: int) -> None:
-    """If a file has an error in YAML and looks like a template, the message names the error first, then the way to
-    render it.
+    """If a file has a YAML error and looks like a template, the message has the error, and then says how to render the
+    template.
     """
     (said,) = problems(tmp_path, text)
     assert said.startswith(f"file:{line}: ")
@@ -326,8 +330,8 @@ def read_back(text: str) -> Read:
 
 @given(WANTED | OF_USERS, st.text(max_size=8), st.sets(USERS, max_size=2))
 def test_what_is_written_is_read_back(state: Wanted, title: str, by_password: set[str]) -> None:
-    """What kac reads back from Strimzi's resources has no additional or different wishes, and `left_out` is empty only
-    if nothing is lost.
+    """What kac reads from the Strimzi resources that it wrote has nothing more and nothing else than the written state.
+    `left_out` is empty only if nothing of the state is missing.
     """
     written = strimzi_text(state, title, "west", (), by_password)
     assert all(char.isprintable() or char == "\n" for char in written.text)
@@ -362,8 +366,8 @@ CONNECTORS = st.dictionaries(
 
 @given(CONNECTORS)
 def test_connectors_that_are_written_are_read_back(connectors: Mapping[ConfigResource, WantedConnector]) -> None:
-    """Each connector is written whole or named with a reason, because the operator removes configs that a resource does
-    not list.
+    """kac writes a connector with its whole config, or names it with the reason why it can't: an operator deletes
+    configs that a resource does not list.
     """
     written = strimzi_text(Wanted(connectors=connectors), "", "west")
     back = read_back(written.text).wanted.connectors
@@ -419,7 +423,7 @@ def test_names_are_names_of_kubernetes(topics: dict[str, WantedTopic]) -> None:
 
 @given(OF_USERS, st.sets(USERS, max_size=2))
 def test_users_are_what_their_resources_are_called(state: Wanted, by_password: set[str]) -> None:
-    """The operators name a user after its resource, and a name occurs only once."""
+    """The resource of a user has the user's name, as Strimzi requires, and no name is used twice."""
     import yaml
 
     text = strimzi_text(state, "", None, (), by_password).text
@@ -437,7 +441,9 @@ def test_users_are_what_their_resources_are_called(state: Wanted, by_password: s
 
 
 def test_who_has_a_password_keeps_one() -> None:
-    """The user operator deletes the password of a user without authentication."""
+    """The resource of a user with a password has `authentication`, because the user operator deletes the password of a
+    user without it.
+    """
     names = ("alice", "bob", "carol", "CN=dave")
     limits = {QuotaEntity.of({"user": name}): {"producer_byte_rate": 5.0} for name in names}
     written = strimzi_text(Wanted(quotas=limits), "", None, (), {"alice", "dave", "eve"})
@@ -455,8 +461,8 @@ def test_who_has_a_password_keeps_one() -> None:
 
 @pytest.mark.parametrize("configs", [None, {"x.password": HIDDEN}, {"a": "\x1b"}])
 def test_a_topic_whose_configs_can_not_be_said_is_left_alone(configs: Mapping[str, Value] | None) -> None:
-    """An operator removes all configs that its resource does not list, and --prune would delete a topic without a
-    resource.
+    """If a topic's configs can't be written in a resource, the topic is neither changed by an operator, which deletes
+    all configs that a resource does not list, nor deleted by --prune, as one without a resource would be.
     """
     written = strimzi_text(Wanted({"orders": WantedTopic(3, 1, configs)}), "", None)
     assert '  annotations:\n    strimzi.io/managed: "false"\nspec:\n  partitions: 3\n' in written.text

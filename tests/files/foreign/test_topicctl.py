@@ -1,4 +1,4 @@
-"""Tests of topicctl's topics."""
+"""Tests of topicctl's topics as files."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
-"""Tests of neighbours of faults on real brokers: triage names no cause with trouble for the well form, and names the
-cause of the ill form, which differs in the deciding fact.
+"""Tests of neighbours of faults on real brokers. A neighbour has two forms that differ in one fact: the healthy one,
+for which triage names no trouble, and the faulty one, for which it names the cause.
 """
 
 import pytest
@@ -14,8 +14,8 @@ from tests.support.kafka_jars import RELEASES
 
 
 async def is_told_apart(lab: Laboratory, name: str) -> None:
-    """Check that triage names the expected causes and no trouble for the well form, and the expected cause for the ill
-    form.
+    """Check that triage names no trouble for the healthy form of a neighbour, only the expected causes, and that it
+    names the expected cause for the faulty form.
     """
     neighbour = REAL_NEIGHBOURS[name]
     well, ill = await tried_on(lab, neighbour)
@@ -41,7 +41,9 @@ def test_each_neighbour_is_made_or_it_is_said_why_not() -> None:
 
 
 def test_the_kept_results_are_of_these() -> None:
-    """The stored results have both forms of each neighbour."""
+    """If a neighbour has stored results for a version, it can be made on this version, and both of its forms have
+    results.
+    """
     kept = {(*trial.faults, trial.version) for trial in trials(REAL_NEIGHBOUR_RESULTS)}
     for name, form, version in kept:
         assert form in (WELL, ILL)
