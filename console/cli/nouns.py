@@ -6,8 +6,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from console.cli import noun as cli_noun
-from console.language.other_words import globs_of, looks_like_regex
 from console.language.quoting import DEFAULT_NAME, quote, quote_pattern, shell_word
+from console.language.regexes import globs_of, looks_like_regex
 from console.model.numbers import natural_number, option
 
 if TYPE_CHECKING:

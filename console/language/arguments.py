@@ -9,8 +9,8 @@ from typing import NoReturn
 
 from console.language import reader as language_reader
 from console.language import statements
-from console.language.other_words import globs_of, looks_like_regex
 from console.language.quoting import DEFAULT_NAME, ENTITY_WORDS, quote_beside_equals
+from console.language.regexes import globs_of, looks_like_regex
 from console.language.tokenizer import Word
 from console.model import entity_types
 from console.model.codes import ResourceType

@@ -1,43 +1,37 @@
 """The commands of other tools (kubectl, kcl, kafkactl, rpk, Kafka's scripts), and the equivalent line of kac for each.
 
-One table serves the command line and the language. Pure.
+The command line and the language use them. A line that begins with a verb stands in the verb's record. Pure.
 """
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 
+from console.language import verbs
 from console.language.quoting import quote
+from console.language.verbs.listing import KINDS
 
-NOUNS: Mapping[str, str] = {
-    word: noun
-    for noun, words in {
-        "topic": "topic topics kafka-topics",
-        "group": "group groups consumer-group consumer-groups consumergroup consumergroups cg kafka-consumer-groups",
-        "broker": "broker brokers node nodes kafka-broker-api-versions",
-        "acl": "acl acls access kafka-acls",
-        "quota": "quota quotas client-quotas",
-        "config": "config configs cfg kafka-configs",
-        "scram": "scram scrams user users user-scram security",
-        "quorum": "quorum controller controllers metadata-quorum kafka-metadata-quorum",
-        "transaction": "transaction transactions txn txns kafka-transactions",
-        "feature": "feature features kafka-features",
-        "token": "token tokens dtoken dtokens delegation-token delegation-tokens kafka-delegation-tokens",
-        "connector": "connector connectors",
-        "record": "record records message messages kafka-console-consumer kafka-delete-records",
-        "offset": "offset offsets consumer-group-offset consumer-group-offsets kafka-get-offsets",
-        "partition": "partition partitions",
-        "move": "move moves reassign reassignment reassignments partition-reassignment kafka-reassign-partitions",
-        "leader": "leader leaders elect-leaders leader-election kafka-leader-election",
-        "context": "context contexts profile profiles get-contexts use-context current-context",
-        "cluster": "cluster kafka-cluster",
-        "size": "size sizes disk disks log-dirs logdirs describe-log-dirs kafka-log-dirs",
-        "lag": "lag lags",
-    }.items()
-    for word in words.split()
-}
+_WORDS = (
+    "topic topics kafka-topics",
+    "group groups consumer-group consumer-groups consumergroup consumergroups cg kafka-consumer-groups",
+    "broker brokers node nodes kafka-broker-api-versions",
+    "acl acls access kafka-acls",
+    "quota quotas client-quotas",
+    "config configs cfg kafka-configs",
+    "quorum controller controllers metadata-quorum kafka-metadata-quorum",
+    "connector connectors",
+    "record records message messages kafka-console-consumer kafka-delete-records",
+    "offset offsets consumer-group-offset consumer-group-offsets kafka-get-offsets",
+    "move moves reassign reassignment reassignments partition-reassignment kafka-reassign-partitions",
+    "context contexts profile profiles get-contexts use-context current-context",
+    "cluster kafka-cluster",
+    "size sizes disk disks log-dirs logdirs describe-log-dirs kafka-log-dirs",
+    "lag lags",
+)
+"""Other tools' words for the nouns that have several verbs, the noun itself first. `Verb.noun` has the others."""
+_OF_VERBS = tuple(verb.noun for verb in verbs.VERBS.values() if verb.noun)
+NOUNS = {word: words.split()[0] for words in (*_WORDS, *_OF_VERBS) for word in words.split()}
 """Word of another tool for a kind of entity -> kac's noun for it."""
 VERBS: Mapping[str, str] = {
     word: verb
@@ -71,80 +65,21 @@ ALONE: Mapping[str, str] = {
     "kafka-console-producer": "produce topic NAME key TEXT value TEXT",
 }
 """Word that is a whole command of another tool -> kac's line for it; ``""`` if kac has no such function."""
-LINES: Mapping[tuple[str, str], str] = {
-    ("topic", "list"): "list topics",
-    ("topic", "describe"): "describe topic NAME",
-    ("topic", "create"): "create topic NAME partitions=12 replication=3",
-    ("topic", "delete"): "delete topic NAME",
-    ("topic", "alter"): "set topic NAME retention.ms=7d",
-    ("topic", "purge"): "delete records topic NAME before latest",
-    ("topic", "grow"): "grow topic NAME partitions=24",
-    ("topic", "read"): "records NAME",
-    ("partition", "list"): "describe topic NAME",
-    ("partition", "create"): "grow topic NAME partitions=24",
-    ("partition", "grow"): "grow topic NAME partitions=24",
-    ("partition", "alter"): "grow topic NAME partitions=24",
-    ("group", "list"): "list groups",
-    ("group", "describe"): "describe group NAME",
-    ("group", "delete"): "delete group NAME",
-    ("group", "reset"): "reset group NAME topic TOPIC to earliest",
-    ("group", "alter"): "reset group NAME topic TOPIC to earliest",
-    ("offset", "list"): "describe group NAME",
-    ("offset", "reset"): "reset group NAME topic TOPIC to earliest",
-    ("offset", "alter"): "reset group NAME topic TOPIC to earliest",
-    ("offset", "delete"): "delete group NAME topic TOPIC",
-    ("lag", "list"): "list groups lag>0",
-    ("lag", "describe"): "describe group NAME",
-    ("broker", "list"): "list brokers",
-    ("broker", "describe"): "describe broker ID",
-    ("broker", "alter"): "set broker ID log.cleaner.threads=2",
-    ("broker", "delete"): "unregister broker ID",
-    ("cluster", "list"): "list brokers",
-    ("cluster", "describe"): "kac triage",
-    ("acl", "list"): "list acls",
-    ("acl", "create"): "allow User:NAME READ on topic TOPIC",
-    ("acl", "delete"): "revoke allow User:NAME READ on topic TOPIC",
-    ("acl", "describe"): "list acls principal=User:NAME",
-    ("quota", "list"): "list quotas",
-    ("quota", "describe"): "describe user NAME",
-    ("quota", "alter"): "set user NAME producer_byte_rate=10MB/s",
-    ("quota", "create"): "set user NAME producer_byte_rate=10MB/s",
-    ("quota", "delete"): "unset user NAME producer_byte_rate",
-    ("config", "list"): "describe topic NAME",
-    ("config", "alter"): "set topic NAME retention.ms=7d",
-    ("config", "create"): "set topic NAME retention.ms=7d",
-    ("config", "delete"): "unset topic NAME retention.ms",
-    ("scram", "list"): "list scram",
-    ("scram", "describe"): "describe user NAME",
-    ("scram", "create"): "scram set NAME SCRAM-SHA-512 password=?",
-    ("scram", "alter"): "scram set NAME SCRAM-SHA-512 password=?",
-    ("scram", "delete"): "scram delete NAME SCRAM-SHA-512",
-    ("quorum", "list"): "list quorum",
-    ("quorum", "create"): "add voter ID",
-    ("quorum", "delete"): "remove voter ID",
-    ("transaction", "list"): "kac transactions list",
-    ("transaction", "delete"): "kac transactions --help",
-    ("feature", "list"): "kac features describe",
-    ("feature", "alter"): "feature set metadata.version=LEVEL",
-    ("connector", "list"): "list connectors",
-    ("connector", "describe"): "describe connector CLUSTER/NAME",
-    ("token", "list"): "list tokens",
-    ("token", "create"): "token create lifetime=7d",
-    ("token", "delete"): "token expire ID",
-    ("record", "list"): "records NAME",
-    ("record", "read"): "records NAME",
-    ("record", "delete"): "delete records topic NAME before latest",
-    ("record", "purge"): "delete records topic NAME before latest",
-    ("move", "list"): "kac moves --help",
-    ("move", "alter"): "kac moves --help",
-    ("move", "delete"): "cancel move topic NAME",
-    ("leader", "list"): "elect preferred all",
-    ("leader", "describe"): "describe topic NAME",
-    ("leader", "alter"): "elect preferred all",
-    ("size", "list"): "list topics size>0",
-    ("context", "list"): "kac contexts",
-    ("context", "create"): "kac contexts add NAME",
-    ("context", "use"): "kac --context NAME",
+_COMMANDS = {
+    "kac triage": "cluster describe",
+    "kac moves --help": "move list, move alter",
+    "kac contexts": "context list",
+    "kac contexts add NAME": "context create",
+    "kac --context NAME": "context use",
+}
+"""Line that calls a command of kac instead of a verb -> the commands of other tools, as in `Verb.stands_for`."""
+# The first word of a noun counts: `list users` is not for SCRAM credentials.
+_LISTS = {(noun, "list"): f"list {word}" for word, noun in reversed(NOUNS.items()) if word in KINDS}
+LINES: Mapping[tuple[str, str], str] = _LISTS | {
+    (noun, action): line
+    for lines in (_COMMANDS, *(verb.stands_for for verb in verbs.VERBS.values()))
+    for line, commands in lines.items()
+    for noun, action in map(str.split, commands.split(", "))
 }
 """(Noun, action) -> kac's line: a statement of the language, or a command of kac. If there is no line that describes a
 noun, the line that lists it is used.
@@ -220,30 +155,3 @@ def command_line(line: str, connection: Sequence[str] = ()) -> str:
     if line.startswith("kac"):
         return " ".join(filter(None, ("kac", *line.split()[1:2], given, *line.split()[2:])))
     return " ".join(filter(None, ("kac run", given, "-e", shlex.quote(line))))
-
-
-# -- regular expressions, which Kafka's tools accept for the names of topics -------------------------------------------
-
-_OF_REGEX = re.compile(r"\.[*+]|\]\+|^\^|\$$|\\.|[|()]")
-_ONE_NAME = re.compile(r"\^?((?:[A-Za-z0-9_-]|\\?\.(?![*+?{])|\.[*+])+)\$?")
-_IN_GLOB = {".*": "*", ".+": "?*", "\\.": "."}
-
-
-def looks_like_regex(text: str) -> bool:
-    """Return whether a pattern looks like a regular expression. One that contains ``.*`` looks like one, although it
-    may be meant as a glob.
-    """
-    return _OF_REGEX.search(text) is not None
-
-
-def globs_of(regex: str) -> tuple[str, ...]:
-    """Return the globs that match the same names as a regular expression of topics; empty if no simple globs do.
-
-    Kafka's tools take a comma for ``|`` (TopicFilter).
-    """
-    found = [_ONE_NAME.fullmatch(each) for each in re.split(r"[|,]", regex)]
-    # If a part of the expression has no glob, return no globs: the others would find less than the expression.
-    known = [each[1] for each in found if each is not None]
-    if len(known) < len(found):
-        return ()
-    return tuple(re.sub(r"\.[*+]|\\\.", lambda part: _IN_GLOB[part[0]], each) for each in known)

@@ -99,3 +99,9 @@ class Verb(HelpEntry, frozen=True, kw_only=True):
     """
     takes_away: bool = False
     """Whether the verb removes or replaces something: a hint suggests it only for a word with a single typo."""
+    noun: str = ""
+    """Other tools' words for a noun that has only this verb, the noun itself first; ``""`` if there is no such noun."""
+    stands_for: Mapping[str, str] = {}
+    """kac's line -> the commands of other tools for which kac proposes it: pairs of a noun and an action of
+    `console.language.other_words`, separated by commas.
+    """

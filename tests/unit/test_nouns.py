@@ -21,8 +21,8 @@ from console.cli.main import BY_NAME, COMMANDS, command_parser, run
 from console.cli.noun import Found, OptionsError
 from console.language.filters import glob_test
 from console.language.grammar import parse
-from console.language.other_words import globs_of
 from console.language.quoting import quote
+from console.language.regexes import globs_of
 from console.language.statements import EditStatement, QueryStatement
 from console.language.verbs.access import Access
 from console.language.verbs.create import Create

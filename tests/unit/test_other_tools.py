@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from console.cli import main as cli
+from console.language.verbs import VERBS
 
 ROOT = Path(__file__).parents[2]
 TOOL = re.compile(
@@ -32,7 +33,9 @@ ALLOWED = {
 }
 """Tool -> the reason why any message may name it."""
 OTHERS_WORDS = "console/language/other_words.py"
-"""The module with the table of other tools' commands, each with the equivalent line of kac."""
+"""The module with other tools' words, and with kac's line for each of their commands."""
+OTHERS_NOUNS = {verb.noun for verb in VERBS.values()}
+"""Other tools' words for nouns, in the records of verbs."""
 NOTE = "a note in a script of that tool's commands, which was asked for"
 SAYING = {
     ("console/cli/kafka_configs/command.py", "kafka-configs"): "kac configs becomes it where it is asked to",
@@ -84,7 +87,7 @@ def named() -> list[tuple[str, int, str]]:
         if LIKE_TOOL.search(source := path.read_text(encoding="utf-8"))
         for line, text in constants(source)
         # A word by itself is no message: it is a program that kac runs, a word of a script, or the name of a form.
-        if not TOOL.fullmatch(text)
+        if not TOOL.fullmatch(text) and text not in OTHERS_NOUNS
         for found in TOOL.finditer(text)
     ]
 

@@ -9,6 +9,7 @@ from console.language import other_words
 from console.language.errors import ParseError
 from console.language.grammar import parse
 from console.language.statements import Where
+from console.language.verbs import VERBS
 
 FILLED = {"NAME": "app", "TOPIC": "orders", "ID": "3", "LEVEL": "25"}
 COMMANDS = {command.name for command in cli.COMMANDS}
@@ -24,6 +25,15 @@ def test_each_line_is_one_that_kac_takes(line: str) -> None:
         text = text.replace(place, value)
     (statement,) = parse(text, Where.RUN)
     assert statement is not None
+
+
+def test_each_command_of_another_tool_is_known_and_has_one_verb() -> None:
+    stood_for = [
+        each for verb in VERBS.values() for commands in verb.stands_for.values() for each in commands.split(", ")
+    ]
+    assert len(set(stood_for)) == len(stood_for) > 40
+    assert {noun for noun, _ in other_words.LINES} == set(other_words.NOUNS.values())
+    assert {action for _, action in other_words.LINES} == set(other_words.VERBS.values())
 
 
 def test_the_words_of_both_tables_are_one_sort_each_and_a_name_is_data() -> None:

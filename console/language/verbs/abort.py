@@ -83,6 +83,8 @@ VERBS = (
         "need ALTER or CLUSTER_ACTION on the cluster.",
         ("abort transaction topic orders partition 3 producer 4012",),
         takes_away=True,
+        noun="transaction transactions txn txns kafka-transactions",
+        stands_for={"kac transactions list": "transaction list", "kac transactions --help": "transaction delete"},
         parse=_parse,
         statements=(_ABORT,),
     ),

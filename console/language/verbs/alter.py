@@ -168,6 +168,11 @@ VERBS = (
             "set topic orders retention.ms=1h for 2h",
         ),
         rank=1,
+        stands_for={
+            "set topic NAME retention.ms=7d": "topic alter, config alter, config create",
+            "set broker ID log.cleaner.threads=2": "broker alter",
+            "set user NAME producer_byte_rate=10MB/s": "quota alter, quota create",
+        },
         parse=_parse,
         statements=(_ALTER,),
     ),

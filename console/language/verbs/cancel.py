@@ -71,6 +71,7 @@ VERBS = (
         "The brokers drop what they have copied so far. Without a partition, all moves of the topic end. Throttles "
         "stay set.",
         ("cancel move topic orders", "cancel move topic orders partition 4"),
+        stands_for={"cancel move topic NAME": "move delete"},
         parse=_parse,
         statements=(_CANCEL,),
     ),

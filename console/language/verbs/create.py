@@ -213,6 +213,7 @@ VERBS = (
             "create connector main/orders-sink @orders-sink.json connection.password=? stopped",
         ),
         rank=3,
+        stands_for={"create topic NAME partitions=12 replication=3": "topic create"},
         parse=_parse,
         statements=(_CREATE, connector.CREATE),
     ),

@@ -294,6 +294,12 @@ VERBS = (
         ),
         takes_away=True,
         rank=5,
+        stands_for={
+            "delete topic NAME": "topic delete",
+            "delete records topic NAME before latest": "topic purge, record delete, record purge",
+            "delete group NAME": "group delete",
+            "delete group NAME topic TOPIC": "offset delete",
+        },
         parse=_parse,
         statements=(
             _TOPIC,

@@ -109,6 +109,8 @@ VERBS = (
             "elect preferred topic orders partition 4",
             "elect unclean topic orders partition 4",
         ),
+        noun="leader leaders elect-leaders leader-election kafka-leader-election",
+        stands_for={"elect preferred all": "leader list, leader alter"},
         parse=_parse,
         statements=(_ELECT,),
     ),

@@ -88,6 +88,8 @@ VERBS = (
         "level in between changed the format of the metadata log; `kraft.version` can't be lowered. kac asks you to "
         "accept an irreversible level; in a script use `--accept feature-irreversible=FEATURE`.",
         ("feature set metadata.version=30", "feature set transaction.version=2 group.version=1"),
+        noun="feature features kafka-features",
+        stands_for={"kac features describe": "feature list", "feature set metadata.version=LEVEL": "feature alter"},
         parse=_parse,
         statements=(_FEATURE,),
     ),

@@ -43,6 +43,8 @@ VERBS = (
         "Partitions can't be removed again, and from then on records with keys go to other partitions.",
         ("grow topic orders partitions=24",),
         rank=4,
+        noun="partition partitions",
+        stands_for={"grow topic NAME partitions=24": "topic grow, partition grow, partition create, partition alter"},
         parse=_parse,
         statements=(_GROW,),
     ),

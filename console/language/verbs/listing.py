@@ -174,6 +174,12 @@ VERBS = (
             "list mirrors heartbeat_seconds>1min",
         ),
         rank=2,
+        stands_for={
+            "list groups lag>0": "lag list",
+            "list topics size>0": "size list",
+            "list brokers": "cluster list",
+            "list acls principal=User:NAME": "acl describe",
+        },
         parse=_parse,
         statements=(StatementKind(statement=List, text=_text, needs=_needs),),
     ),

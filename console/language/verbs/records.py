@@ -375,6 +375,7 @@ VERBS = (
             "records orders partition 0 from offset 41208 as hex",
         ),
         rank=4,
+        stands_for={"records NAME": "record list, record read, topic read"},
         parse=_parse,
         statements=(StatementKind(statement=Records, text=text_of),),
     ),

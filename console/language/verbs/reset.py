@@ -216,6 +216,7 @@ VERBS = (
         ),
         takes_away=True,
         rank=6,
+        stands_for={"reset group NAME topic TOPIC to earliest": "group reset, group alter, offset reset, offset alter"},
         parse=_parse,
         statements=(_RESET, connector.RESET),
     ),

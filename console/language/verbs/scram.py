@@ -127,6 +127,11 @@ VERBS = (
         "MECHANISM is SCRAM-SHA-256 or SCRAM-SHA-512; iterations are 4096 to 16384, by default 4096. The brokers "
         "can't check a credential before it is applied.",
         ("scram set alice SCRAM-SHA-512 iterations=8192 password=?", "scram delete alice SCRAM-SHA-256"),
+        noun="scram scrams user users user-scram security",
+        stands_for={
+            "scram set NAME SCRAM-SHA-512 password=?": "scram create, scram alter",
+            "scram delete NAME SCRAM-SHA-512": "scram delete",
+        },
         parse=_parse,
         statements=(_SET, _DELETE),
     ),

@@ -99,6 +99,13 @@ VERBS = (
         "credentials.",
         ("describe topic orders", "describe topic orders retention.ms", "describe user alice client checkout"),
         rank=1,
+        stands_for={
+            "describe topic NAME": "topic describe, partition list, config list, leader describe",
+            "describe group NAME": "group describe, lag describe, offset list",
+            "describe broker ID": "broker describe",
+            "describe user NAME": "quota describe, scram describe",
+            "describe connector CLUSTER/NAME": "connector describe",
+        },
         parse=_parse,
         statements=(_SHOW,),
     ),

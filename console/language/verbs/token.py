@@ -84,6 +84,8 @@ VERBS = (
         "HMAC of a new token once, on a terminal, and keeps it nowhere. Without a duration the brokers' default "
         "applies; `token expire` without a duration ends the token at once.",
         ("token create renewers=User:flink lifetime=7d", "token renew abc123 for 1d", "token expire abc123"),
+        noun="token tokens dtoken dtokens delegation-token delegation-tokens kafka-delegation-tokens",
+        stands_for={"token create lifetime=7d": "token create", "token expire ID": "token delete"},
         parse=_parse,
         statements=(
             one_edit(MakeToken, _create_text, _needs),

@@ -33,6 +33,7 @@ VERBS = (
         "the broker until you move them. The broker registers again when it starts.",
         ("unregister broker 4",),
         takes_away=True,
+        stands_for={"unregister broker ID": "broker delete"},
         parse=_parse,
         statements=(_UNREGISTER,),
     ),

@@ -75,6 +75,10 @@ VERBS = (
         ("unset topic orders retention.ms", "unset user alice producer_byte_rate consumer_byte_rate"),
         takes_away=True,
         rank=2,
+        stands_for={
+            "unset topic NAME retention.ms": "config delete",
+            "unset user NAME producer_byte_rate": "quota delete",
+        },
         parse=_parse,
         statements=(_UNSET,),
     ),

@@ -168,6 +168,7 @@ VERBS = (
         "controllers (`--bootstrap-controller`); else give `at`. A voter whose storage was formatted again has "
         "another directory: remove the old voter in the same plan.",
         ("add voter 104", "add voter 104 at=CONTROLLER://controller4:9093"),
+        stands_for={"add voter ID": "quorum create"},
         parse=_parse_add,
         statements=(_ADD,),
     ),
@@ -180,6 +181,7 @@ VERBS = (
         "follow the log are not a majority. The controller continues to run as an observer until you stop it.",
         ("remove voter 103", "remove voter 103 directory=rloNkQOaQTK2oXd5J6mFtQ; add voter 103"),
         takes_away=True,
+        stands_for={"remove voter ID": "quorum delete"},
         parse=_parse_remove,
         statements=(_REMOVE,),
     ),
