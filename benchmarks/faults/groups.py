@@ -82,8 +82,8 @@ async def _rebalancing(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _out_of_range(lab: Laboratory) -> AsyncIterator[Begin]:
-    """Make the fault that a running member commits an offset beyond the end of the log, as in a manual reset with a
-    wrong number.
+    """Prepare the cluster, and yield a function that makes the fault: a running member commits an offset beyond the end
+    of the log, as in a manual reset with a wrong number.
     """
     async with _reading(lab, "beyond") as (reader, _, _producer):
         yield lambda: reader.commit_wrong(0, 10**7)
@@ -91,8 +91,8 @@ async def _out_of_range(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _above_quota(lab: Laboratory) -> AsyncIterator[Begin]:
-    """Make the fault that a client's quota is half of the bytes that are written to a broker, so its group lags, and it
-    is throttled.
+    """Prepare the cluster, and yield a function that makes the fault: a client's quota is set to half of the bytes that
+    are written to a broker, so its group lags, and it is throttled.
     """
     entity = QuotaEntity.of({"client-id": "bounded-readers-reader"})
     async with _reading(lab, "bounded", rate=200.0):

@@ -266,8 +266,8 @@ class Laboratory:
                 await self.bring_up()
 
     async def _watched(self, begins: Sequence[tuple[Fault, Begin]], record: Path | None) -> Trial:
-        """Make the faults with `Fault.stands`, open the console, poll for `WARM` seconds, make the other faults, and
-        poll until all causes are named or the time is over. Return the trial.
+        """Make the faults that exist before the console opens (`Fault.stands`), open the console, poll for `WARM`
+        seconds, make the other faults, and poll until all causes are named or the time is over. Return the trial.
         """
         faults = [fault for fault, _ in begins]
         wanted = [name for fault in faults for name in fault.named]

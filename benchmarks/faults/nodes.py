@@ -106,7 +106,9 @@ async def _majority_killed(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _skewed(lab: Laboratory) -> AsyncIterator[Begin]:
-    """Make the fault that a broker was restarted, and preferred leaders were not elected afterwards."""
+    """Prepare the cluster, and yield a function that makes the fault: a broker is restarted, and preferred leaders are
+    not elected afterwards.
+    """
 
     async def begin() -> None:
         await asyncio.to_thread(lab.cluster.stop, VICTIM)
@@ -155,8 +157,8 @@ async def _pair_delayed(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _unclean(lab: Laboratory) -> AsyncIterator[Begin]:
-    """Make the fault of an unclean election: a follower is cut off, its leader alone gets the last records and is
-    killed, and the follower is elected.
+    """Prepare the cluster, and yield a function that makes the fault of an unclean election: a follower is cut off, its
+    leader alone gets the last records and is killed, and the follower is elected.
     """
     configs = {"unclean.leader.election.enable": "true"}
     made = lab.topic("elected", on=[(VICTIM, 2)], configs=configs)
@@ -188,8 +190,8 @@ async def _certificate_ends(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _rack_down(lab: Laboratory) -> AsyncIterator[Begin]:
-    """Make the fault that both brokers of a rack are killed. They are two additional brokers, because the quorum needs
-    the three others.
+    """Prepare the cluster, and yield a function that makes the fault: both brokers of a rack are killed. They are two
+    additional brokers, because the quorum needs the three others.
     """
     await asyncio.to_thread(lab.cluster.open_annex)
     try:
@@ -207,8 +209,8 @@ async def _rack_down(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _behind(lab: Laboratory) -> AsyncIterator[Begin]:
-    """Make the fault that a broker sends heartbeats, but does not apply the metadata log, by stopping the thread that
-    applies it.
+    """Prepare the cluster, and yield a function that makes the fault: a broker sends heartbeats, but does not apply the
+    metadata log, because the thread that applies it is stopped.
     """
     before, after = (1, 2), (2, 1)
     stopped = ExitStack()

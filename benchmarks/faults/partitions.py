@@ -94,7 +94,9 @@ async def _hanging_transaction(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _coordinator_gone(lab: Laboratory) -> AsyncIterator[Begin]:
-    """Make the fault that a partition of __consumer_offsets has its only replica on a broker that is killed."""
+    """Prepare the cluster, and yield a function that makes the fault: the broker is killed that has the only replica of
+    a partition of __consumer_offsets.
+    """
     before = {each.number: each.replicas for each in await lab.partitions(OFFSETS)}
     await lab.move(OFFSETS, 0, (VICTIM,))
     await lab.until(lambda: _offsets_on(lab, (VICTIM,)), "it is moved")

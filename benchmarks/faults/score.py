@@ -29,7 +29,9 @@ class Judged(Struct, frozen=True):
 
 
 def judge(trial: Trial) -> Judged:
-    """Return the causes of a trial that triage named, missed, or named falsely."""
+    """Return the causes of a trial in groups: those that triage named rightly, those that it missed, and those that it
+    named falsely, the merely possible ones apart.
+    """
     faults = [FAULTS[name] for name in trial.faults if name in FAULTS]  # a trial of a healthy cluster has no fault
     wanted = [name for fault in faults for name in fault.named]
     unique = list({str(name): name for name in wanted}.values())

@@ -29,8 +29,8 @@ MAGIC_AT = 16
 
 @asynccontextmanager
 async def _unreadable(lab: Laboratory) -> AsyncIterator[Begin]:
-    """Make the fault that a log directory fails: it is renamed, and within 5 s the broker fails to write its next
-    checkpoint of high watermarks there.
+    """Prepare the cluster, and yield a function that makes the fault: a log directory is renamed, and within 5 seconds
+    the broker fails to write its next checkpoint of high watermarks there.
     """
     spare = lab.cluster.spare_dir
     away = spare.with_name("away")
@@ -63,8 +63,8 @@ async def _filled(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _retention_cut(lab: Laboratory) -> AsyncIterator[Begin]:
-    """Make the fault that a topic's retention is shortened, after its last write, because brokers do not delete a
-    segment with new records.
+    """Prepare the cluster, and yield a function that makes the fault: a topic's retention is shortened, after its last
+    write, because brokers do not delete a segment with new records.
     """
     async with lab.topic("short-lived") as topic:
         async with running(lab.producer(topic, 2, 200.0)):
@@ -113,8 +113,9 @@ async def _unread_cut(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _uncleanable(lab: Laboratory) -> AsyncIterator[Begin]:
-    """Make the fault that a partition is uncleanable on a follower: the magic byte of its first batch is overwritten,
-    the log cleaner marks the partition uncleanable, and the log grows. No other thread reads the batch there.
+    """Prepare the cluster, and yield a function that makes the fault of an uncleanable partition on a follower: the
+    magic byte of its first batch is overwritten, the log cleaner marks the partition uncleanable, and the log grows.
+    No other thread reads the batch there.
     """
     configs = {"cleanup.policy": "compact", "segment.bytes": str(SEGMENT)}
     async with lab.topic("compacted", on=[(1, CORRUPT_ON)], configs=configs) as topic:

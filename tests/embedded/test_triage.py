@@ -497,7 +497,7 @@ async def test_a_listener_that_was_not_reached_is_asked_again_after_a_minute(tmp
 
 
 class _Elsewhere:
-    """A session in whose snapshot the first broker has another address."""
+    """A session whose snapshot says that the first broker has another address."""
 
     def __init__(self, session: Session, cluster: Any) -> None:
         self._session, self._cluster = session, cluster

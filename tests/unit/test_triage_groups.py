@@ -563,8 +563,8 @@ def test_a_reader_that_was_overtaken_sets_itself() -> None:
 
 
 def test_the_time_without_a_member_does_not_count_as_standing_still() -> None:
-    """A member that joins after its group had no members has as much time to commit as any other member before it
-    counts as stuck.
+    """If a member joins a group that had no members, the time without members does not count: the member has as long to
+    commit as any other before it counts as stuck.
     """
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:

@@ -183,7 +183,9 @@ def test_letters_that_may_be_as_usual_are_a_guess(growth: Callable[[str, int], i
 
 
 def test_letters_stay_a_row_while_their_share_lasts() -> None:
-    """The row stays as long as the share of dead letters does: for an hour, even if the load falls to a tenth."""
+    """Triage names suddenly arriving dead letters as long as their share of the records lasts: for an hour, even if the
+    load falls to a tenth.
+    """
     topics = {name: replace(healthy().topics["orders"], name=name) for name in ("orders", "orders.DLT")}
     logs, rates, known = ObservedLogs(), NOT_POLLED, ()
     orders = dead = 0

@@ -186,7 +186,9 @@ def test_an_equal_reason_of_another_topic_is_a_row_of_its_own() -> None:
 
 
 def test_the_group_of_the_sink_is_no_row_of_its_own() -> None:
-    """The growing lag of the failed sink's group is explained by the same cause, so it is no row of its own."""
+    """If a sink connector failed, triage explains the growing lag of its group by the same cause, and does not name the
+    group separately.
+    """
     sink = emails(name=GROUP.removeprefix("connect-"), trace=TOLERABLE.format(MISSING))
 
     def became(tick: int) -> Snapshot:

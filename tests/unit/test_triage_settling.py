@@ -1,5 +1,5 @@
-"""Tests of how rows are kept stable: a cause stays for a minute while the facts do, but causes that are worse or more
-certain appear at once.
+"""Tests of how triage keeps its causes stable: a cause is named for a minute while its evidence lasts, but a cause that
+is worse or more certain appears at once.
 """
 
 from datetime import timedelta

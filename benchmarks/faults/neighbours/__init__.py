@@ -36,7 +36,9 @@ from console.triage.symptoms import Poll
 from tests.unit.test_triage import START, TICK, fresh, healthy
 
 Polls = Callable[[bool], AsyncIterator[Poll]]
-"""Returns the polls of a cluster: with True those of the ill form, with False those of the well form."""
+"""A function that returns the polls of a cluster: with True those of the ill form, which has the fault, with False
+those of the healthy form.
+"""
 
 WELL, ILL = "well", "ill"
 
@@ -59,8 +61,8 @@ class Neighbour(Struct, frozen=True, kw_only=True):
 
 
 async def tried(neighbour: Neighbour, *, ill: bool) -> Trial:
-    """Poll a neighbour in one form; the ill form only until triage has named its cause. Return the trial, with all
-    causes that triage named.
+    """Poll a neighbour in its healthy form or, if `ill` is true, in the form that has the fault; in that form only
+    until triage has named its cause. Return the trial, with all causes that triage named.
     """
     names, observations, first = Names(), None, None
     polls = neighbour.polls(ill)

@@ -48,8 +48,8 @@ def _logs(tick: int, stable: int, end: int, grows: int) -> ObservedLogs:
 
 
 def _long_transaction(tick: int, ill: bool) -> Facts:
-    """Return facts with a transaction in which a job writes for an hour, as its timeout allows. If ill, no coordinator
-    knows the transaction.
+    """Return facts with a transaction in which a job writes for an hour, as its timeout allows. If `ill` is true, no
+    coordinator knows the transaction.
     """
     producer = Producer(77, 3, 9, now_ms(0) - 3_600_000 if ill else now_ms(tick), 2, 100)
     open_ = OpenTransaction(*PLACE, producer, confirmed=True)
@@ -64,9 +64,8 @@ def _committed_reader(snapshot: Snapshot, tick: int, _ill: bool) -> Snapshot:
 
 
 def _idle_transactional(cluster: EmbeddedCluster, ill: bool) -> None:
-    """Add a group that has read all records; its offset is before the marker that ended the last transaction.
-
-    If ill, the last transaction has no marker, and no coordinator knows it.
+    """Add a group that has read all records; its offset is before the marker that ended the last transaction. If `ill`
+    is true, the last transaction has no marker, and no coordinator knows it.
     """
     state, now = cluster.state, int(cluster.clock.time() * 1000)
     for name in (GROUP_TOPIC, TRANSACTION_TOPIC):
@@ -88,8 +87,8 @@ def _idle_transactional(cluster: EmbeddedCluster, ill: bool) -> None:
 
 
 def _at_its_limit(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: a client reads nearly as much as its quota allows, which is all that is written.
-    If ill, more is written.
+    """Return the snapshot at poll number `tick`: a client reads nearly as much as its quota allows, which is all that
+    is written. If `ill` is true, more is written.
     """
     written, read = (100, 45) if ill else (45, 45)
     sizes = ReplicaSizes([ReplicaSize("orders", 0, 10_000, 0, False)])
@@ -109,7 +108,9 @@ def _hundred_records(tick: int, _ill: bool) -> Facts:
 
 
 def _throttled(_tick: int, ill: bool) -> Facts:
-    """Return facts of a request log with throttled requests of clients: a few in a burst; if ill, most requests."""
+    """Return facts from a request log in which a few requests of clients, in a burst, are throttled; if `ill` is true,
+    most requests are.
+    """
     few, some = (Client(name, "User:app", "FETCH") for name in ("c", "d"))
     much = {few: Throttled(50, 40 if ill else 2, 900), some: Throttled(120, 6, 2_000)}
     return Facts(request_logs=RequestLogs(much, ("kafka-request.log",)))
@@ -121,8 +122,8 @@ PASSWORD = Secret("of alice")
 
 
 def _few_rights(cluster: EmbeddedCluster, ill: bool) -> None:
-    """Let a principal describe everything that triage reads, and do nothing else; if ill, it may not describe the
-    cluster.
+    """Let a principal describe everything that triage reads, and do nothing else. If `ill` is true, it may not describe
+    the cluster.
     """
     state = cluster.state
     state.put_topic(new_topic("orders", striped([1, 2, 3], 3, 3), [1, 2, 3]))
@@ -150,8 +151,8 @@ DENIED = Acl(
 
 
 def _denied(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: an ACL with DENY is added when a job has just finished. If ill, it is for the
-    topic that the job wrote, otherwise for another topic.
+    """Return the snapshot at poll number `tick`: when a job has just finished, an ACL with DENY is added, for a topic
+    that the job did not write. If `ill` is true, it is for the topic that the job wrote.
     """
     at = {**snapshot.read_at, "acls": START + tick * TICK}
     acl = DENIED if ill else DENIED._replace(resource_name="invoices")
@@ -170,8 +171,8 @@ def _written_until_then(tick: int, _ill: bool) -> Facts:
 
 
 def _coordinators_move(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: the leaders of __consumer_offsets change from poll to poll, as in a rolling
-    restart. If ill, its partition has no leader.
+    """Return the snapshot at poll number `tick`: the leaders of __consumer_offsets change from poll to poll, as in a
+    rolling restart. If `ill` is true, its partition has no leader.
     """
     leader = -1 if ill else 1 + tick % 3
     ids = (leader, *(each for each in (1, 2, 3) if each != leader)) if leader > 0 else (1, 2, 3)
@@ -193,8 +194,8 @@ def _no_group_yet(cluster: EmbeddedCluster, _ill: bool) -> None:
 
 
 def _hundreds_of_dead_groups(cluster: EmbeddedCluster, ill: bool) -> None:
-    """Add hundreds of groups without members whose unread records retention has deleted. If ill, one more such group
-    has a member.
+    """Add hundreds of groups without members whose unread records retention has deleted. If `ill` is true, add one more
+    such group, which has a member.
     """
     state = cluster.state
     ensure_topic(state)
@@ -229,8 +230,8 @@ def _tokens(cluster: EmbeddedCluster, *tokens: tuple[int, int, int], renewers: t
 
 
 def _renewed_token(cluster: EmbeddedCluster, ill: bool) -> None:
-    """Add a delegation token that is six days old, and renewed every twelve hours. If ill, it expires in ten
-    minutes.
+    """Add a delegation token that is six days old and is renewed every twelve hours. If `ill` is true, it expires in
+    ten minutes.
     """
     _tokens(cluster, (6 * _DAY_MS, _HOUR_MS // 6 if ill else 10 * _HOUR_MS, _DAY_MS), renewers=("User:flink",))
 

@@ -14,30 +14,34 @@ from tests.unit.test_triage import moved
 
 
 def _deployed(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: a member leaves and its successor joins. If ill, rebalances never end."""
+    """Return the snapshot at poll number `tick`: a member of a group leaves and its successor joins. If `ill` is true,
+    rebalances never end.
+    """
     moves = tick % 2 == 1 and (ill or tick < 5)
     state = "PreparingRebalance" if moves else "Stable"
     return moved(snapshot, {0: (100 + tick, 100 + tick)}, state=state)
 
 
 def _dead(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot: a group has committed offsets of records that are deleted. If ill, it has a member."""
+    """Return the snapshot: a group without members has committed offsets of records that are deleted. If `ill` is true,
+    it has a member.
+    """
     members = {"state": "Stable", "member": "m1"} if ill else {"state": "Empty", "member": ""}
     snapshot = moved(snapshot, {0: (0, 11), 1: (0, 10)}, **members)
     return replace(snapshot, log_ranges={("orders", 0): LogRange(10, 11), ("orders", 1): LogRange(10, 10)})
 
 
 def _mirrored(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: a group's offsets are copied from a cluster with longer logs, and advance. If ill,
-    a member has the partition, and the offsets do not advance.
+    """Return the snapshot at poll number `tick`: a group's offsets are copied from a cluster with longer logs, and
+    advance. If `ill` is true, a member has the partition, and the offsets do not advance.
     """
     state, member = ("Stable", "m1") if ill else ("Empty", "")
     return moved(snapshot, {0: (50_000 + (0 if ill else 40 * min(tick, 4)), 100)}, state=state, member=member)
 
 
 def _asleep(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: a group without members lags behind a topic that grows. If ill, it had a member
-    until a moment ago.
+    """Return the snapshot at poll number `tick`: a group without members lags behind a topic that grows. If `ill` is
+    true, it had a member until a moment ago.
     """
     there = ill and tick < 2
     state, member = ("Stable", "m1") if there else ("Empty", "")
@@ -45,8 +49,8 @@ def _asleep(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _another_topic(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: a group reads a topic, and has old offsets of another topic, which still grows. If
-    ill, a member had the partition of the other topic until the third poll.
+    """Return the snapshot at poll number `tick`: a group reads a topic, and has old offsets of another topic, which
+    still grows. If `ill` is true, a member had the partition of the other topic until the third poll.
     """
     old = PartitionLag("retired", 0, 5, 900 + 90 * tick, 895 + 90 * tick, "m1" if ill and tick < 2 else "")
     now = PartitionLag("orders", 0, 100 + 9 * tick, 100 + 9 * tick, 0, "m1")
@@ -55,8 +59,8 @@ def _another_topic(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _by_the_minute(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: a group commits once per minute, as connectors do. If ill, it committed every 5 s
-    before.
+    """Return the snapshot at poll number `tick`: a group commits once per minute, as connectors do. If `ill` is true,
+    it committed every 5 seconds before.
     """
     end = 100 + 50 * tick
     minute = 100 + 50 * (tick - tick % 12)
@@ -65,7 +69,9 @@ def _by_the_minute(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _after_a_burst(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: many records arrive at once, and are read in time. If ill, they keep arriving."""
+    """Return the snapshot at poll number `tick`: many records arrive at once, and a group reads them in time. If `ill`
+    is true, they keep arriving.
+    """
     written = 100 + (2_000 * tick if ill else 4_000 * min(tick, 1))
     return moved(snapshot, {0: (min(written, 100 + 500 * tick), written)})
 

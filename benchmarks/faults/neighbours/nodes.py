@@ -40,13 +40,15 @@ def _without(snapshot: Snapshot, *gone: int) -> Snapshot:
 
 
 def _removed(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: broker 3 is removed for good. If ill, it still has replicas."""
+    """Return the snapshot at poll number `tick`: broker 3, which has no replicas, is removed for good. If `ill` is
+    true, it still has replicas.
+    """
     return _without(snapshot if ill else _on(snapshot, 1, 2), *((3,) if tick >= 2 else ()))
 
 
 def _scaled(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: broker 4 comes and goes, as one of the brokers that are scaled. If ill, it has
-    replicas.
+    """Return the snapshot at poll number `tick`: broker 4, which has no replicas, is added and removed again and again,
+    as by automatic scaling. If `ill` is true, it has replicas.
     """
     snapshot = _on(snapshot, 1, 2, 4) if ill else snapshot
     there = (*snapshot.cluster.brokers, Broker(4, "127.0.0.1", 9004, "rack-1"))
@@ -55,8 +57,8 @@ def _scaled(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _handed_over(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: another controller leads after a restart. If ill, the leader changes at each
-    poll.
+    """Return the snapshot at poll number `tick`: after a restart another controller leads the quorum. If `ill` is true,
+    its leader changes at each poll.
     """
     assert snapshot.quorum is not None
     times = tick if ill else int(tick >= 3)
@@ -65,15 +67,17 @@ def _handed_over(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _on_zookeeper(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot: no controller leads a metadata log, because the cluster uses ZooKeeper. If ill, there is a
-    metadata log without a leader.
+    """Return the snapshot: no controller leads a metadata log, because the cluster uses ZooKeeper. If `ill` is true,
+    there is a metadata log without a leader.
     """
     assert snapshot.quorum is not None
     return replace(snapshot, quorum=replace(snapshot.quorum, leader_id=-1) if ill else None)
 
 
 def _rack_given_up(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: all brokers of a rack are removed. If ill, they have replicas."""
+    """Return the snapshot at poll number `tick`: all brokers of a rack are removed. If `ill` is true, they still have
+    replicas.
+    """
     racks = {each.id: each.rack for each in snapshot.cluster.brokers}
     mine = [broker for broker, rack in racks.items() if rack == "rack-1"]
     if not ill:
@@ -84,8 +88,8 @@ def _rack_given_up(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _led_elsewhere(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot: one partition is not led by its preferred leader, broker 3. If ill, broker 3 leads none of
-    the partitions that prefer it.
+    """Return the snapshot: one partition is not led by its preferred leader, broker 3. If `ill` is true, broker 3 leads
+    none of the partitions of which it is the preferred leader.
     """
     topic = snapshot.topics["orders"]
     mine = [each.number for each in topic.partitions if each.leader == 3][: None if ill else 1]
@@ -94,7 +98,9 @@ def _led_elsewhere(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
 
 
 def _observed(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot: broker 3 is in no ISR. If well, the topic's placement makes it an observer."""
+    """Return the snapshot: broker 3 is in no ISR, because the topic's placement makes it an observer. If `ill` is true,
+    there is no such placement.
+    """
     topic = snapshot.topics["orders"]
     out = tuple(each._replace(replicas=(1, 2, 3) if each.number % 2 else (2, 1, 3)) for each in topic.partitions)
     out = tuple(each._replace(leader=each.replicas[0], isr=each.replicas[:2]) for each in out)
@@ -106,7 +112,9 @@ def _observed(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
 
 
 def _single(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot: a leader is alone in the ISR of its partitions. If well, it has their only replica."""
+    """Return the snapshot: a leader is alone in the ISR of its partitions, because it has their only replica. If `ill`
+    is true, they have other replicas.
+    """
     topic = snapshot.topics["orders"]
     alone = tuple(
         each._replace(replicas=each.replicas if ill else each.replicas[:1], isr=each.replicas[:1])
@@ -118,8 +126,8 @@ def _single(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
 
 
 def _fewer_fetchers(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot: broker 2 has one replica fetcher, the others have four. If ill, broker 2 does not keep
-    up.
+    """Return the snapshot: broker 2 has one replica fetcher, the others have four. If `ill` is true, broker 2 is also
+    out of sync.
     """
     snapshot = set_by(snapshot, **{"num.replica.fetchers": "1"})
     if not ill:
@@ -133,7 +141,9 @@ def _fewer_fetchers(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
 
 
 def _clean_election(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: another replica leads after a few polls. If well, it was in sync."""
+    """Return the snapshot at poll number `tick`: after a few polls another replica, which was in sync, leads. If `ill`
+    is true, it was not in sync.
+    """
     topic = snapshot.topics["orders"]
     first, *rest = topic.partitions
     brokers = snapshot.cluster.brokers
@@ -151,7 +161,9 @@ def _clean_election(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
 
 
 def _late_answers(tick: int, ill: bool) -> Facts:
-    """Return facts at a tick: broker 2 answers with former leaders. If well, it does so in one poll only."""
+    """Return facts at poll number `tick`: in one poll broker 2 answers with former leaders. If `ill` is true, it does
+    so in all polls.
+    """
     topic = Topic("orders", (Partition(0, 1, (1, 2, 3), (1, 2, 3), leader_epoch=6),), topic_id="id")
     old = replace(topic, partitions=(topic.partitions[0]._replace(leader_epoch=5),))
     views = Views()
@@ -169,7 +181,9 @@ def _late_answers(tick: int, ill: bool) -> Facts:
 
 
 def _certificates(_tick: int, ill: bool) -> Facts:
-    """Return facts: a certificate expires within a day. If well, it was issued for only one day, and is renewed."""
+    """Return facts: a certificate expires within a day, because it was issued for only one day and is renewed. If `ill`
+    is true, it was issued for longer.
+    """
     lives = timedelta(days=365 if ill else 1)
     ends = START + timedelta(hours=16)
     listener = Listener(1, "127.0.0.1", 9001)
@@ -177,7 +191,9 @@ def _certificates(_tick: int, ill: bool) -> Facts:
 
 
 def _slow_hello(running: EmbeddedCluster, ill: bool) -> None:
-    """Make every broker slow to answer the first request on a new connection. If ill, broker 3 never answers."""
+    """Let every broker answer the first request on a new connection slowly. If `ill` is true, broker 3 never
+    answers.
+    """
     running.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3]))
     running.faults.add(Fault(Delay(0.4), api="api_versions"))
     if ill:

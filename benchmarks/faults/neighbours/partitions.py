@@ -42,8 +42,8 @@ def _copying(snapshot: Snapshot, tick: int, to: int = 4) -> Snapshot:
 
 
 def _throttled(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: replication is throttled. If well, there is a running reassignment for which it is
-    throttled.
+    """Return the snapshot at poll number `tick`: replication is throttled for a running reassignment. If `ill` is true,
+    no reassignment runs.
     """
     snapshot = snapshot if ill else _copying(snapshot, tick)
     rates = ("follower.replication.throttled.rate", "leader.replication.throttled.rate")
@@ -71,20 +71,22 @@ def _kept_throttle(cluster: EmbeddedCluster, _ill: bool) -> None:
 
 
 def _moved(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: a partition is reassigned to broker 4. If ill, broker 4 is down."""
+    """Return the snapshot at poll number `tick`: a partition is being reassigned to broker 4. If `ill` is true, broker
+    4 is down.
+    """
     snapshot = _copying(snapshot, 0 if ill else tick)
     return without_broker(snapshot, [4]) if ill else snapshot
 
 
 def _all_wanted(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot: min.insync.replicas equals the number of replicas. If ill, it is higher."""
+    """Return the snapshot: min.insync.replicas equals the number of replicas. If `ill` is true, it is higher."""
     wanted = "4" if ill else "3"
     return replace(snapshot, configs={topic_resource("orders"): config("min.insync.replicas", wanted, 1)})
 
 
 def _one_fewer(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: a broker is removed after its replicas were moved away. If ill, it still has
-    replicas, and all replicas have to be in sync for a write.
+    """Return the snapshot at poll number `tick`: a broker is removed after its replicas were moved away. If `ill` is
+    true, it still has replicas, and a write needs all replicas in sync.
     """
     configs = {topic_resource("orders"): config("min.insync.replicas", "3" if ill else "2", 1)}
     snapshot = replace(snapshot, configs=configs)

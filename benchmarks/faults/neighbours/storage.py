@@ -29,22 +29,24 @@ def _with_dir(snapshot: Snapshot, broker: int, log_dir: LogDir) -> Snapshot:
 
 
 def _cordoned(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot: a log directory is cordoned and takes no new replicas. If ill, its disk has failed."""
+    """Return the snapshot: a log directory is cordoned, so it gets no new replicas. If `ill` is true, its disk has
+    failed.
+    """
     failure = Failure("KAFKA_STORAGE_ERROR", "disk error") if ill else None
     return _with_dir(snapshot, 2, LogDir("/data", NO_SIZES, 1_000, 900, failure, cordoned=not ill))
 
 
 def _saw(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: usable bytes fall, and rise again when segments are deleted. If ill, they only
-    fall.
+    """Return the snapshot at poll number `tick`: a disk's usable bytes fall, and rise again when segments are deleted.
+    If `ill` is true, they only fall.
     """
     falls = 25 * (tick if ill else tick % 4)
     return _with_dir(snapshot, 2, LogDir("/data", NO_SIZES, 1_000, 600 - falls))
 
 
 def _came_back(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: usable bytes fall, rise again nearly as far, and fall as far again. If ill, they
-    do not rise.
+    """Return the snapshot at poll number `tick`: a disk's usable bytes fall, rise again nearly as far, and fall as far
+    again. If `ill` is true, they do not rise.
     """
     falls = 25 * tick if ill or tick < 6 else 10 + 19 * (tick - 6)
     return _with_dir(snapshot, 2, LogDir("/data", NO_SIZES, 1_000, 600 - falls))
@@ -55,16 +57,16 @@ OWN: Own = {ORDERS: {"retention.ms": str(DAY_MS)}}
 
 
 def _default_cut(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: the default retention of all brokers is shortened. If well, the topic has a
-    retention of its own.
+    """Return the snapshot at poll number `tick`: the default retention of all brokers is shortened, but the topic has a
+    retention of its own. If `ill` is true, the topic uses the default.
     """
     own: Own = {} if ill else OWN
     return configured(snapshot, {**own, **CUT} if tick >= 3 else own)
 
 
 def _cut_and_mended(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot at a tick: a topic's retention is shortened. If well, it is restored before the broker
-    deletes records.
+    """Return the snapshot at poll number `tick`: a topic's retention is shortened, and restored before the broker
+    deletes records. If `ill` is true, it is not restored.
     """
     cut: Own = {ORDERS: {"retention.ms": "60000"}}
     return configured(snapshot, cut if tick >= 2 and (ill or tick < 4) else {})
@@ -75,7 +77,9 @@ def _deletes_at(when: int) -> Callable[[int, bool], Facts]:
 
 
 def _read(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot: a program deletes the records that it has read. If ill, its group has not read that far."""
+    """Return the snapshot: a program deletes the records that it has read. If `ill` is true, its group has not read
+    that far.
+    """
     committed = 40 if ill else 95
     lag = GroupLag((PartitionLag("orders", 0, committed, 100, 100 - committed, "m1"),))
     return replace(kept_for(snapshot, DAY_MS), lags={"billing": lag})
@@ -87,8 +91,8 @@ def _deleted(tick: int, _ill: bool) -> Facts:
 
 
 def _compacted(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
-    """Return the snapshot: a replica of a compacted partition is several times as large as the others. If well, the
-    difference is less than two segments, which the cleaner does not clean yet.
+    """Return the snapshot: a replica of a compacted partition is several times as large as the others, but by less than
+    two segments, which the cleaner does not clean yet. If `ill` is true, the difference is larger.
     """
     entries = (("cleanup.policy", "compact"), ("segment.bytes", "1000000"))
     values = tuple(ConfigEntry(key, value, ConfigSource(1)) for key, value in entries)
@@ -101,7 +105,9 @@ def _compacted(snapshot: Snapshot, _tick: int, ill: bool) -> Snapshot:
 
 
 def _ahead(tick: int, ill: bool) -> Facts:
-    """Return facts at a tick: the clock of a producer is ahead: by half an hour, or if ill by two days."""
+    """Return facts at poll number `tick`: the clock of a producer is ahead by half an hour; if `ill` is true, by two
+    days.
+    """
     minutes = 2 * 24 * 60 if ill else 30
     newest = {("orders", 0): Newest(now_ms(0) + minutes * 60_000, 7)}
     return Facts(logs_at(tick, {0: LogOffsets(0, 100, 100)}), newest=newest)

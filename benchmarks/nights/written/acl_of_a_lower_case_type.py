@@ -51,14 +51,18 @@ async def _moved(field: Field, principal: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the type of the principal in the ACLs is in lower case."""
+    """Prepare the cluster, and yield a function that makes the trouble: the ACLs of a new user have the principal type
+    in lower case, user:.
+    """
     async with _moved(field, "user:courier") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the type of the principal in the ACLs is right."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the ACLs of a new user
+    have the right principal type, User:.
+    """
     async with _moved(field, "User:courier") as begin:
         yield begin
 

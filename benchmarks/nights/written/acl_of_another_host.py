@@ -66,14 +66,18 @@ async def _tightened(field: Field, host: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: alice's services do not run on the allowed host."""
+    """Prepare the cluster, and yield a function that makes the trouble: the user's service runs on another host than
+    its ACLs allow.
+    """
     async with _tightened(field, ELSEWHERE) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: alice's services run on the allowed host."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the user's service runs on
+    the host that its ACLs allow.
+    """
     async with _tightened(field, HERE) as begin:
         yield begin
 

@@ -26,7 +26,9 @@ async def _clients(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: broker 3 is restarted with the advertised addresses from broker 2's file."""
+    """Prepare the cluster, and yield a function that makes the trouble: broker 3 is restarted with the advertised
+    addresses from broker 2's file.
+    """
     async with _clients(field):
 
         async def begin() -> None:
@@ -42,7 +44,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: broker 3 is restarted with a harmless setting."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: broker 3 is restarted with
+    a changed setting that has no effect on clients.
+    """
     async with _clients(field):
 
         async def begin() -> None:

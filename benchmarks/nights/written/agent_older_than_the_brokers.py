@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: an agent that the brokers understand is replaced by an older one that they refuse.
-
-    In the report the brokers were upgraded under an old agent; for the brokers both look the same.
+    """Prepare the cluster, and yield a function that makes the trouble: an agent that the brokers accept is replaced by
+    an older one that they refuse. In the report the brokers were upgraded under an old agent; for the brokers both
+    look the same.
     """
     await field.topic("adc.metrics", partitions=2)
     async with (
@@ -58,7 +58,9 @@ async def _in_bursts(writer: Client) -> None:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: an agent collects for a while and then writes, so most of the time it sends nothing."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: an agent collects for a
+    while and then writes, so most of the time it sends nothing.
+    """
     await field.topic("adc.metrics", partitions=2)
     async with (
         field.producer("adc.metrics", rate=50, name="adc-agent") as agent,

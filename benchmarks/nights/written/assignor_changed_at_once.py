@@ -45,14 +45,18 @@ async def _rolled(field: Field, assignor: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the new pod supports only another assignor."""
+    """Prepare the cluster, and yield a function that makes the trouble: the first new pod of a rolling update supports
+    only another assignor than the group uses.
+    """
     async with _rolled(field, "cooperative-sticky") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the new pod has the same assignor as the old pods."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the first new pod of a
+    rolling update supports the same assignor as the old pods.
+    """
     async with _rolled(field, "range") as begin:
         yield begin
 

@@ -76,14 +76,18 @@ def _given(member: Client) -> int:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the two additional members come and go."""
+    """Prepare the cluster, and yield a function that makes the trouble: two additional members join and leave the group
+    again and again.
+    """
     async with _scaling(field, settles=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the two additional members come once, and stay."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: two additional members
+    join the group once, and stay.
+    """
     async with _scaling(field, settles=True) as begin:
         yield begin
 

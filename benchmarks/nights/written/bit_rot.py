@@ -54,7 +54,9 @@ async def _services(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: while a follower restarts, bytes that it does not have yet are damaged on the leader's disk."""
+    """Prepare the cluster, and yield a function that makes the trouble: while a follower restarts, bytes that it does
+    not have yet are damaged on the leader's disk.
+    """
     async with _services(field):
 
         async def begin() -> None:
@@ -69,7 +71,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the follower restarts, and catches up."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a follower restarts, and
+    catches up with an undamaged leader.
+    """
     async with _services(field):
 
         async def begin() -> None:

@@ -63,15 +63,17 @@ async def _hosted(field: Field, seconds: float) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: each freeze is so long that the broker is fenced, and its leaders move."""
+    """Prepare the cluster, and yield a function that makes the trouble: a broker is frozen again and again, each time
+    so long that it is fenced and its leaders move.
+    """
     async with _hosted(field, LONG) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: each freeze is much shorter than the broker's session timeout: clients wait for two
-    seconds, and no leader moves.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a broker is frozen for two
+    seconds at a time, much less than its session timeout, so no leader moves.
     """
     async with _hosted(field, SHORT) as begin:
         yield begin

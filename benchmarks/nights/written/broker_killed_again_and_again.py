@@ -30,7 +30,9 @@ async def _serving(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the broker is killed and started in turns until the night ends."""
+    """Prepare the cluster, and yield a function that makes the trouble: a broker is killed and started in turns until
+    the night ends.
+    """
     ended = asyncio.Event()
     rounds: set[asyncio.Task[None]] = set()
 
@@ -39,7 +41,7 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
             await asyncio.wait_for(ended.wait(), seconds)
 
     async def go_on() -> None:
-        """Start and kill the broker in turns."""
+        """Start and kill the broker in turns, until `ended` is set."""
         while True:
             await pause(DOWN)
             if ended.is_set():
@@ -66,8 +68,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: an operator restarts the broker with a controlled shutdown for a new setting, and again to
-    correct the setting.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: an operator restarts a
+    broker with a controlled shutdown for a new setting, and once more to correct the setting.
     """
     async with _serving(field):
 

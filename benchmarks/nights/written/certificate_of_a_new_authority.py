@@ -97,14 +97,18 @@ async def _renewing(field: Field, *, same_authority: bool) -> AsyncIterator[Begi
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: a new authority signs the certificates, which is in no client's trust store yet."""
+    """Prepare the cluster, and yield a function that makes the trouble: the brokers get certificates signed by a new
+    authority, which is in no client's trust store yet.
+    """
     async with _renewing(field, same_authority=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the authority that all clients trust also signs the new certificates."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the brokers get new
+    certificates, signed by the authority that all clients trust.
+    """
     async with _renewing(field, same_authority=True) as begin:
         yield begin
 

@@ -56,14 +56,18 @@ async def _end_of_commits(field: Field) -> int:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the next release commits after each record."""
+    """Prepare the cluster, and yield a function that makes the trouble: the next release of a reader commits after each
+    record, and waits for each commit.
+    """
     async with _released(field, 0) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the next release commits every two seconds, and also waits for each commit."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the next release of a
+    reader commits every two seconds, and waits for each commit.
+    """
     async with _released(field, 2) as begin:
         yield begin
 

@@ -42,14 +42,18 @@ async def _away_for(field: Field, seconds: float) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the job is away for longer than brokers keep its committed offsets."""
+    """Prepare the cluster, and yield a function that makes the trouble: a job is stopped for longer than brokers keep
+    its committed offsets.
+    """
     async with _away_for(field, TOO_LONG) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the job is back in time, and reads the records that were written meanwhile."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a job is started again in
+    time, and reads the records that were written meanwhile.
+    """
     async with _away_for(field, SHORT) as begin:
         yield begin
 

@@ -43,14 +43,18 @@ async def _compacting(field: Field, key: Key) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the producer writes without keys."""
+    """Prepare the cluster, and yield a function that makes the trouble: cleanup.policy=compact is set on a topic whose
+    producer writes without keys.
+    """
     async with _compacting(field, None) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the producer writes with keys."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: cleanup.policy=compact is
+    set on a topic whose producer writes with keys.
+    """
     async with _compacting(field, "spread") as begin:
         yield begin
 

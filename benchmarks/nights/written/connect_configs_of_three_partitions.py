@@ -55,14 +55,18 @@ async def _connected(field: Field, grown: str, printed: str, times: int) -> Asyn
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: partitions are added to the topic with the configurations of all connectors."""
+    """Prepare the cluster, and yield a function that makes the trouble: partitions are added to the topic with the
+    configurations of all connectors.
+    """
     async with _connected(field, "connect-configs", "has to have one partition", 1) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: partitions are added to another topic, and the worker starts again."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: partitions are added to
+    another topic, and the worker starts again.
+    """
     async with _connected(field, "audit", "started", 2) as begin:
         yield begin
 

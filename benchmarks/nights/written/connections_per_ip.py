@@ -46,14 +46,18 @@ async def _limiting(field: Field, limit: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the limit is smaller than the number of connections from the other brokers."""
+    """Prepare the cluster, and yield a function that makes the trouble: a broker's limit of connections from one
+    address is set below the number of connections from the other brokers.
+    """
     async with _limiting(field, 2) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the limit is larger than the number of connections will ever be."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a broker's limit of
+    connections from one address is set far above the number of connections.
+    """
     async with _limiting(field, 1000) as begin:
         yield begin
 

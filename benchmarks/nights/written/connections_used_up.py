@@ -54,14 +54,18 @@ async def _deployed(field: Field, leaked: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the program opens as many connections as the listener allows."""
+    """Prepare the cluster, and yield a function that makes the trouble: a program opens as many connections as the
+    listener allows, and a reader is restarted.
+    """
     async with _deployed(field, 2 * LIMIT) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the program opens two connections to each broker, and the reader is also restarted."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a program opens two
+    connections to each broker, and a reader is restarted.
+    """
     async with _deployed(field, 2) as begin:
         yield begin
 

@@ -46,14 +46,18 @@ async def _joined(field: Field, name: str, work_ms: float) -> AsyncIterator[Begi
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the third member is a copy of the service for another environment, which is slow."""
+    """Prepare the cluster, and yield a function that makes the trouble: a third member joins the group: a copy of the
+    service for another environment, which is slow.
+    """
     async with _joined(field, "billing-staging-0", 300.0) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the third member is one more pod of the service."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a third member joins the
+    group: one more pod of the service.
+    """
     async with _joined(field, "billing-prod-2", 0.0) as begin:
         yield begin
 

@@ -44,8 +44,8 @@ async def _serving(field: Field, pattern: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the pattern is meant for the orders of all countries, but also matches the topic of dead
-    letters.
+    """Prepare the cluster, and yield a function that makes the trouble: a service reads the topics that match a
+    pattern, which is meant for the orders of all countries, but also matches the topic of dead letters.
     """
     async with _serving(field, "^orders.*") as begin:
         yield begin
@@ -53,8 +53,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the pattern only matches orders; dead letters stay in their topic until an operator looks
-    at them.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a service reads the topics
+    that match a pattern, which only matches orders. Dead letters stay in their topic until an operator looks at
+    them.
     """
     async with _serving(field, "^orders$") as begin:
         yield begin

@@ -37,7 +37,9 @@ async def _services(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the operator sets the default quota in bytes per second, but means kilobytes."""
+    """Prepare the cluster, and yield a function that makes the trouble: an operator sets a default quota in bytes per
+    second, but means kilobytes.
+    """
     async with _services(field):
 
         async def begin() -> None:
@@ -48,7 +50,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the default quota is far above the rate of any client."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: an operator sets a default
+    quota far above the rate of any client.
+    """
     async with _services(field):
 
         async def begin() -> None:

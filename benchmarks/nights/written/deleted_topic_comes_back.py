@@ -18,8 +18,8 @@ _TOPIC = "legacy.audit"
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: an operator deletes a topic twice; within seconds it exists again, with one partition on one
-    broker.
+    """Prepare the cluster, and yield a function that makes the trouble: an operator deletes a topic twice. Within
+    seconds brokers create it again, with one partition on one broker.
     """
     await field.topic(_TOPIC, partitions=6)
     await field.topic("orders", partitions=3)
@@ -42,7 +42,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: an unused topic is deleted, and is not created again."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: an operator deletes an
+    unused topic, which is not created again.
+    """
     await field.topic(_TOPIC, partitions=6)
     await field.topic("orders", partitions=3)
     async with (

@@ -50,14 +50,18 @@ async def _shutting_out(field: Field, prefix: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the prefix lacks its dot, so it also matches payroll."""
+    """Prepare the cluster, and yield a function that makes the trouble: an ACL denies topics with a prefix that lacks
+    its dot, so it also matches the topic payroll of another team.
+    """
     async with _shutting_out(field, "pay") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the prefix has its dot, so it matches no topic that bob uses."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: an ACL denies topics with
+    a prefix that ends with a dot, so it matches no topic of another team.
+    """
     async with _shutting_out(field, "pay.") as begin:
         yield begin
 

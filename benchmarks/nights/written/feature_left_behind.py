@@ -40,14 +40,18 @@ async def _release(field: Field, protocol: Literal["classic", "consumer"]) -> As
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the service's new release uses the new group protocol."""
+    """Prepare the cluster, and yield a function that makes the trouble: a service's new release uses the new group
+    protocol, which the cluster's feature levels do not allow.
+    """
     async with _release(field, "consumer") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the service's new release uses the classic protocol, like the former release."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a service's new release
+    uses the classic group protocol, like the former release.
+    """
     async with _release(field, "classic") as begin:
         yield begin
 

@@ -36,8 +36,8 @@ async def _allow_bob(field: Field) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: an operator grants a new reader a right that it already had, and so takes it from all other
-    users.
+    """Prepare the cluster, and yield a function that makes the trouble: an operator adds the first ACL of a topic, for
+    one reader. Before, all users had access to the topic; now only this reader has.
     """
     async with _open_cluster(field):
 
@@ -49,7 +49,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the users of the topic get their own ACLs first."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the users of a topic get
+    ACLs of their own before another reader gets one.
+    """
     async with _open_cluster(field):
 
         async def begin() -> None:

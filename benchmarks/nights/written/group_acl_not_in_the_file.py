@@ -60,14 +60,18 @@ async def _applied(field: Field, user: str, group: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the file has alice's topic, but lacks the right for her group, which a command once granted."""
+    """Prepare the cluster, and yield a function that makes the trouble: a tool deletes all ACLs that are not in its
+    file. It has those for alice's topic, but lacks that for her group, which an operator once added by a command.
+    """
     async with _applied(field, "alice", "booking") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the file lacks a former user, whose group no longer exists."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a tool deletes all ACLs
+    that are not in its file. It only lacks those of a former user, whose group no longer exists.
+    """
     async with _applied(field, "carol", "audit-2019") as begin:
         yield begin
 

@@ -47,14 +47,18 @@ async def _prefix_of_groups(field: Field, prefix: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the prefix is a star."""
+    """Prepare the cluster, and yield a function that makes the trouble: the ACL for all groups is replaced by a
+    prefixed ACL with a star as its prefix, which matches no group.
+    """
     async with _prefix_of_groups(field, "*") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the prefix is that of her groups' names."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the ACL for all groups is
+    replaced by a prefixed ACL that matches the names of the user's groups.
+    """
     async with _prefix_of_groups(field, "bill") as begin:
         yield begin
 

@@ -54,14 +54,18 @@ async def _scaled(field: Field, members: int, more: int, rates: tuple[float, flo
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the group already has its maximum of members."""
+    """Prepare the cluster, and yield a function that makes the trouble: a further pod is started although the group
+    already has its maximum of members.
+    """
     async with _scaled(field, MOST, 3, (60.0, 220.0)) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the further pod brings the group just to its maximum of members."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a further pod is started,
+    which brings the group just to its maximum of members.
+    """
     async with _scaled(field, MOST - 1, 1, (30.0, 55.0)) as begin:
         yield begin
 

@@ -62,14 +62,18 @@ async def _started(field: Field, groups: Sequence[str]) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the service's library adds a random part to the group's name at each start."""
+    """Prepare the cluster, and yield a function that makes the trouble: a service is restarted whose library adds a
+    random part to the group's name at each start.
+    """
     async with _started(field, STARTS) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the group's name is always the same, and the service continues from its offsets."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a service is restarted
+    whose group always has the same name, so it continues from its offsets.
+    """
     async with _started(field, ("search-index-all",) * len(STARTS)) as begin:
         yield begin
 

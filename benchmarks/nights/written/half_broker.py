@@ -104,8 +104,8 @@ async def _behind_firewall(field: Field) -> AsyncIterator[Firewall]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: a rule of the firewall changes, so that connections to broker 2 fail, and connections from it
-    work.
+    """Prepare the cluster, and yield a function that makes the trouble: a firewall rule changes so that connections to
+    broker 2 fail, while connections from it work.
     """
     async with _behind_firewall(field) as firewall:
 
@@ -117,8 +117,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the firewall fails over to its spare: all connections to broker 2 end, and are opened
-    again.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the firewall fails over to
+    its spare. All connections to broker 2 end, and are opened again.
     """
     async with _behind_firewall(field) as firewall:
 

@@ -30,8 +30,8 @@ async def _settling(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: a producer writes sixty records per second with many keys, then the same number, nearly all of
-    them with one key.
+    """Prepare the cluster, and yield a function that makes the trouble: a producer, which has written sixty records per
+    second with many keys, writes nearly all of them with one key.
     """
     async with (
         _settling(field),
@@ -50,8 +50,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: a producer without keys writes to one partition for some seconds, then to another; each
-    gets a third of the records.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a producer without keys
+    writes to one partition for some seconds, then to another; each gets a third of the records.
     """
     # The sticky partitioner keeps a partition for a batch or for this time; seconds instead of milliseconds make that
     # visible.

@@ -18,8 +18,8 @@ _SESSION_MS = 180_000
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: a deployment starts its new pod before the old one has ended; both have the same
-    group.instance.id.
+    """Prepare the cluster, and yield a function that makes the trouble: a deployment starts its new pod before the old
+    one has ended; both have the same group.instance.id.
     """
     await field.topic("requests", partitions=4)
     async with (
@@ -44,7 +44,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: each static member is restarted once, the second after the first is back."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: each static member is
+    restarted once, the second after the first is back.
+    """
     await field.topic("requests", partitions=4)
     async with (
         field.producer("requests", rate=80),

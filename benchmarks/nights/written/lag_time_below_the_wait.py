@@ -65,7 +65,9 @@ async def _tuned(field: Field, properties: dict[str, str | None], *, flaps: bool
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the broker allows its followers a lag of 0.6 seconds, less than they wait."""
+    """Prepare the cluster, and yield a function that makes the trouble: a broker's replica.lag.time.max.ms is set to
+    0.6 seconds, less than its followers' fetches wait.
+    """
     # A broker does not start if its own wait is longer than its own limit.
     properties: dict[str, str | None] = {"replica.lag.time.max.ms": "600", "replica.fetch.wait.max.ms": "500"}
     async with _tuned(field, properties, flaps=True) as begin:
@@ -74,7 +76,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: only the broker's own fetches wait for a shorter time."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a broker's own fetches are
+    set to wait for a shorter time.
+    """
     async with _tuned(field, {"replica.fetch.wait.max.ms": "500"}, flaps=False) as begin:
         yield begin
 

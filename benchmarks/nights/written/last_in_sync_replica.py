@@ -31,7 +31,9 @@ async def _ledger(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: broker 2 dies, broker 1 alone accepts records, broker 1 dies, broker 2 comes back."""
+    """Prepare the cluster, and yield a function that makes the trouble: broker 2 dies, broker 1 alone accepts records,
+    broker 1 dies, broker 2 comes back.
+    """
     async with _ledger(field):
 
         async def begin() -> None:
@@ -47,7 +49,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: broker 2 dies, comes back and catches up; then broker 1 dies and comes back."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: broker 2 dies, comes back
+    and catches up; then broker 1 dies and comes back.
+    """
     async with _ledger(field):
 
         async def begin() -> None:

@@ -35,7 +35,9 @@ async def _restart_all(field: Field) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: every broker is restarted, one after another, without an election afterwards."""
+    """Prepare the cluster, and yield a function that makes the trouble: every broker is restarted, one after another,
+    without an election afterwards.
+    """
     async with _shop(field):
 
         async def begin() -> None:
@@ -47,7 +49,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the same restarts end with an election of the preferred leaders."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: every broker is restarted,
+    one after another, and the preferred leaders are elected afterwards.
+    """
     async with _shop(field):
 
         async def begin() -> None:

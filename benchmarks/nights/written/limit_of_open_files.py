@@ -62,8 +62,8 @@ def _runs(pid: int) -> bool:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the limit is reached, and the broker can open no file for the new partitions or for a
-    checkpoint.
+    """Prepare the cluster, and yield a function that makes the trouble: a topic with many partitions is created. The
+    broker reaches its limit of open files, so it can't open files for the new partitions or for a checkpoint.
     """
     async with _growing(field, FEW) as begin:
         yield begin
@@ -71,7 +71,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the limit is high enough."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a topic with many
+    partitions is created, on a broker whose limit of open files is high enough.
+    """
     async with _growing(field, ENOUGH) as begin:
         yield begin
 

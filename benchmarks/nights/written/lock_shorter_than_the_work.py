@@ -79,8 +79,8 @@ async def _changed(field: Field, lock_ms: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the lock is shortened to fifteen seconds, so that the jobs of a worker that died are free
-    sooner.
+    """Prepare the cluster, and yield a function that makes the trouble: the lock duration of a share group is shortened
+    to fifteen seconds, less than its workers need for a job.
     """
     async with _changed(field, 15_000) as begin:
         yield begin
@@ -88,7 +88,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the lock gets longer."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the lock duration of a
+    share group is made longer.
+    """
     async with _changed(field, 45_000) as begin:
         yield begin
 

@@ -52,14 +52,18 @@ async def _rolled(field: Field, properties: dict[str, str | None]) -> AsyncItera
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the new properties disable the log cleaner."""
+    """Prepare the cluster, and yield a function that makes the trouble: the brokers are restarted with properties that
+    disable the log cleaner.
+    """
     async with _rolled(field, {"log.cleaner.enable": "false"}) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the new properties let the log cleaner look for work more often."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the brokers are restarted
+    with properties that let the log cleaner look for work more often.
+    """
     async with _rolled(field, {"log.cleaner.enable": "true", "log.cleaner.backoff.ms": "1000"}) as begin:
         yield begin
 

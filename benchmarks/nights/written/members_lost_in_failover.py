@@ -40,7 +40,9 @@ async def _reading(field: Field) -> AsyncIterator[tuple[int, tuple[Client, Clien
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the coordinator is restarted, and both services crash with it."""
+    """Prepare the cluster, and yield a function that makes the trouble: the coordinator of two groups is restarted, and
+    the members of both crash.
+    """
     async with _reading(field) as (coordinator, members):
 
         async def begin() -> None:
@@ -54,7 +56,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the coordinator is restarted, and the members find the new one."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the coordinator of two
+    groups is restarted, and their members find the new coordinator.
+    """
     async with _reading(field) as (coordinator, _):
 
         async def begin() -> None:

@@ -33,7 +33,9 @@ async def _upgrades(field: Field) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: brokers of a new release run on storage formatted for 4.1, under a usual load."""
+    """Prepare the cluster, and yield a function that makes the trouble: an operator leaves out the last step of an
+    upgrade: the brokers of a new release run, under a usual load, on storage that was formatted for 4.1.
+    """
     await field.topic("orders", partitions=6)
     async with field.producer("orders", rate=40), field.consumer("orders", "billing"):
         await field.reads("billing", "orders")
@@ -46,7 +48,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the same brokers, but an operator finishes the upgrade."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: an operator finishes the
+    upgrade of brokers that run on storage formatted for 4.1.
+    """
     await field.topic("orders", partitions=6)
     async with field.producer("orders", rate=40), field.consumer("orders", "billing"):
         await field.reads("billing", "orders")

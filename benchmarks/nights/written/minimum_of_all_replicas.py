@@ -34,14 +34,18 @@ async def _drained(field: Field, replicas: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the topic has two replicas, both required."""
+    """Prepare the cluster, and yield a function that makes the trouble: a broker is shut down, and a topic has two
+    replicas, both of which must be in sync for a write.
+    """
     async with _drained(field, 2) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the topic has three replicas, two of them required."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a broker is shut down, and
+    a topic has three replicas, two of which must be in sync for a write.
+    """
     async with _drained(field, 3) as begin:
         yield begin
 

@@ -46,14 +46,18 @@ async def _mirrored(field: Field, *more: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the mirror mistakes its own copies for topics of the other cluster."""
+    """Prepare the cluster, and yield a function that makes the trouble: a mirror whose source is also its target takes
+    its own copies for topics of the other cluster.
+    """
     async with _mirrored(field) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the mirror makes one copy of each topic, as between two clusters."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a mirror makes one copy of
+    each topic, as between two clusters.
+    """
     async with _mirrored(field, "--knows-its-own") as begin:
         yield begin
 

@@ -16,7 +16,9 @@ WRITER = "web-shop"
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the producer to topic orders is deployed again, and writes to topic order."""
+    """Prepare the cluster, and yield a function that makes the trouble: the producer of topic orders is deployed again,
+    and writes to topic order, which brokers create.
+    """
     await field.topic("orders", partitions=6)
     async with (
         AsyncExitStack() as later,
@@ -34,8 +36,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the producer is deployed again, and also writes to an additional topic, which an operator
-    created and a group reads.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a producer is deployed
+    again, and also writes to an additional topic, which an operator created and a group reads.
     """
     await field.topic("orders", partitions=6)
     async with (

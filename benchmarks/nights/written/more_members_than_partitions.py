@@ -41,14 +41,18 @@ async def _scaled_out(field: Field, rate: float) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the load is twice the capacity of three members."""
+    """Prepare the cluster, and yield a function that makes the trouble: a group is scaled out beyond its topic's three
+    partitions, while the load is twice what three members can process.
+    """
     async with _scaled_out(field, 240) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: three members can process the load; the other members are a reserve."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a group is scaled out
+    beyond its topic's three partitions, whose load three members can process; the others are a reserve.
+    """
     async with _scaled_out(field, 60) as begin:
         yield begin
 

@@ -50,14 +50,18 @@ async def _moved(field: Field, throttle: int, *, ends: bool) -> AsyncIterator[Be
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the throttle is a tenth of the rate of writes."""
+    """Prepare the cluster, and yield a function that makes the trouble: a reassignment is throttled to a tenth of the
+    rate of writes.
+    """
     async with _moved(field, 20_000, ends=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the throttle is far above the rate of writes."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a reassignment is
+    throttled far above the rate of writes.
+    """
     async with _moved(field, 20_000_000, ends=True) as begin:
         yield begin
 

@@ -48,7 +48,9 @@ async def _move(field: Field, bytes_a_second: int) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the reassignment would take minutes, and broker 3 dies in its first seconds."""
+    """Prepare the cluster, and yield a function that makes the trouble: broker 3 dies in the first seconds of a
+    reassignment to it that would take minutes.
+    """
     async with _clicks(field):
 
         async def begin() -> None:
@@ -61,7 +63,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the same reassignment is fast enough to end, and the tool removes its throttle."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a reassignment to broker 3
+    is fast enough to end, and the tool removes its throttle.
+    """
     async with _clicks(field):
 
         async def begin() -> None:

@@ -54,8 +54,8 @@ async def _deployed(field: Field, rate: str, *, refused: bool) -> AsyncIterator[
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the quota allows a partition in 100 seconds, so after the first topic the next one has to wait
-    for minutes.
+    """Prepare the cluster, and yield a function that makes the trouble: a default quota on controller mutations is set
+    to a partition in 100 seconds, so after the first new topic the next one has to wait for minutes.
     """
     async with _deployed(field, "0.01", refused=True) as begin:
         yield begin
@@ -63,7 +63,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the quota allows ten partitions per second, which is enough for a deployment."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a default quota on
+    controller mutations is set to ten partitions per second, which is enough for a deployment.
+    """
     async with _deployed(field, "10", refused=False) as begin:
         yield begin
 

@@ -36,7 +36,9 @@ async def _two_brokers(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: broker 3 is started, and no partitions are moved to it."""
+    """Prepare the cluster, and yield a function that makes the trouble: broker 3 is started, and no partitions are
+    moved to it.
+    """
     async with _two_brokers(field):
 
         async def begin() -> None:
@@ -48,7 +50,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: broker 3 is started, and partitions are moved to it."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: broker 3 is started, and
+    partitions are moved to it.
+    """
     async with _two_brokers(field):
 
         async def begin() -> None:

@@ -42,15 +42,17 @@ async def _grown(field: Field, reset: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: where the group has no committed offset, its members begin at the end of the partition."""
+    """Prepare the cluster, and yield a function that makes the trouble: partitions are added to a topic whose group
+    begins at the end of a partition without a committed offset.
+    """
     async with _grown(field, "latest") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: where the group has no committed offset, its members begin at the start of the partition,
-    and read all records.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: partitions are added to a
+    topic whose group begins at the start of a partition without a committed offset, so it reads all records.
     """
     async with _grown(field, "earliest") as begin:
         yield begin

@@ -68,7 +68,9 @@ async def _serving(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: a broker is shut down to replace its host."""
+    """Prepare the cluster, and yield a function that makes the trouble: __consumer_offsets has one replica, and a
+    broker is shut down to replace its host.
+    """
     async with _serving(field):
 
         async def begin() -> None:
@@ -79,7 +81,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: __consumer_offsets has three replicas, and the same broker is down for some seconds."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: __consumer_offsets has
+    three replicas, and a broker is shut down for some seconds.
+    """
     async with _serving(field):
         await _copied(field)
 

@@ -21,7 +21,9 @@ console has stopped watching.
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: a group has read everything, and its offsets are set back between two runs of its member."""
+    """Prepare the cluster, and yield a function that makes the trouble: the offsets of a group that has read everything
+    are set back to the first record between two runs of its member.
+    """
     await field.topic("orders", partitions=3)
     await field.writes("orders", _RECORDS)
     async with (
@@ -52,7 +54,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: in addition to the old group, a new group begins at the first record, as intended."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a new group begins at the
+    first record, as intended, in addition to the old group.
+    """
     await field.topic("orders", partitions=3)
     await field.writes("orders", _RECORDS)
     async with field.producer("orders", rate=20), field.consumer("orders", "billing"):

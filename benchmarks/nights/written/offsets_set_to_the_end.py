@@ -49,14 +49,18 @@ async def _backlog(field: Field, *, skipped: bool) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the group's offsets are set to the end before the service starts again."""
+    """Prepare the cluster, and yield a function that makes the trouble: the offsets of a group that was stopped are set
+    to the end before its service starts again.
+    """
     async with _backlog(field, skipped=True) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the service reads its backlog."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the service of a group
+    that was stopped starts again, and reads its backlog.
+    """
     async with _backlog(field, skipped=False) as begin:
         yield begin
 

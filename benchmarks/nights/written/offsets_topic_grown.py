@@ -55,8 +55,8 @@ async def _reading(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: __consumer_offsets grows from three to twelve partitions; some time later the brokers are
-    restarted one after another.
+    """Prepare the cluster, and yield a function that makes the trouble: __consumer_offsets grows from three to twelve
+    partitions; some time later the brokers are restarted one after another.
     """
     async with _reading(field):
 
@@ -73,8 +73,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: a topic whose records have no keys grows from three to six partitions, and its readers
-    read the new ones.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a topic whose records have
+    no keys grows from three to six partitions, and its readers read the new ones.
     """
     await field.topic("clicks", partitions=3)
     async with _reading(field), field.producer("clicks", rate=30, key=None), field.consumer("clicks", "counting"):

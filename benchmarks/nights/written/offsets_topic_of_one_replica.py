@@ -48,7 +48,9 @@ async def _coordinator(field: Field) -> int:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the broker with the group's offsets is shut down for work on its machine, and stays down."""
+    """Prepare the cluster, and yield a function that makes the trouble: the broker with the group's offsets is shut
+    down for work on its machine, and stays down.
+    """
     async with _serving(field):
 
         async def begin() -> None:
@@ -63,7 +65,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: __consumer_offsets got three replicas before, and the broker is down for some seconds."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: __consumer_offsets got
+    three replicas before, and a broker is shut down for some seconds.
+    """
     async with _serving(field):
         places = [[1 + (number + k) % 3 for k in range(3)] for number in range(PARTITIONS)]
         moves = [{"topic": OFFSETS, "partition": number, "replicas": each} for number, each in enumerate(places)]

@@ -42,8 +42,8 @@ async def _services(field: Field, invoicing: str, mailing: str) -> AsyncIterator
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: both services use the group name of the template that they were made from; the second one
-    crashes again and again.
+    """Prepare the cluster, and yield a function that makes the trouble: two services use the same group name, from the
+    template of which they were made; the second one crashes again and again.
     """
     async with _services(field, "backend", "backend") as (_, mailing):
         ended = asyncio.Event()
@@ -71,7 +71,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: each service has its own group, and both are deployed again."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: each service has its own
+    group, and both are deployed again.
+    """
     async with _services(field, "invoicing", "mailing") as services:
 
         async def begin() -> None:

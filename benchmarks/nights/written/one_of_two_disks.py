@@ -86,7 +86,7 @@ async def _shop(field: Field, goes_wrong: Callable[[], Awaitable[None]]) -> Asyn
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the second disk of a running broker fails."""
+    """Prepare the cluster, and yield a function that makes the trouble: the second disk of a running broker fails."""
 
     async def is_offline() -> bool:
         said = await field.tool("kafka-log-dirs", "--describe", "--broker-list", str(BROKER))
@@ -103,8 +103,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the broker is shut down, gets a new second disk, and copies its replicas from the other
-    brokers.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the broker is shut down,
+    gets a new second disk, and copies its replicas from the other brokers.
     """
 
     async def replace() -> None:

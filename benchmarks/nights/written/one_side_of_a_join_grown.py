@@ -49,14 +49,18 @@ async def _grown(field: Field, topics: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: only the busier topic, clicks, gets more partitions."""
+    """Prepare the cluster, and yield a function that makes the trouble: of the two topics that a service joins, only
+    the busier one, clicks, gets more partitions.
+    """
     async with _grown(field, "clicks") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: both topics of the join get the same number of partitions."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: both topics that a service
+    joins get the same number of partitions.
+    """
     async with _grown(field, "clicks|users") as begin:
         yield begin
 

@@ -37,7 +37,9 @@ async def _services(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: one broker gets a limit of its own, below the size of the records."""
+    """Prepare the cluster, and yield a function that makes the trouble: one broker gets a limit of its own for the size
+    of records, below the size of those that are written.
+    """
     async with _services(field):
 
         async def begin() -> None:
@@ -48,7 +50,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: all brokers get the same larger limit, one after another."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: all brokers get the same
+    larger limit for the size of records, one after another.
+    """
     async with _services(field):
 
         async def begin() -> None:

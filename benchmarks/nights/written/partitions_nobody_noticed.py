@@ -40,15 +40,17 @@ async def _grown(field: Field, refresh_ms: int, reset: str) -> AsyncIterator[Beg
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the readers refresh their metadata every five minutes, which is the default."""
+    """Prepare the cluster, and yield a function that makes the trouble: a topic gets more partitions, and its readers
+    refresh their metadata only every five minutes, which is the default.
+    """
     async with _grown(field, 300_000, "latest") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the readers refresh their metadata every two seconds, and read new partitions from their
-    start.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a topic gets more
+    partitions, and its readers refresh their metadata every two seconds, and read new partitions from their start.
     """
     async with _grown(field, 2_000, "earliest") as begin:
         yield begin

@@ -68,7 +68,9 @@ async def _sharing(field: Field) -> AsyncIterator[Client]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: a member pauses its partitions and never resumes them."""
+    """Prepare the cluster, and yield a function that makes the trouble: a member pauses its partitions and never
+    resumes them.
+    """
     async with _sharing(field) as member:
 
         async def begin() -> None:
@@ -80,7 +82,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: a member that writes in bulk repeatedly pauses for some seconds, and always catches up."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a member that writes in
+    bulk repeatedly pauses for some seconds, and always catches up.
+    """
     async with _sharing(field) as member:
         rounds: set[asyncio.Task[None]] = set()
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: a program makes two hundred producers per second. In the report there were tens of millions
-    after a week.
+    """Prepare the cluster, and yield a function that makes the trouble: a program makes two hundred idempotent
+    producers per second. In the report there were tens of millions after a week.
     """
     await field.topic("logs", partitions=6)
     async with (
@@ -40,8 +40,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: four services write to the same topic, each with an idempotent producer that it keeps; two
-    of them restart.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: four services write to the
+    same topic, each with an idempotent producer that it keeps; two of them restart.
     """
     await field.topic("logs", partitions=6)
     async with (

@@ -49,14 +49,18 @@ async def _moving(field: Field, *, cleared: bool) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the old group still exists, with its committed offsets."""
+    """Prepare the cluster, and yield a function that makes the trouble: workers of a share group are deployed under the
+    name of a consumer group that still exists, with its committed offsets.
+    """
     async with _moving(field, cleared=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the old group is deleted first, so its name is free."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: workers of a share group
+    are deployed under the name of a consumer group that was deleted first.
+    """
     async with _moving(field, cleared=True) as begin:
         yield begin
 

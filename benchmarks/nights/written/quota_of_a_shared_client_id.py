@@ -48,14 +48,18 @@ async def _reindexed_as(field: Field, client: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the job uses the same library with the same client id."""
+    """Prepare the cluster, and yield a function that makes the trouble: a job is started that uses a service's library
+    and so has the service's client id, and its quota.
+    """
     async with _reindexed_as(field, LIBRARY) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the job has its own client id, which has no quota."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a job is started that has
+    a client id of its own, without a quota.
+    """
     async with _reindexed_as(field, "reindex-job") as begin:
         yield begin
 

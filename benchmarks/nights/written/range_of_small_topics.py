@@ -69,8 +69,8 @@ async def _scaled(field: Field, assignor: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: members divide each topic among themselves, as the range assignor does: the first member gets
-    every partition 0.
+    """Prepare the cluster, and yield a function that makes the trouble: a service's members divide each topic among
+    themselves, as the range assignor does, so the first member gets partition 0 of every topic.
     """
     async with _scaled(field, "range") as begin:
         yield begin
@@ -78,7 +78,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: members divide the partitions of all topics together."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a service's members divide
+    the partitions of all topics together.
+    """
     async with _scaled(field, "roundrobin") as begin:
         yield begin
 

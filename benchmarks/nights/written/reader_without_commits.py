@@ -39,14 +39,18 @@ async def _deployed(field: Field, **settings: Any) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the new version has automatic commits off, and never commits itself."""
+    """Prepare the cluster, and yield a function that makes the trouble: a new version of a service has automatic
+    commits turned off, and never commits itself.
+    """
     async with _deployed(field, enable_auto_commit=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the new version commits every fifteen seconds instead of every five."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a new version of a service
+    commits every fifteen seconds instead of every five.
+    """
     async with _deployed(field, auto_commit_interval_ms=15_000) as begin:
         yield begin
 

@@ -46,14 +46,18 @@ async def _compressing(field: Field, compression: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the topic is compressed with zstd, for which one reader lacks the library."""
+    """Prepare the cluster, and yield a function that makes the trouble: a topic is set to compression with zstd, for
+    which one of its readers lacks the library.
+    """
     async with _compressing(field, "zstd") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the topic is compressed with gzip, which all readers support."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a topic is set to
+    compression with gzip, which all its readers support.
+    """
     async with _compressing(field, "gzip") as begin:
         yield begin
 

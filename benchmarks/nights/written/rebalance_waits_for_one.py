@@ -52,14 +52,18 @@ async def _group(field: Field, long_ms: float) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the work for the record takes longer than the night."""
+    """Prepare the cluster, and yield a function that makes the trouble: a group is scaled out while one member works on
+    a record, which takes longer than the night; the rebalance waits for it.
+    """
     async with _group(field, 850_000) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the work for the record takes some seconds, and so does the rebalance."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a group is scaled out
+    while one member works for some seconds on a record; the rebalance takes as long.
+    """
     async with _group(field, 5_000) as begin:
         yield begin
 

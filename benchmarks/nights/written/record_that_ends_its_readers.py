@@ -84,14 +84,18 @@ async def _pods(field: Field, *, once: bool) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: no pod ever gets past the record."""
+    """Prepare the cluster, and yield a function that makes the trouble: a record is written at which every pod that
+    reads it crashes.
+    """
     async with _pods(field, once=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: one pod ends at the record, once; the next pod that gets the record continues."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a record is written at
+    which one pod crashes, once; the next pod that gets its partition continues.
+    """
     async with _pods(field, once=True) as begin:
         yield begin
 

@@ -117,14 +117,18 @@ async def _clicks(field: Field, change: Callable[[Path], None]) -> AsyncIterator
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the brokers can't write to the store any more."""
+    """Prepare the cluster, and yield a function that makes the trouble: the brokers can't write to the store of a
+    tiered topic any more.
+    """
     async with _clicks(field, _lose) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the store is moved to another place, where the brokers find it."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the store of a tiered
+    topic is moved to another place, where the brokers find it.
+    """
     async with _clicks(field, _relocate) as begin:
         yield begin
 

@@ -44,14 +44,18 @@ async def _limiting(field: Field, percentage: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the operator sets a quota of 0.05 %, but means 5 %."""
+    """Prepare the cluster, and yield a function that makes the trouble: an operator sets a default request quota of
+    0.05 %, but means 5 %.
+    """
     async with _limiting(field, "0.05") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the quota is 200 %, which no client here needs."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: an operator sets a default
+    request quota of 200 %, which no client here needs.
+    """
     async with _limiting(field, "200") as begin:
         yield begin
 

@@ -42,7 +42,9 @@ async def _rolled(field: Field, milliseconds: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the timeout is shortened for a faster failover of the controller."""
+    """Prepare the cluster, and yield a function that makes the trouble: the brokers are restarted with a shorter
+    timeout of the quorum, for a faster failover of the controller.
+    """
     # A fetch of the quorum waits for half a second if there are no new records.
     async with _rolled(field, 400) as begin:
         yield begin
@@ -50,8 +52,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the same restarts with a longer timeout than before; there is one election whenever the
-    active controller restarts.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the brokers are restarted
+    with a longer timeout of the quorum. There is one election whenever the active controller restarts.
     """
     async with _rolled(field, 4_000) as begin:
         yield begin

@@ -80,8 +80,8 @@ async def _filling(field: Field, retention_bytes: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: an operator sets the size that a broker should keep of the topic, but each of the six
-    partitions keeps that size.
+    """Prepare the cluster, and yield a function that makes the trouble: an operator sets the size that a broker should
+    keep of the topic, but each of the six partitions keeps that size.
     """
     async with _filling(field, WANTED) as begin:
         yield begin
@@ -89,8 +89,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: an operator first divides the size by the number of partitions: the volume becomes half
-    full, and stays so.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: an operator first divides
+    the size by the number of partitions: the volume becomes half full, and stays so.
     """
     async with _filling(field, WANTED // PARTITIONS) as begin:
         yield begin

@@ -51,14 +51,18 @@ async def _cut(field: Field, work_ms: float) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the topic's reader is some megabytes behind, and slower than the producer."""
+    """Prepare the cluster, and yield a function that makes the trouble: the retention of a topic is shortened while its
+    reader is some megabytes behind, and slower than the producer.
+    """
     async with _cut(field, SLOW_MS) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the topic's reader is up to date, so it has read all deleted records."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the retention of a topic
+    is shortened while its reader is up to date, so it has read all deleted records.
+    """
     async with _cut(field, 0.0) as begin:
         yield begin
 

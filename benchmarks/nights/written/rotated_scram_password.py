@@ -40,7 +40,9 @@ async def _rotate(field: Field) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the services keep the old password, and log in with it when their sessions end."""
+    """Prepare the cluster, and yield a function that makes the trouble: a user's password is changed, and its services
+    keep the old one, with which they log in when their sessions end.
+    """
     async with _services(field):
 
         async def begin() -> None:
@@ -52,7 +54,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the services are restarted with the new password immediately afterwards."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a user's password is
+    changed, and its services are restarted with the new one immediately afterwards.
+    """
     async with _services(field) as (writer, reader), AsyncExitStack() as restarted:
 
         async def begin() -> None:

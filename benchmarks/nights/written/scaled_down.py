@@ -54,8 +54,8 @@ async def _services(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the number of brokers is set from 3 to 2, and the cluster's operator only removes the last
-    broker.
+    """Prepare the cluster, and yield a function that makes the trouble: the number of brokers is set from 3 to 2; the
+    last broker is removed although it has replicas.
     """
     async with _services(field):
 
@@ -67,7 +67,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the last broker's replicas are moved before it is removed."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the last of three brokers
+    is removed after its replicas were moved.
+    """
     async with _services(field):
 
         async def begin() -> None:

@@ -55,15 +55,17 @@ async def _tidied(field: Field, topics: Sequence[str]) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the script only skips names that begin with two underscores, so not that of the schemas."""
+    """Prepare the cluster, and yield a function that makes the trouble: a script sets a retention for all topics except
+    those whose names begin with two underscores, so also for that of the schemas.
+    """
     async with _tidied(field, ("_schemas", "clicks", "orders")) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the script skips names that begin with one underscore; the old clicks are deleted, as they
-    should be.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a script sets a retention
+    for all topics except those whose names begin with an underscore. Only old clicks are deleted, as intended.
     """
     async with _tidied(field, ("clicks", "orders")) as begin:
         yield begin

@@ -41,14 +41,18 @@ async def _deleting(field: Field, mechanism: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the credential that the member uses is deleted."""
+    """Prepare the cluster, and yield a function that makes the trouble: the SCRAM credential with which a group's
+    member logs in is deleted.
+    """
     async with _deleting(field, "SCRAM-SHA-256") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: a credential with another mechanism, which no client uses, is deleted."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a SCRAM credential with
+    another mechanism, which no client uses, is deleted.
+    """
     async with _deleting(field, "SCRAM-SHA-512") as begin:
         yield begin
 

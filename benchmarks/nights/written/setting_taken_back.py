@@ -43,8 +43,8 @@ async def _trying(field: Field, key: str, value: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the size limit is below the size of each record, so broker 2 refuses all records for the
-    partitions that it leads.
+    """Prepare the cluster, and yield a function that makes the trouble: broker 2 gets, for half a minute, a size limit
+    below the size of each record, so it refuses all records for the partitions that it leads.
     """
     async with _trying(field, "message.max.bytes", "1000") as begin:
         yield begin
@@ -52,7 +52,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the log cleaner gets a second thread, which has no effect on clients."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: broker 2's log cleaner
+    gets, for half a minute, a second thread, which has no effect on clients.
+    """
     async with _trying(field, "log.cleaner.threads", "2") as begin:
         yield begin
 

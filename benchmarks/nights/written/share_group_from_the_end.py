@@ -37,8 +37,8 @@ async def _queue(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the group's share.auto.offset.reset is not set, and clients of a share group have no such
-    setting.
+    """Prepare the cluster, and yield a function that makes the trouble: a share group gets its first member while
+    share.auto.offset.reset is not set for it, so it begins at the end; its clients have no such setting.
     """
     async with _queue(field) as begin:
         yield begin
@@ -46,7 +46,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the group's share.auto.offset.reset was set before its first member joined."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a share group gets its
+    first member after share.auto.offset.reset was set to the earliest offset.
+    """
     group = ("--entity-type", "groups", "--entity-name", "mailers")
     await field.tool("kafka-configs", "--alter", *group, "--add-config", "share.auto.offset.reset=earliest")
     async with _queue(field) as begin:

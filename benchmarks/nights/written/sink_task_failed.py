@@ -59,14 +59,18 @@ async def _sinking(field: Field, tolerance: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the task fails, and no operator restarts it."""
+    """Prepare the cluster, and yield a function that makes the trouble: a task of a sink connector fails at a record,
+    and no operator restarts it.
+    """
     async with _sinking(field, "none") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the sink skips the same record."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a sink connector skips a
+    record that its converter can't read.
+    """
     async with _sinking(field, "all") as begin:
         yield begin
 

@@ -45,14 +45,18 @@ async def _cutting(field: Field, limit: int) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the limit is below the size of each record."""
+    """Prepare the cluster, and yield a function that makes the trouble: max.message.bytes of a topic is set below the
+    size of each record.
+    """
     async with _cutting(field, 2000) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the limit is far above the size of each record, and far below the former limit."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: max.message.bytes of a
+    topic is set far above the size of each record, and far below the former limit.
+    """
     async with _cutting(field, 100_000) as begin:
         yield begin
 

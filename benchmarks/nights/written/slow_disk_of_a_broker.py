@@ -40,7 +40,9 @@ async def _serving(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: all threads of the broker are stopped for most of each second."""
+    """Prepare the cluster, and yield a function that makes the trouble: all threads of a broker are stopped for most of
+    each second.
+    """
     rounds: set[asyncio.Task[None]] = set()
 
     async def drag(pid: int) -> None:
@@ -71,8 +73,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: all threads of the broker are stopped once, for three seconds, as in a long garbage
-    collection.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: all threads of a broker
+    are stopped once, for three seconds, as in a long garbage collection.
     """
     async with _serving(field):
 

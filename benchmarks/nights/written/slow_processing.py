@@ -34,7 +34,9 @@ async def _working(field: Field) -> AsyncIterator[tuple[Client, Client]]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: both members begin to need 200 ms for a record, so ten seconds for a batch."""
+    """Prepare the cluster, and yield a function that makes the trouble: both members of a group begin to need 200 ms
+    for a record, so ten seconds for a batch, more than max.poll.interval.ms.
+    """
     async with _working(field) as members:
 
         async def begin() -> None:
@@ -47,8 +49,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the members are deployed again, one after another: each leaves the group and comes back
-    with another member id.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the members of a group are
+    deployed again, one after another; each leaves the group and joins with another member id.
     """
     async with _working(field) as members:
 

@@ -45,7 +45,9 @@ async def _three_members(field: Field) -> AsyncIterator[Client]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the number of pods is set from three to two."""
+    """Prepare the cluster, and yield a function that makes the trouble: the number of a group's static members is
+    reduced from three to two.
+    """
     async with _three_members(field) as last:
 
         async def begin() -> None:
@@ -56,7 +58,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the last pod is restarted, and gets its partitions again."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the last of a group's
+    static members is restarted, and gets its partitions again.
+    """
     async with _three_members(field) as last:
 
         async def begin() -> None:

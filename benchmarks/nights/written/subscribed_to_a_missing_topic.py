@@ -28,7 +28,9 @@ async def _serving(field: Field) -> AsyncIterator[Client]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the new release of the reader has another prefix of topic names in its settings."""
+    """Prepare the cluster, and yield a function that makes the trouble: a reader's new release has another prefix of
+    topic names in its settings, so it subscribes to a missing topic.
+    """
     async with AsyncExitStack() as later, _serving(field) as reader:
 
         async def begin() -> None:
@@ -42,7 +44,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: another service is deployed some seconds before its topic is created."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: another service is
+    deployed some seconds before its topic is created.
+    """
     async with AsyncExitStack() as later, _serving(field):
 
         async def begin() -> None:

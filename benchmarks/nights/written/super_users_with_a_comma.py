@@ -68,14 +68,18 @@ async def _reviewed(field: Field, super_users: str, *, refuses: bool) -> AsyncIt
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the list has a comma, so the whole list is one name."""
+    """Prepare the cluster, and yield a function that makes the trouble: a broker is restarted with a comma in its list
+    of super users, so the whole list is one name.
+    """
     async with _reviewed(field, "User:ANONYMOUS,User:admin,User:ops", refuses=True) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the list has semicolons."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a broker is restarted with
+    semicolons in its list of super users, as is right.
+    """
     async with _reviewed(field, "User:ANONYMOUS;User:admin;User:ops", refuses=False) as begin:
         yield begin
 

@@ -46,7 +46,9 @@ async def _end(field: Field) -> int:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the connector begins with a snapshot of the table, which is large."""
+    """Prepare the cluster, and yield a function that makes the trouble: a connector has lost its position and begins
+    with a snapshot of its table, which is large.
+    """
     async with _capturing(field) as connector:
 
         async def begin() -> None:
@@ -61,7 +63,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: a job changes many rows at once, and the connector writes them in a second or two."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a job changes many rows of
+    a table at once, and the connector writes them in a second or two.
+    """
     async with _capturing(field) as connector:
 
         async def begin() -> None:

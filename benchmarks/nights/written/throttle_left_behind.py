@@ -62,14 +62,18 @@ async def _moved(field: Field, *, verified: bool) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the tool was never run with --verify."""
+    """Prepare the cluster, and yield a function that makes the trouble: a replica has to catch up under the throttle of
+    a former reassignment, whose tool was never run with --verify.
+    """
     async with _moved(field, verified=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the tool was run with --verify."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a replica has to catch up
+    after a reassignment whose throttle was removed by running the tool with --verify.
+    """
     async with _moved(field, verified=True) as begin:
         yield begin
 

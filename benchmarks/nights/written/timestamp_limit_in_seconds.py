@@ -49,14 +49,18 @@ async def _limited(field: Field, limit: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the limit of an hour is given in seconds."""
+    """Prepare the cluster, and yield a function that makes the trouble: message.timestamp.before.max.ms, meant as an
+    hour, is set in seconds.
+    """
     async with _limited(field, "3600") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the limit of an hour is given in milliseconds."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble:
+    message.timestamp.before.max.ms, meant as an hour, is set in milliseconds.
+    """
     async with _limited(field, "3600000") as begin:
         yield begin
 

@@ -21,11 +21,10 @@ _CHECKS = {"log.retention.check.interval.ms": "4000"}
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: alerts with such timestamps are written to a new topic with a retention of a week; one reader
-    always runs, another runs from time to time.
-
-    There are no earlier records with correct timestamps: they would be at the head of the log, and keep all later
-    records from being deleted.
+    """Prepare the cluster, and yield a function that makes the trouble: alerts whose timestamps are in seconds are
+    written to a new topic with a retention of a week; one reader always runs, another runs from time to time. There
+    are no earlier records with correct timestamps: they would be at the head of the log, and keep all later records
+    from being deleted.
     """
     await field.topic("alerts", partitions=2)
     async with (
@@ -46,7 +45,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the retention of a topic is half a minute, and both readers are always in time."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: alerts with correct
+    timestamps are written to a topic with a retention of half a minute, and both readers are always in time.
+    """
     # Only whole segments are deleted, and never the active one, so a short retention needs short segments.
     await field.topic("alerts", partitions=2, configs={"retention.ms": "30000", "segment.ms": "10000"})
     async with (

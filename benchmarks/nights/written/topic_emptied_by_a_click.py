@@ -32,7 +32,9 @@ async def _delete_before(field: Field, offset: int) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the job is not running when the topic is emptied, and runs later."""
+    """Prepare the cluster, and yield a function that makes the trouble: an operator empties a topic while the job that
+    reads it is not running.
+    """
     await field.topic("orders", partitions=PARTITIONS)
     async with (
         field.producer("orders", rate=60),
@@ -54,8 +56,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: a service deletes records that both groups have read, as Kafka Streams does in repartition
-    topics.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a service deletes records
+    that both groups have read, as Kafka Streams does in repartition topics.
     """
     await field.topic("orders", partitions=PARTITIONS)
     for partition in range(PARTITIONS):

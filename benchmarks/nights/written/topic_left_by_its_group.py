@@ -50,14 +50,18 @@ async def _moving(field: Field, *, all_move: bool) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the kiosks do not move."""
+    """Prepare the cluster, and yield a function that makes the trouble: a service now reads only a new topic, but some
+    of its sources, the kiosks, still write to the old one.
+    """
     async with _moving(field, all_move=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: all clients move; the old topic keeps its records, which are all read."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a service and all its
+    sources change to a new topic; the records in the old one have all been read.
+    """
     async with _moving(field, all_move=True) as begin:
         yield begin
 

@@ -22,8 +22,8 @@ async def _makes_again(field: Field) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: a group has read some hundreds of records of each partition, and its client has
-    auto.offset.reset=none.
+    """Prepare the cluster, and yield a function that makes the trouble: a topic is deleted and created again while a
+    group with auto.offset.reset=none reads it, after some hundreds of records of each partition.
     """
     await field.topic("orders", partitions=3)
     await field.writes("orders", 1500)
@@ -45,8 +45,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the topic is created again while its reader is stopped; then the reader starts at the
-    first record.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a topic is deleted and
+    created again while its reader is stopped; then the reader starts at the first record.
     """
     await field.topic("orders", partitions=3)
     await field.writes("orders", 1500)

@@ -40,14 +40,18 @@ async def _described(field: Field, surplus: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the deleted topic is in use."""
+    """Prepare the cluster, and yield a function that makes the trouble: a tool deletes a topic that its file lacks and
+    that clients use.
+    """
     async with _described(field, "returns") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: no client uses the deleted topic any more."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a tool deletes a topic
+    that its file lacks and that no client uses any more.
+    """
     async with _described(field, "returns-2019") as begin:
         yield begin
 

@@ -18,8 +18,8 @@ _TIMEOUT_MS = 900_000
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: a job is killed between two checkpoints; another job, with another transactional id, then
-    writes to its topic.
+    """Prepare the cluster, and yield a function that makes the trouble: a job is killed between two checkpoints;
+    another job, with another transactional id, then writes to its topic.
     """
     await field.topic("payments", partitions=3)
     async with (
@@ -47,8 +47,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the job is killed at the same moment and restarts with its own transactional id, which
-    aborts its old transaction.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a job is killed between
+    two checkpoints and restarts with its own transactional id, which aborts its old transaction.
     """
     await field.topic("payments", partitions=3)
     async with (

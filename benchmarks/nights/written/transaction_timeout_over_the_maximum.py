@@ -56,14 +56,18 @@ async def _rolled(field: Field, changed: Mapping[str, str | None]) -> AsyncItera
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the new properties lack transaction.max.timeout.ms, so the maximum is fifteen minutes again."""
+    """Prepare the cluster, and yield a function that makes the trouble: the brokers are restarted with properties that
+    lack transaction.max.timeout.ms, so the maximum is fifteen minutes again, less than a job needs.
+    """
     async with _rolled(field, {"transaction.max.timeout.ms": None}) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the same rolling restart sets another value, which is still more than the job needs."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: the brokers are restarted
+    with another transaction.max.timeout.ms, which is still more than a job needs.
+    """
     async with _rolled(field, {"transaction.max.timeout.ms": str(2 * _HOUR_MS)}) as begin:
         yield begin
 

@@ -59,7 +59,9 @@ async def _ends(field: Field, isolation: str) -> list[int]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the job continues to write in a transaction that it does not end before its next checkpoint."""
+    """Prepare the cluster, and yield a function that makes the trouble: a job writes in a transaction that it does not
+    end before its next checkpoint, ten minutes later.
+    """
     async with _job(field) as job:
 
         async def begin() -> None:
@@ -77,7 +79,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: checkpoints come every few seconds instead of each second."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a job's checkpoints, at
+    which it ends its transactions, come every few seconds instead of each second.
+    """
     rounds: set[asyncio.Task[None]] = set()
 
     async def checkpoints(job: Client) -> None:

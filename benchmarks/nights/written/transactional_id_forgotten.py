@@ -63,14 +63,18 @@ async def _settling(field: Field, *more: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the service repeats each failed transaction with the same producer."""
+    """Prepare the cluster, and yield a function that makes the trouble: a service whose transactional id the brokers
+    have removed repeats each failed transaction with the same producer.
+    """
     async with _settling(field) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the service makes a new producer after a failure, and settles all orders."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a service whose
+    transactional id the brokers have removed makes a new producer after a failure, and settles all orders.
+    """
     async with _settling(field, "--starts-again") as begin:
         yield begin
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: a library derives the transactional id from the number of the worker: "0-0" in every service
-    that uses it.
+    """Prepare the cluster, and yield a function that makes the trouble: a second service is started with the
+    transactional id of the first, because their library derives it from the number of the worker: "0-0".
     """
     await field.topic("orders.enriched", partitions=3)
     await field.topic("invoices.enriched", partitions=3)
@@ -38,8 +38,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the second service has its own transactional id, and both are deployed again once, which
-    only fences their former producers.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a second service has a
+    transactional id of its own, and both are deployed again once, which only fences their former producers.
     """
     await field.topic("orders.enriched", partitions=3)
     await field.topic("invoices.enriched", partitions=3)

@@ -30,7 +30,9 @@ async def _deploy(field: Field, later: AsyncExitStack) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: __transaction_state would have to be created now, with five replicas on three brokers."""
+    """Prepare the cluster, and yield a function that makes the trouble: a transactional producer starts while
+    __transaction_state does not exist and would have to be created with five replicas on three brokers.
+    """
     async with _services(field) as later:
 
         async def begin() -> None:
@@ -41,7 +43,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: __transaction_state was created long ago, with three replicas."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a transactional producer
+    starts while __transaction_state already exists, with three replicas.
+    """
     await field.topic("__transaction_state", partitions=3, configs={"cleanup.policy": "compact"})
     async with _services(field) as later:
 

@@ -29,7 +29,9 @@ async def _shop(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: two nodes, each a broker and a controller, are killed at the same time."""
+    """Prepare the cluster, and yield a function that makes the trouble: two nodes, each a broker and a controller, are
+    killed at the same time.
+    """
     async with _shop(field):
 
         async def begin() -> None:
@@ -43,8 +45,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the same nodes are killed one after the other, and each is back before the next is
-    killed.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: two nodes, each a broker
+    and a controller, are killed one after the other, and each is back before the next is killed.
     """
     async with _shop(field):
 

@@ -51,7 +51,9 @@ async def _visits(field: Field) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: a second reader is started with the same settings, to process all records again."""
+    """Prepare the cluster, and yield a function that makes the trouble: a second reader, which chooses the same
+    partitions, is started with the same group name, to process all records again.
+    """
     async with _visits(field), AsyncExitStack() as later, field.program(*_reader(field, ALL, 400)):
         await field.reads("scoring", "visits")
 
@@ -64,7 +66,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: two readers share the work, each with its own partitions."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: two readers with the same
+    group name share the work, each with its own partitions.
+    """
     async with _visits(field), AsyncExitStack() as later, field.program(*_reader(field, ALL, 400)) as first:
         await field.reads("scoring", "visits")
 

@@ -82,14 +82,18 @@ async def _reconciled(field: Field, values: Sequence[str]) -> AsyncIterator[Begi
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: one tool has the old limit and the other tool the new limit."""
+    """Prepare the cluster, and yield a function that makes the trouble: two tools set a config of a topic again and
+    again, one to the old limit and the other to the new one.
+    """
     async with _reconciled(field, (OLD, NEW)) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: both tools have the same limit, and set it as often."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: two tools set a config of
+    a topic again and again, both to the same limit.
+    """
     async with _reconciled(field, (NEW, NEW)) as begin:
         yield begin
 

@@ -70,14 +70,18 @@ async def _two_crashes(field: Field, unclean: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the topic allows unclean elections, so broker 2 leads as soon as it is up."""
+    """Prepare the cluster, and yield a function that makes the trouble: after crashes of both brokers of a topic that
+    allows unclean elections, broker 2, which lacks records, leads as soon as it is up.
+    """
     async with _two_crashes(field, "true") as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: after the same crashes the topic waits for broker 1, which has all records."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: after crashes of both
+    brokers of a topic, the topic waits for broker 1, which has all records.
+    """
     async with _two_crashes(field, "false") as begin:
         yield begin
 

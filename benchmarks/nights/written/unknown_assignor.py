@@ -45,8 +45,8 @@ async def _deployed(field: Field, assignor: str) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the new release configures the sticky assignor of the classic protocol, which brokers do not
-    have.
+    """Prepare the cluster, and yield a function that makes the trouble: a new release configures the sticky assignor of
+    the classic protocol, which brokers do not have.
     """
     async with _deployed(field, "sticky") as begin:
         yield begin
@@ -54,7 +54,9 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the new release configures the other one of the two assignors that brokers have."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a new release configures
+    the other one of the two assignors that brokers have.
+    """
     async with _deployed(field, "range") as begin:
         yield begin
 

@@ -66,14 +66,18 @@ async def _restarted(field: Field, *, restored: bool) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the volume is restored from its last copy, which lacks the newest thousands of records."""
+    """Prepare the cluster, and yield a function that makes the trouble: a broker's volume is restored from its last
+    copy, which lacks the newest thousands of records.
+    """
     async with _restarted(field, restored=True) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the broker comes back with the data that it had."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a broker is started again
+    with the data that it had.
+    """
     async with _restarted(field, restored=False) as begin:
         yield begin
 

@@ -111,14 +111,18 @@ async def _has_caught_up(field: Field) -> None:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the operator does not change the quorum, because old and new node have the same id."""
+    """Prepare the cluster, and yield a function that makes the trouble: a controller's disk is replaced, and the
+    operator does not change the quorum, because the old and the new node have the same id.
+    """
     async with _replaced(field, told=False) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the old voter is removed and the new one added, as the documentation requires."""
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a controller's disk is
+    replaced; the old voter is removed and the new one added, as the documentation requires.
+    """
     async with _replaced(field, told=True) as begin:
         yield begin
 

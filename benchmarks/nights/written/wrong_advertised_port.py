@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: under a usual load, one broker is restarted with a wrong port in server.properties."""
+    """Prepare the cluster, and yield a function that makes the trouble: under a usual load, one broker is restarted
+    with a wrong port in advertised.listeners.
+    """
     await field.topic("orders", partitions=6)
     async with field.producer("orders", rate=40), field.consumer("orders", "billing"):
         await field.reads("billing", "orders")
@@ -36,8 +38,8 @@ async def _make(field: Field) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: in a rolling restart, each broker is shut down with a controlled shutdown and comes back
-    before the next one is shut down.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: in a rolling restart, each
+    broker is shut down in a controlled way, and is up again before the next one is shut down.
     """
     await field.topic("orders", partitions=6)
     async with field.producer("orders", rate=40), field.consumer("orders", "billing"):

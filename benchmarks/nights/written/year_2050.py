@@ -46,15 +46,17 @@ async def _sensors(field: Field, stamp_ms: int | None) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _make(field: Field) -> AsyncIterator[Begin]:
-    """Make the trouble: the record's timestamp is in 2050."""
+    """Prepare the cluster, and yield a function that makes the trouble: a record with a timestamp in 2050 is
+    written.
+    """
     async with _sensors(field, IN_2050_MS) as begin:
         yield begin
 
 
 @asynccontextmanager
 async def _twin(field: Field) -> AsyncIterator[Begin]:
-    """Make the healthy twin: the record's timestamp is five seconds ahead, so it is deleted five seconds later than its
-    neighbours.
+    """Prepare the cluster, and yield a function that makes the harmless twin of the trouble: a record with a timestamp
+    five seconds ahead is written, so it is deleted five seconds later than its neighbours.
     """
     async with _sensors(field, None) as begin:
         yield begin

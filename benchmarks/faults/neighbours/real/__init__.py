@@ -34,9 +34,9 @@ class Eyes(Struct, frozen=True):
 
 
 class Steps(Struct, frozen=True, kw_only=True):
-    """The steps with a prepared neighbour. happens: runs while the console polls the well form. switch: makes the
-    neighbour ill. by: the console that polls. then: another console for the ill form, opened after `switch`; None to
-    use `by` again.
+    """The steps of a test with a prepared neighbour. happens: runs while the console polls the healthy form. switch:
+    changes the deciding fact, so that the cluster has the fault (the ill form). by: the console that polls. then:
+    another console for the ill form, opened after `switch`; None to use `by` again.
     """
 
     switch: Begin

@@ -60,7 +60,9 @@ async def _at_its_limit(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _burst(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Make the neighbour: one large record lifts a reader above its quota for a moment."""
+    """Make the healthy form, and yield the steps of its test: one large record takes a reader above its quota for a
+    moment. `switch` makes the ill form: more is written than its quota allows.
+    """
     topic = "gusts"
     async with _limited(lab, topic, "gust-readers") as write_more:
 
@@ -72,8 +74,8 @@ async def _burst(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _few_rights(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Make the neighbour: ACLs on all resources let the console's user describe everything, and do nothing else. If
-    ill, it may not describe the cluster.
+    """Make the healthy form, and yield the steps of its test: ACLs on all resources let the console's user describe
+    everything, and do nothing else. `switch` makes the ill form: this user may not describe the cluster.
     """
     cluster = acl("ALLOW", "CLUSTER", CLUSTER_NAME, "DESCRIBE")
     rights = (
@@ -96,8 +98,9 @@ async def _few_rights(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _unused_right(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Make the neighbour: a job on one topic ends, and at the same time an ACL denies its user another topic, to which
-    no client writes. If ill, an ACL denies a topic that a running job writes to.
+    """Make the healthy form, and yield the steps of its test: a job on one topic ends, and at the same time an ACL
+    denies its user another topic, to which no client writes. `switch` makes the ill form: an ACL denies a topic to
+    which a running job writes.
     """
     done, other, alive = "job", "invoices", "ledger-of-alice"
     denied = [acl("DENY", "TOPIC", topic, "WRITE") for topic in (other, alive)]

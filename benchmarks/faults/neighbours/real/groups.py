@@ -71,8 +71,9 @@ async def _hundreds(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _mirrored(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Make the neighbour: another cluster's offsets are committed again and again, beyond the end of this cluster's
-    shorter log. If ill, a member reads the log, and then its committed offset is beyond the end.
+    """Make the healthy form, and yield the steps of its test: another cluster's offsets are committed again and again,
+    beyond the end of this cluster's shorter log. `switch` makes the ill form: a member reads the log, and then its
+    committed offset is beyond the end.
     """
     topic, group, beyond = "mirrored", "mirrored-readers", 50_000
 
@@ -127,8 +128,8 @@ async def _has(lab: Laboratory, topic: str, count: int) -> bool:
 
 @asynccontextmanager
 async def _left_topic(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Make the neighbour: a group has offsets of a topic that none of its members reads. If ill, a member read it until
-    now.
+    """Make the healthy form, and yield the steps of its test: a group has offsets of a topic that none of its members
+    reads. `switch` makes the ill form: a member reads this topic and leaves.
     """
     now, old, group = "read-now", "read-before", "two-topics"
     async with AsyncExitStack() as stack:
@@ -150,7 +151,9 @@ async def _left_topic(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _deployed(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Make the neighbour: two members are replaced, one after the other. If ill, a member comes and goes every 2 s."""
+    """Make the healthy form, and yield the steps of its test: two members of a group are replaced, one after the other.
+    `switch` makes the ill form: a member joins and leaves every 2 seconds.
+    """
     topic, group = "deployed", "deployed-service"
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(lab.topic(topic))

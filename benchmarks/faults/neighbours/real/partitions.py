@@ -179,8 +179,8 @@ async def _long_transaction(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _idle(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Make the neighbour: three transactions are committed, and a member stops before the marker of the last one. If
-    ill, no coordinator knows the last transaction.
+    """Make the healthy form, and yield the steps of its test: three transactions are committed, and a member stops
+    before the marker of the last one. `switch` makes the ill form: no coordinator knows the last transaction.
     """
     topic, group = "settled", "settlement"
     async with AsyncExitStack() as stack:
@@ -205,8 +205,8 @@ async def _idle(lab: Laboratory) -> AsyncIterator[Steps]:
 
 @asynccontextmanager
 async def _coordinators_move(lab: Laboratory) -> AsyncIterator[Steps]:
-    """Make the neighbour: the replicas of partition 0 of __consumer_offsets lead it in turn. If ill, the partition has
-    no leader.
+    """Make the healthy form, and yield the steps of its test: the replicas of partition 0 of __consumer_offsets lead it
+    in turn. `switch` makes the ill form: the partition has no leader.
     """
     (first, *_) = await lab.partitions(OFFSETS)
 
