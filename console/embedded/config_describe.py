@@ -224,7 +224,7 @@ def _default_entries(layers: config_definitions.BrokerLayers) -> Iterator[Config
 
 
 def _own_entries(cluster: Cluster, resource: ConfigResource, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Yield the entries of a resource of a type that has only configs, such as a client metrics subscription: the keys
+    """Yield the entries of a resource of a type that has only configs, such as a metrics subscription: the keys
     that it sets. In newer releases they have types and synonyms, and keys with defaults are yielded, too.
     """
     source, defaults_from = own_source(resource), own_resource(resource.type).defaults_from
