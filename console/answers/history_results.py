@@ -181,7 +181,9 @@ def journal_row(change: Change, place: int, entry: Entry) -> JournalRow:
 
 
 def _inheritance(entry: Entry) -> Inheritance:
-    """Return the inheritance that results from what the journal stored of the key's former entry."""
+    """Return an `Inheritance` that knows only the config entry that the journal stored as the value before the edit. It
+    knows no entry if the journal stored none, or if the edit is not about a config.
+    """
     edit, was = entry.staged.edit, entry.staged.was
     if isinstance(edit.target, ConfigResource) and isinstance(was, ConfigEntry):
         return Inheritance(Snapshot(configs={edit.target: ConfigSet((was,))}))

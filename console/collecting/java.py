@@ -555,7 +555,9 @@ def _delete_others(archive: Archive) -> None:
 
 
 def main() -> None:
-    """Dump an archive with the lowest priority of the process. Arguments: FOLDER KEY JAVA OPTION…"""
+    """Dump an archive of Java classes at the lowest CPU priority (nice 19). The arguments of the command line are
+    FOLDER KEY JAVA OPTION…, the fields of `Archive`; JAVA is the path of the program.
+    """
     folder, key, program, *options = sys.argv[1:]
     os.nice(19)
     make(Archive(Path(folder), key, Path(program), tuple(options)))

@@ -118,7 +118,8 @@ def without_names(body: bytes, names: Pseudonyms) -> bytes:
             for each in entries
             if each.key != GROUP
         ]
-        # The name of the connector's group contains the connector's name, and would get an unrelated pseudonym.
+        # The pseudonym of a sink's group would not show whose group it is, as the name `connect-NAME` does. So the
+        # record has the group as a config entry of the connector.
         group = next((each.value for each in entries if each.key == GROUP and each.value), f"connect-{connector}")
         own.append(Entry(GROUP, names.name(group)))
         configs[connect.full_name(names.name(cluster), names.name(connector))] = tuple(own)

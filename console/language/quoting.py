@@ -70,9 +70,10 @@ def can_stand_bare(key: str) -> bool:
 
 
 def as_typed(word: str) -> str:
-    """Return a word of a shell as the word of the language that the user meant.
+    """Return an argument of a command line, from which the shell has removed the quotes, as one word of kac's language.
 
-    Keywords and ``=`` keep their meaning; characters that would end the word are quoted.
+    An argument is quoted only if it is empty or contains characters that would end or change the word. So a keyword
+    stays a keyword, and the ``=`` of ``KEY=VALUE`` keeps its meaning: ``a=b c`` becomes ``a='b c'``.
     """
     if word and is_harmless(word) and not any(char.isspace() or char in ";#'\"\\" for char in word):
         return word

@@ -115,8 +115,8 @@ class NewTopic(Struct, frozen=True):
 
 
 class OwnTarget(Struct, frozen=True):
-    """The subject of a change that is not the configs of a resource. Each class is a type of its own, so that a topic
-    and a group with the same name are never equal.
+    """The base class of the targets of changes that are not to the configs of a resource. Each kind of target is a
+    subclass, so a topic and a group with the same name are never equal.
     """
 
     text: ClassVar[str] = ""

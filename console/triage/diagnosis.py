@@ -233,7 +233,8 @@ def _unannounced(
         for place, claim in enumerate(claims)
         if claim.subject not in announced and not (claim.brokers and announced.issuperset(claim.brokers))
     ]
-    # Leave out a claim that explains only excused symptoms: it would neither be named nor stand alone.
+    # Leave out a claim that explains only excused symptoms: without symptoms it would look like a claim that needs
+    # none, and be named.
     kept = [place for place in kept if not explained[place] or not excused.issuperset(explained[place])]
     left: list[_Places] = [[n for n in explained[place] if n not in excused] for place in kept]
     return [claims[place] for place in kept], left, excused

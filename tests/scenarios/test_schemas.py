@@ -539,7 +539,7 @@ async def test_no_records_are_read_where_none_may_be(sampled: ThreadedCluster, s
     try:
         out = await told(sampled, schemas, "describe schema orders-value", records="never")
         assert "topic orders, value (by name: TopicNameStrategy)" in out
-        # For a principal that may not read the records kac finds the topic by name only.
+        # The fault refuses each fetch, as for a principal without READ: kac finds the topic only by its name.
         assert "(by name: TopicNameStrategy)" in await told(sampled, schemas, "describe schema orders-value")
     finally:
         sampled.call(lambda one: one.faults.clear())

@@ -197,9 +197,9 @@ class _Open(NamedTuple):
     """Whether all lines together may still be one message."""
 
     def given_up(self) -> Iterator[Check | Damaged]:
-        """Yield the results of the lines, if the end of the name was not found within `_LONGEST_NAME` bytes. If the
-        message is cut, any later line may contain its end, so no line is certain to be a decision: the result is one
-        damaged line with the text of all. Otherwise these are the held decisions and damaged lines.
+        """Yield the results for a message whose end was not found, neither within `_LONGEST_NAME` bytes nor before the
+        input ended: the held decisions and damaged lines. If a cut message has several lines, yield instead a single
+        damaged line with the text of all: any of them may be forged.
         """
         if self.is_cut and len(self.text) > 1:
             yield Damaged.of(self.place, b"\n".join(self.text), AMBIGUOUS)
