@@ -45,6 +45,7 @@ PRUNES_MANY = "prunes-many"
 TOPIC_DELETED = "topic-deleted"
 MOVE_UNTHROTTLED = "move-unthrottled"
 KEYLESS_RECORDS = "keyless-records"
+KEYS_SPLIT = "keys-split"
 TIMES_REFUSED = "times-refused"
 CONNECTIONS_BELOW_USE = "connections-below-use"
 SETTINGS_CONTRADICT = "settings-contradict"
@@ -73,6 +74,7 @@ NAMES = (
     KEYLESS_RECORDS,
     TIMES_REFUSED,
     SYSTEM_TOPIC,
+    KEYS_SPLIT,
     NULL_NOT_COMPACTED,
     OTHER_SCHEMA,
     WRITES_MANY,

@@ -602,6 +602,24 @@ def system_growth(edit: edits.GrowTopic, judged: Judged) -> Iterator[str]:
         yield f"it belongs to {owner.owner}: with more partitions {owner.grown}{_moving_groups(edit, judged)}"
 
 
+def keys_split_needs(edit: edits.GrowTopic) -> RiskNeeds:
+    """Return the facts that `keys_split` needs."""
+    return RiskNeeds(topics=frozenset({edit.name}))
+
+
+def keys_split(edit: edits.GrowTopic, judged: Judged) -> Iterator[str]:
+    """Yield a warning for more partitions of a topic that keeps the latest value of each key. Topics whose owner needs
+    the present number have their own warning.
+    """
+    owner = owner_of(edit.name, judged)
+    policy = items_of(judged.own(topic_resource(edit.name), POLICY) or "")
+    if [*policy] == [COMPACT] and judged.may_hold_data(edit.name) and not (owner is not None and owner.grown):
+        yield (
+            "it is compacted: the next record of a key may go to another partition, and the key's former value stays "
+            "where it was, so that readers find two latest values"
+        )
+
+
 def _moving_groups(edit: edits.GrowTopic, judged: Judged) -> str:
     """Return a text on the known groups whose commits belong to another partition of the offsets topic after the edit;
     ``""`` for an edit of another topic, and if there are no such groups.

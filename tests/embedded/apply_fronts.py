@@ -139,6 +139,7 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "prunes-many",
         "move-unthrottled",
         "keyless-records",
+        "keys-split",
         "connections-below-use",
         "settings-contradict",
         "offsets-expire",

@@ -220,3 +220,14 @@ def test_nobody_is_sent_to_empty_a_compacted_topic_of_other_machinery(name: str)
     assert other.remedy.startswith("Leave them: they belong to ")
     (mine,) = stage(EMPTY, [do.TrimLog("mine", 0, 50)], known).refused
     assert "append topic mine cleanup.policy=delete" in mine.remedy
+
+
+@pytest.mark.parametrize(
+    ("policy", "size", "is_warned"),
+    [("compact", 10, True), ("compact,delete", 10, False), ("delete", 10, False), ("compact", 0, False)],
+)
+def test_more_partitions_of_a_compacted_topic_split_its_keys(policy: str, size: int, *, is_warned: bool) -> None:
+    known = snapshot({"prices": policy}, 3)
+    found = warned(known, do.GrowTopic("prices", 6), facts=RiskFacts({"prices": size}))
+    assert [each.name for each in found] == ["keys-split"] * is_warned
+    assert all("readers find two latest values" in each.text for each in found)

@@ -21,14 +21,13 @@ from console.model.config import topic_resource
 from console.model.parts import Part
 from console.model.snapshot import Snapshot
 from console.model.system_topics import is_kafkas_own, system_topic
-from console.plan import edit_kind
+from console.plan import edit_kind, topic_risks
 from console.plan import staged as plan_staged
 from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic, TopicEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
 from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of, together
-from console.plan.risk_rules import SYSTEM_TOPIC, TOPIC_DELETED, RiskRule
-from console.plan.topic_risks import deleted, deleted_needs, deleted_subject, system_growth, system_growth_needs
+from console.plan.risk_rules import KEYS_SPLIT, SYSTEM_TOPIC, TOPIC_DELETED, RiskRule
 
 # -- checks before staging ---------------------------------------------------------------------------------------------
 
@@ -179,7 +178,10 @@ class _GrowTopicKind(TopicKind):
     verb = "grow"
     words = "grow from {old} to {new} partitions"
     batch = GROWTH
-    risks = (RiskRule(SYSTEM_TOPIC, system_growth, system_growth_needs, lambda edit, _: edit.name),)
+    risks = (
+        RiskRule(SYSTEM_TOPIC, topic_risks.system_growth, topic_risks.system_growth_needs, lambda edit, _: edit.name),
+        RiskRule(KEYS_SPLIT, topic_risks.keys_split, topic_risks.keys_split_needs),
+    )
     no_way_back = "partitions can't be taken away again"
     left = plan_staged.UNREAD
 
@@ -209,7 +211,7 @@ class _DeleteTopicKind(edit_kind.Removal, TopicKind):
     verb = "delete"
     words = "delete, with all its records"
     batch = DELETIONS
-    risks = (RiskRule(TOPIC_DELETED, deleted, deleted_needs, deleted_subject),)
+    risks = (RiskRule(TOPIC_DELETED, topic_risks.deleted, topic_risks.deleted_needs, topic_risks.deleted_subject),)
 
     def judge(self, edit: DeleteTopic, draft: plan_staged.Draft) -> plan_staged.Verdict:
         name = edit.name
