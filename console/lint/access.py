@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import timedelta
 
 from console.lint.rule import AT_ONCE, NAMED, Found, Seen, rule
-from console.model.acl import CLUSTER_NAME, LITERAL, has_type
+from console.model.acl import CLUSTER_NAME, LITERAL, Acl, has_type
 from console.model.authorizer import ALLOW, DENY, AclIndex, within_whole
 from console.model.changes import ScramUser
+from console.model.codes import BROKER, AclResourceType
 from console.model.config import broker_resource
 from console.model.grouping import grouped
+from console.model.name_order import in_order
 from console.model.numbers import first_few
 from console.model.parts import Part
 from console.model.severity import Certainty, Severity
-from console.model.snapshot import host_ranges
+from console.model.snapshot import Snapshot, host_ranges
 from console.model.tokens import TokenTarget, ends_soon, is_replaced, period_ms
 from console.model.transactions import minutes
 from console.plan.amounts import utc_time
@@ -22,28 +25,54 @@ from console.plan.edits import RemoveAcl
 from console.plan.kinds.acls import ANYBODY, matching_nothing
 from console.plan.kinds.scram import MIN_ITERATIONS
 from console.plan.kinds.tokens import BROKERS_OWN, MakeToken, Renew
+from console.plan.values import items_of
 
 _ANY = "*"
 _CHANGES = frozenset({"ALL", "ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "DELETE", "CREATE_TOKENS"})
 """Operations that should be allowed to named principals only."""
 _WRITES = frozenset({"WRITE", "CREATE"})
 _HOUR_MS = 3_600_000
+_TOPIC, _ENDS = AclResourceType.parse("TOPIC"), (".", "-", "_")
+"""The type of topics, and the ends of a name that is probably a prefix."""
+_MECHANISMS, _SCRAM = "sasl.enabled.mechanisms", "SCRAM-"
+_OF_BROKERS = ("sasl.mechanism.controller.protocol", "sasl.mechanism.inter.broker.protocol")
+"""The mechanisms of brokers' own logins: the files of controllers, which no broker shows, have the listener's."""
 
 
 @rule(
     name="acl-matches-nothing",
     severity=Severity.WARNING,
     certainty=Certainty.LIKELY,
-    title="an ACL with a * that is not a wildcard, or with a host or a type of principal that no client has",
+    title="an ACL that matches nothing: by a * that is no wildcard, by a host or a type of principal, or as a prefix",
     why="Its author expects a right, or a denial, that does not exist",
     needs=(Part.ACLS, Part.VERSIONS),
+    also=(Part.TOPICS,),
     source="security_authz",
 )
 def _nothing(seen: Seen) -> Iterator[Found]:
     ranges = host_ranges(seen.snapshot)
     for acl in seen.snapshot.acls:
-        if has_type(acl.principal) and (why := next(matching_nothing(acl, ranges=ranges), "")):
+        if not has_type(acl.principal):
+            continue
+        if why := next(matching_nothing(acl, ranges=ranges), ""):
             yield Found(acl, why, edits=(RemoveAcl(acl),))
+        elif why := _beginning_alone(acl, seen.snapshot):
+            yield Found(acl, why, advice="allow or deny it with the pattern type prefixed, if those are meant")
+
+
+def _beginning_alone(acl: Acl, snapshot: Snapshot) -> str:
+    """Return the reason why a literal ACL on a topic seems to match nothing: no known topic has its name, which ends
+    like a prefix, and others begin with it. ``""`` for all other ACLs, and if topics were not read.
+    """
+    name, topics = acl.resource_name, snapshot.topics
+    is_literal = acl.pattern_type == LITERAL and acl.resource_type == _TOPIC
+    if not is_literal or not name.endswith(_ENDS) or name in topics:
+        return ""
+    names = in_order(topics)
+    first = bisect_left(names, name)
+    if first == len(names) or not names[first].startswith(name):
+        return ""
+    return f"no known topic is called {name}, and others begin so: for those the ACL has to be prefixed"
 
 
 @rule(
@@ -153,6 +182,37 @@ def _few_iterations(seen: Seen) -> Iterator[Found]:
             if iterations < MIN_ITERATIONS:
                 what = f"{mechanism.name} has {iterations:,} iterations, and Kafka asks for {MIN_ITERATIONS:,} at least"
                 yield Found(ScramUser(user, mechanism), what, advice="set its password again")
+
+
+@rule(
+    name="scram-mechanism-off",
+    severity=Severity.WARNING,
+    certainty=Certainty.POSSIBLE,
+    title="a SCRAM user whose mechanisms no listener takes, while listeners take another SCRAM mechanism",
+    why="Its clients can't log in with the password that it was given",
+    needs=(Part.CLUSTER, Part.SCRAM, BROKER),
+    source="brokerconfigs_sasl.enabled.mechanisms",
+)
+def _mechanism_off(seen: Seen) -> Iterator[Found]:
+    if len(seen.of_brokers) < len(seen.brokers):
+        return  # another broker may take it
+    taken = {
+        item
+        for configs in seen.of_brokers.values()
+        for entry in configs
+        if entry.name in (_MECHANISMS, *_OF_BROKERS) or entry.name.endswith(f".{_MECHANISMS}")
+        for item in items_of(entry.value or "")
+    }
+    of_scram = sorted(each for each in taken if each.startswith(_SCRAM))
+    for user, credentials in sorted(seen.snapshot.scram.items()):
+        mine = [mechanism for mechanism, _ in credentials]
+        if of_scram and mine and taken.isdisjoint(each.label for each in mine):
+            has, take = first_few([each.label for each in mine]), first_few(of_scram)
+            what = f"it can't log in: it has a password for {has}, and the brokers' listeners take {take} only"
+            advice = (
+                f"set its password for {take}, or add {has} to {_MECHANISMS} of the listener, in the brokers' files"
+            )
+            yield Found(ScramUser(user, mine[0]), what, advice=advice)
 
 
 @rule(

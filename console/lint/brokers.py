@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from console.lint.places import broker_values, on_brokers, whose, without_own
+from console.lint.places import broker_values, on_brokers, set_on, whose, without_own
 from console.lint.rule import AT_ONCE, AT_WORK, Found, Seen, rule
-from console.model.broker_keys import UpdateMode, update_mode
 from console.model.broker_matrix import BrokerRow, broker_matrix
 from console.model.certificates import client_protocols
 from console.model.codes import BROKER, TOPIC
-from console.model.config import ConfigEntry, broker_resource, is_override, number_in, text_in
+from console.model.config import ConfigEntry, broker_resource, number_in, text_in
 from console.model.grouping import grouped
 from console.model.inheritance import AUTO_CREATE
 from console.model.numbers import first_few
@@ -18,7 +17,6 @@ from console.model.parts import Part
 from console.model.releases import proven_release
 from console.model.severity import Certainty, Severity
 from console.plan.amounts import byte_count, duration
-from console.plan.edits import SetConfig
 from console.plan.limit_risks import FETCH_WAIT, LAG_TIME, is_lag_time_short
 from console.plan.stale_throttles import LISTS, RATES, stale_throttles
 
@@ -41,25 +39,10 @@ def _set_to(seen: Seen, key: str, value: str, what: str, wanted: str) -> Iterato
         wanted: the value to which the remedy sets the key.
     """
     for known, brokers, entry in broker_values(seen, key):
-        if known.lower() != value:
-            continue
-        subject = whose(seen, brokers)
-        text = f"{key}={known} on {on_brokers(seen, brokers)}: {what}"
-        if update_mode(BROKER, key, entry) is UpdateMode.CLUSTER_WIDE:
-            own = [broker for broker in brokers if _own(seen, broker, key)]
-            edits = [SetConfig(broker_resource(broker), key, wanted) for broker in own]
-            if len(own) < len(brokers):
-                edits.append(SetConfig(whose(seen, ()), key, wanted))
-            yield Found(subject, text, key, tuple(edits))
-        else:
-            yield Found(
-                subject, text, key, advice=f"set {key}={wanted} in the brokers' files, and restart them in turn"
-            )
-
-
-def _own(seen: Seen, broker: int, key: str) -> bool:
-    entry = seen.of_brokers[broker].get(key)
-    return entry is not None and is_override(entry, broker_resource(broker))
+        if known.lower() == value:
+            text = f"{key}={known} on {on_brokers(seen, brokers)}: {what}"
+            edits, advice = set_on(seen, key, wanted, brokers, entry)
+            yield Found(whose(seen, brokers), text, key, edits, advice=advice)
 
 
 @rule(

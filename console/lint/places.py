@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from console.lint.rule import NAMED, Seen
 from console.model import codes, config
-from console.model.broker_keys import TOPIC_SYNONYMS
+from console.model.broker_keys import TOPIC_SYNONYMS, UpdateMode, update_mode
 from console.model.cluster import Topic
 from console.model.numbers import first_few, plural
 from console.plan.edits import SetConfig, UnsetConfig
@@ -112,3 +112,25 @@ def on_brokers(seen: Seen, brokers: Sequence[int]) -> str:
 def without_own(resource: config.ConfigResource, key: str, entry: config.ConfigEntry) -> tuple[UnsetConfig, ...]:
     """Return the edit that removes the value that a resource itself sets; empty if it sets none."""
     return (UnsetConfig(resource, key),) if config.is_override(entry, resource) else ()
+
+
+def set_on(
+    seen: Seen, key: str, value: str, brokers: Sequence[int], entry: config.ConfigEntry
+) -> tuple[tuple[SetConfig, ...], str]:
+    """Return the edits that give these brokers another value of a key, and the advice if clients can't set it.
+
+    Args:
+        entry: the present value of one of the brokers.
+    """
+    if update_mode(codes.BROKER, key, entry) is not UpdateMode.CLUSTER_WIDE:
+        return (), f"set {key}={value} in the brokers' files, and restart them in turn"
+    own = [broker for broker in brokers if _has_own(seen, broker, key)]
+    edits = [SetConfig(config.broker_resource(broker), key, value) for broker in own]
+    if len(own) < len(brokers):
+        edits.append(SetConfig(config.CLUSTER_DEFAULT, key, value))
+    return tuple(edits), ""
+
+
+def _has_own(seen: Seen, broker: int, key: str) -> bool:
+    entry = seen.of_brokers[broker].get(key)
+    return entry is not None and config.is_override(entry, config.broker_resource(broker))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.lint import access, brokers, connect, groups, quorum, quotas, records, replicas, schemas
+from console.lint import access, brokers, clients, connect, groups, quorum, quotas, records, replicas, schemas
 from console.lint.rule import Rule, rules_in
 
 SUBJECTS: tuple[tuple[str, tuple[Rule, ...]], ...] = (
@@ -12,6 +12,7 @@ SUBJECTS: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     ("The quorum and features", rules_in(vars(quorum))),
     ("Access", rules_in(vars(access))),
     ("Quotas and connections", rules_in(vars(quotas))),
+    ("What brokers forget", rules_in(vars(clients))),
     ("Groups and names", rules_in(vars(groups))),
     ("Connect", rules_in(vars(connect))),
     ("Schemas", rules_in(vars(schemas))),

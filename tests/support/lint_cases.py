@@ -269,6 +269,9 @@ def _scram(iterations: int) -> Make:
     return lambda seen: with_parts(seen, scram={"alice": (credential,)})
 
 
+_OF_LISTENER = "listener.name.sasl_plaintext.sasl.enabled.mechanisms"
+
+
 def _share_group(key_value: str) -> Make:
     resource = ConfigResource(codes.GROUP, "shares")
     group = model_cluster.Group("shares", "Stable", "share", members=())
@@ -502,7 +505,10 @@ CASES: Mapping[str, Case] = {
     ),
     "acl-matches-nothing": Case(
         acls(acl(name="orders-*")),
-        acls(acl(name="orders-", pattern="PREFIXED"), acl("User:CN=*.example.com,O=shop")),
+        both(
+            acls(acl(name="orders-", pattern="PREFIXED"), acl("User:CN=*.example.com,O=shop"), acl(name="carts.")),
+            topics("orders-eu"),
+        ),
         "allow User:alice READ on topic orders-*",
     ),
     "acl-without-type": Case(acls(acl("alice")), acls(acl("User:alice")), "allow alice READ on topic orders"),
@@ -518,6 +524,11 @@ CASES: Mapping[str, Case] = {
         acls(acl(), acl("User:Alice")), acls(acl(), acl("User:bob")), "allow User:alice READ on topic orders"
     ),
     "scram-iterations": Case(_scram(1000), _scram(4096), "scram alice SCRAM-SHA-256"),
+    "scram-mechanism-off": Case(
+        both(_scram(4096), brokers("sasl.enabled.mechanisms", "PLAIN,SCRAM-SHA-512")),
+        both(_scram(4096), brokers("sasl.enabled.mechanisms", "PLAIN"), brokers(_OF_LISTENER, "SCRAM-SHA-256", 2)),
+        "scram alice SCRAM-SHA-256",
+    ),
     "token-expiring": Case(token(0.5), token(20, age_hours=4), "token t1"),
     "schema-unchecked": Case(
         schema("orders-value", '"int"', level="NONE"),
@@ -554,6 +565,9 @@ CASES: Mapping[str, Case] = {
             ),
         ),
         "broker <default>",
+    ),
+    "clients-forgotten": Case(
+        brokers("offsets.retention.minutes", "30", 2), brokers("offsets.retention.minutes", "1440"), "broker 2"
     ),
     "group-half-moved": Case(
         groups(

@@ -15,7 +15,8 @@ from console.plan.compile import predict
 from console.plan.plan import Plan
 from console.plan.staged import UNREAD, Staged
 from console.present.names import target
-from tests.support.lint_cases import CASES, healthy, made, placed, with_config
+from tests.support.lint_cases import CASES, acls, brokers, healthy, made, placed, topics, with_config
+from tests.support.samples import acl
 
 
 def subjects(rule: Rule, seen: Seen) -> list[str]:
@@ -88,3 +89,26 @@ def test_a_rule_does_not_look_at_what_was_not_read(rule: Rule) -> None:
             assert unread(replace(seen, snapshot=replace(seen.snapshot, configs=left)), rule)
     if Part.CERTIFICATES in rule.reads:
         assert unread(replace(seen, certificates=None), rule)
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "is_found"),
+    [("pay.", "LITERAL", True), ("pay.", "PREFIXED", False), ("pay", "LITERAL", False), ("other.", "LITERAL", False)],
+)
+def test_a_literal_acl_whose_name_only_begins_topics_is_found_without_an_edit(
+    name: str, pattern: str, *, is_found: bool
+) -> None:
+    seen = made([topics("pay.eu"), acls(acl(name=name, pattern=pattern))])
+    found = [*BY_NAME["acl-matches-nothing"].find(seen)]
+    assert [each.what for each in found] == [
+        f"no known topic is called {name}, and others begin so: for those the ACL has to be prefixed"
+    ] * is_found
+    assert not any(each.edits for each in found)
+
+
+@pytest.mark.parametrize("key", ["sasl.mechanism.controller.protocol", "sasl.mechanism.inter.broker.protocol"])
+def test_a_login_of_brokers_themselves_is_taken(key: str) -> None:
+    case = CASES["scram-mechanism-off"]
+    rule = BY_NAME["scram-mechanism-off"]
+    assert [*rule.find(made([case.bad]))]
+    assert not [*rule.find(made([case.bad, brokers(key, "SCRAM-SHA-256")]))]
