@@ -22,7 +22,7 @@ from console.model.snapshot import Snapshot, with_group_polls, with_groups
 from console.plan.group_forecast import forecast
 from console.triage.cause import Claim
 from console.triage.diagnosis import Verdict, diagnose
-from console.triage.facts import Facts
+from console.triage.facts import Facts, Former
 from console.triage.readers import left_behind
 from console.triage.share_beginnings import share_group_config
 from console.triage.symptoms import Poll, Subject
@@ -110,6 +110,76 @@ def test_a_group_without_members_is_stopped_where_somebody_was_seen(what: str, *
 
     verdict = diagnose(watched(change, ticks=14, before=change(healthy(), 0)))
     assert told(verdict) == ([("group-stopped", "high")] if is_named else [("groups-without-members", "info")])
+
+
+def stopped_before(
+    ends: Sequence[tuple[int, int]],
+    limits: Mapping[str, str] | None = None,
+    beside: str = "",
+    type_: str = "classic",
+    protocol: str = "consumer",
+    commits: bool = False,
+    name: str = "g",
+) -> list[Claim]:
+    """Return the claims about a group that had no members at the first poll; 10 records a second come meanwhile.
+
+    Args:
+        ends: seconds before the fourth poll -> the end of its log then, by the times of the records. It committed 500.
+        limits: lines of the brokers' files.
+        beside: another topic.
+        protocol: that of the group's members, empty if it never had any.
+        commits: whether a client commits for it in another partition.
+    """
+    at = (START + 4 * TICK).timestamp()
+    former = Former(at, 700, tuple((at - before, end) for before, end in ends))
+    files = {broker_resource(n): samples.config_set(limits or {}, ConfigSource(4)) for n in (1, 2, 3)}
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        more = [("orders", 1, 9 + tick, 9 + tick, "")] if commits else []
+        rows = {name: ("Empty", [("orders", 0, 500, 500 + 50 * tick, ""), *more])}
+        other = {beside: replace(snapshot.topics["orders"], name=beside, topic_id="b")} if beside else {}
+        known = with_rows(snapshot, rows, {})
+        groups = {name: replace(known.groups[name], type=type_, protocol=protocol)}
+        return replace(known, groups=groups, configs=files, topics={**snapshot.topics, **other})
+
+    verdict = diagnose(
+        watched(change, 14, before=change(healthy(), 0), facts=lambda _: Facts(former={("orders", 0): former}))
+    )
+    return [each.claim for each in verdict.causes if each.claim.cause == "group-stopped"]
+
+
+def test_a_group_that_stopped_before_the_console_is_possible_trouble() -> None:
+    """At 300 s its log had fewer records than it read, so that it read until later; at 120 s it had more."""
+    (claim,) = stopped_before([(600, 100), (300, 400), (120, 520)])
+    assert (claim.severity, claim.certainty) == (Severity.HIGH, Certainty.POSSIBLE)
+    assert claim.title == "group g has no member, and records wait; it read until 02:55:20 or later"
+    assert any("where fewer records were at 02:55:20" in each.fact for each in claim.evidence)
+    assert [each.text.startswith("start its consumers") for each in claim.next] == [True]
+
+
+@pytest.mark.parametrize(("type_", "is_told"), [("classic", True), ("consumer", False)])
+def test_the_limit_that_may_keep_its_consumers_out_is_told_with_it(type_: str, *, is_told: bool) -> None:
+    (claim,) = stopped_before([(300, 400)], {"group.max.session.timeout.ms": "30000"}, type_=type_)
+    facts = [each.fact for each in claim.evidence]
+    assert any("refused when they join: group.max.session.timeout.ms is 30,000" in each for each in facts) is is_told
+    assert claim.next[0].text.startswith("start its consumers")
+    assert [each.text.startswith("if its consumers ask") for each in claim.next[1:]] == [True] * is_told
+
+
+def test_a_job_that_assigns_its_partitions_or_commits_now_did_not_stop() -> None:
+    assert stopped_before([(300, 400)], protocol="") == []
+    assert stopped_before([(300, 400)], commits=True) == []
+    assert stopped_before([(300, 400)], name="console-consumer-41837") == []
+
+
+def test_offsets_that_a_mirror_may_have_copied_show_no_group_that_stopped() -> None:
+    assert stopped_before([(300, 400)], beside="eu.checkpoints.internal") == []
+    assert len(stopped_before([(300, 400)], beside="eu.orders")) == 1
+
+
+@pytest.mark.parametrize("ends", [[(600, 500), (300, 510)], [(600, 900)], []], ids=["long ago", "more", "unknown"])
+def test_a_group_that_stopped_long_ago_is_none(ends: Sequence[tuple[int, int]]) -> None:
+    assert stopped_before(ends) == []
 
 
 @pytest.mark.parametrize(
@@ -930,3 +1000,14 @@ def test_a_record_ends_its_readers_although_some_other_member_left(other: int, *
 
     causes = [each.claim for each in diagnose(watched(change, 22, before=change(healthy(), 0))).causes]
     assert ("consumer-stuck" in [each.cause for each in causes]) is is_stuck
+
+
+def test_a_partition_that_stands_beside_others_is_told_with_its_member() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        rows = [("orders", n, 100 if n == 1 else 100 + 50 * tick, 100 + 50 * tick, "m1") for n in range(3)]
+        return with_rows(snapshot, {"g": ("Stable", rows)}, {})
+
+    (claim,) = [each.claim for each in diagnose(watched(change, 14, before=change(healthy(), 0))).causes]
+    assert (claim.cause, claim.subject) == ("consumer-stuck", Subject(group="g", topic="orders", partition=1))
+    assert any(each.fact == "m1@h has it, with 2 other partitions: it is a member still" for each in claim.evidence)
+    assert "may have paused this partition" in claim.next[-1].text

@@ -528,7 +528,7 @@ def test_brokers_that_go_one_after_the_other_without_a_handover(silent: int, *, 
 
 
 def killed(watch: Watch) -> bool:
-    """Return whether any verdict of the watched polls has the cause that brokers are killed instead of being shut down."""
+    """Return whether a verdict of the watched polls has the cause that brokers are killed, not shut down."""
     return any(KILLED in named(each) for each in watch.verdicts)
 
 

@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 from console.model.changes import TopicTarget
 from console.model.cluster import Group, PartitionLag
+from console.model.config import broker_resource
 from console.model.lag_trend import STUCK_ALONE, LagTrend, Place
 from console.model.numbers import first_few, plural, time_of_day
 from console.model.severity import Certainty, Severity
 from console.plan.amounts import measured_time
+from console.plan.limit_risks import LEAST_SESSION, LONGEST_SESSION, contradictions
 from console.triage import cause, memberships, symptoms
 from console.triage.causes import access, changed
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
@@ -21,12 +23,14 @@ from console.triage.causes.upgraded import LOOK, upgraded
 from console.triage.connectors import TASK_OF
 from console.triage.events import ID
 from console.triage.folding import FEW, one_of
+from console.triage.group_beginnings import CLASSIC
 from console.triage.letters import retry_of
 from console.triage.memberships import Departure, Left
 from console.triage.observations import Interval, Observations
 from console.triage.readers import Leftovers, Reading, is_beyond, leftovers, sorted_readings
 from console.triage.remembered import RememberedAmong
 from console.triage.share_beginnings import SHARE
+from console.triage.stopped_before import stopped_before
 from console.triage.waiting import is_held, waits
 
 LONGEST_BATCH = 310.0
@@ -117,6 +121,11 @@ def _rests(trend: LagTrend) -> bool:
 
 
 def _stopped(observations: Observations) -> Iterator[cause.Claim]:
+    yield from _stopped_before(observations)
+    yield from _seen_to_stop(observations)
+
+
+def _seen_to_stop(observations: Observations) -> Iterator[cause.Claim]:
     absences, members = list(observations.absences()), observations.past.members
     vacant = sorted_readings(symptoms.readings(observations.last.snapshot)).vacant
     successors = _successors(observations, vacant)
@@ -165,11 +174,59 @@ def _stopped(observations: Observations) -> Iterator[cause.Claim]:
             else (_LOOK_AT_JOB,)
             if is_job
             else cause.given(
-                LOOK if crossed is not None else None, _look_at_sink(group.name, members.left.get(group.name)), _START
+                LOOK if crossed is not None else None,
+                _look_at_sink(group.name, members.left.get(group.name)),
+                _START,
             ),
             fold=(f"{verb}{why}", f"{verbs}{whose}"),
             idle=True,
         )
+
+
+def _stopped_before(observations: Observations) -> Iterator[cause.Claim]:
+    """Yield the groups that had no members at the first poll, and read until shortly before it."""
+    poll = observations.last
+    limits = _refusals(observations)
+    known = symptoms.readings(poll.snapshot)
+    for each in stopped_before(known, poll.snapshot, poll.facts.former):
+        name, row = each.reading.group.name, each.row
+        read = f"{row.topic}/{row.partition}"
+        refused = limits if each.reading.group.type == CLASSIC else ()
+        until = time_of_day(datetime.fromtimestamp(each.since, UTC))
+        yield cause.Claim(
+            cause="group-stopped",
+            subject=symptoms.Subject(group=name),
+            severity=Severity.HIGH,
+            certainty=Certainty.POSSIBLE,  # it may be a job that comes again
+            title=f"group {name} has no member, and records wait; it read until {until} or later",
+            evidence=(
+                cause.Evidence(f"the group is {each.reading.group.state}", "ListGroups"),
+                _lag(each.trend),
+                cause.Evidence(
+                    f"it committed {row.committed:,} in {read}, where fewer records were at {until}",
+                    "OffsetFetch, ListOffsets by the times of the records",
+                ),
+                *refused,
+            ),
+            next=(_START, _ADMIT) if refused else (_START,),
+            alone=True,
+            fold=("has no member, and records wait", "have no member, and records wait"),
+            idle=True,
+        )
+
+
+def _refusals(observations: Observations) -> tuple[cause.Evidence, ...]:
+    """Return, as evidence, the limits of brokers that keep usual consumers from joining a classic group."""
+    snapshot = observations.last.snapshot
+    brokers = (broker_resource(each.id) for each in snapshot.cluster.brokers)
+    texts = (each for broker in brokers for each in contradictions(snapshot, broker, (LEAST_SESSION, LONGEST_SESSION)))
+    return tuple(cause.Evidence(each, "DescribeConfigs") for each in dict.fromkeys(texts))
+
+
+_ADMIT = cause.Next(
+    "if its consumers ask for a session.timeout.ms that the brokers refuse (INVALID_SESSION_TIMEOUT in their logs), "
+    "give them one within the limits"
+)
 
 
 def _successors(observations: Observations, vacant: Sequence[Reading]) -> Mapping[str, str]:
@@ -393,6 +450,7 @@ def _stuck_at(
                 f"committed {row.committed:,} for {still:.0f} s, the end is {row.end:,}", "OffsetFetch, ListOffsets"
             ),
             cause.Evidence(other, "DescribeGroups" if one and not beside else "OffsetFetch"),
+            _reader(group, row) if beside else None,
             cause.Evidence(
                 f"{plural(outlasted, 'rebalance')} meanwhile: a member that ends at a record leaves it to the next one",
                 "ListGroups over time",
@@ -424,8 +482,19 @@ _LOOK_AGAIN = cause.Next(
 )
 _LOOK_BEHIND = cause.Next(
     "look at the log of its consumer: if this record alone breaks it, skip it (the verb skip). "
-    "If a schema, a database or a state that is being restored is missing, the record is good"
+    "If a schema, a database or a state that is being restored is missing, the record is good. If the log has no "
+    "error, the consumer may have paused this partition (pause): a restart of that member reads on here"
 )
+
+
+def _reader(group: Group, row: PartitionLag) -> cause.Evidence | None:
+    """Return, as evidence, the member that has a partition; None if that is not known."""
+    member = next((each for each in group.members or () if each.member_id == row.member), None)
+    if member is None:
+        return None
+    others = len(member.assignment) - 1
+    rest = f", with {plural(others, 'other partition')}" if others > 0 else ""
+    return cause.Evidence(f"{memberships.who(member)} has it{rest}: it is a member still", "DescribeGroups")
 
 
 def _steps_of_stuck(
