@@ -30,7 +30,7 @@ from console.triage.observations import Interval, Observations
 from console.triage.readers import Leftovers, Reading, is_beyond, leftovers, sorted_readings
 from console.triage.remembered import RememberedAmong
 from console.triage.share_beginnings import SHARE
-from console.triage.stopped_before import stopped_before
+from console.triage.stopped_before import StoppedBefore, stopped_before
 from console.triage.waiting import is_held, waits
 
 LONGEST_BATCH = 310.0
@@ -185,10 +185,8 @@ def _seen_to_stop(observations: Observations) -> Iterator[cause.Claim]:
 
 def _stopped_before(observations: Observations) -> Iterator[cause.Claim]:
     """Yield the groups that had no members at the first poll, and read until shortly before it."""
-    poll = observations.last
     limits = _refusals(observations)
-    known = symptoms.readings(poll.snapshot)
-    for each in stopped_before(known, poll.snapshot, poll.facts.former):
+    for each in _lately(observations):
         name, row = each.reading.group.name, each.row
         read = f"{row.topic}/{row.partition}"
         refused = limits if each.reading.group.type == CLASSIC else ()
@@ -196,7 +194,7 @@ def _stopped_before(observations: Observations) -> Iterator[cause.Claim]:
         yield cause.Claim(
             cause="group-stopped",
             subject=symptoms.Subject(group=name),
-            severity=Severity.HIGH,
+            severity=Severity.WARNING,
             certainty=Certainty.POSSIBLE,  # it may be a job that comes again
             title=f"group {name} has no member, and records wait; it read until {until} or later",
             evidence=(
@@ -208,11 +206,16 @@ def _stopped_before(observations: Observations) -> Iterator[cause.Claim]:
                 ),
                 *refused,
             ),
-            next=(_START, _ADMIT) if refused else (_START,),
+            next=(_START_UNLESS_JOB, _ADMIT) if refused else (_START_UNLESS_JOB,),
             alone=True,
             fold=("has no member, and records wait", "have no member, and records wait"),
             idle=True,
         )
+
+
+def _lately(observations: Observations) -> Iterator[StoppedBefore]:
+    poll = observations.last
+    return stopped_before(symptoms.readings(poll.snapshot), poll.snapshot, poll.facts.former)
 
 
 def _refusals(observations: Observations) -> tuple[cause.Evidence, ...]:
@@ -223,6 +226,10 @@ def _refusals(observations: Observations) -> tuple[cause.Evidence, ...]:
     return tuple(cause.Evidence(each, "DescribeConfigs") for each in dict.fromkeys(texts))
 
 
+_START_UNLESS_JOB = cause.Next(
+    "start its consumers, unless it is a job that comes again by itself; if they run, look at their logs: no API names "
+    "clients that brokers refuse, or that give up"
+)
 _ADMIT = cause.Next(
     "if its consumers ask for a session.timeout.ms that the brokers refuse (INVALID_SESSION_TIMEOUT in their logs), "
     "give them one within the limits"
@@ -1059,11 +1066,15 @@ def _ways_back(reset: str, at: PartitionLag, observations: Observations) -> Iter
 
 
 def _without_members(observations: Observations) -> Iterator[cause.Claim]:
-    """Yield one claim for all groups with offsets that are left over."""
+    """Yield one claim for all groups with offsets that are left over, without the groups that stopped lately."""
+    known, stopped = (
+        symptoms.readings(observations.last.snapshot),
+        {each.reading.group.name for each in _lately(observations)},
+    )
     found = [
         each
-        for each in leftovers(symptoms.readings(observations.last.snapshot), observations.last.snapshot)
-        if each.below or each.waiting
+        for each in leftovers(known, observations.last.snapshot)
+        if (each.below or each.waiting) and each.group.name not in stopped
     ]
     if not found:
         return
